@@ -1,0 +1,41 @@
+# `make audit` and `make test` do all the set-up they need in .venv; a complete install is not repeated.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CONSTRAINTS := requirements/constraints.txt
+INSTALLED := $(VENV)/.installed
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
+
+.PHONY: audit test lint typecheck format benchmark clean
+
+$(INSTALLED): pyproject.toml $(CONSTRAINTS) requirements/torchvision_cpu.py
+	@echo "attnaudit: setting up $(VENV) (once)" >&2
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) torch
+	@$(PIP) torchvision
+	@$(BIN)/python requirements/torchvision_cpu.py
+	@$(PIP) --editable '.[dev]'
+	@touch $@
+
+audit: $(INSTALLED)
+	$(BIN)/attnaudit audit timm:deit_tiny_patch16_224 --random-weights --limit 4
+
+test: $(INSTALLED)
+	$(BIN)/python -m pytest
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+typecheck: $(INSTALLED)
+	$(BIN)/mypy
+
+format: $(INSTALLED)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+benchmark: $(INSTALLED)
+	$(BIN)/python benchmarks/head_cost.py
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,116 @@
+"""What one forward pass leaves behind: queries, keys, values and outputs of a batch of attention heads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attnaudit.errors import ShapeError
+
+
+class HeadId(NamedTuple):
+    """Where a head comes from; `window` is 0 unless attention runs in windows, as in Swin."""
+
+    model: str
+    input: str
+    layer: int
+    head: int
+    window: int = 0
+
+
+@dataclass(frozen=True)
+class Heads:
+    """A batch of attention heads with `output = softmax(query @ keyᵀ · scale + bias) @ value`.
+
+    `bias` holds masks (-inf) and additive position terms; `prefix_tokens` counts the class and distillation tokens
+    that stand before the patches.
+    """
+
+    query: Float[Tensor, "heads queries dim"]
+    key: Float[Tensor, "heads tokens dim"]
+    value: Float[Tensor, "heads tokens value_dim"]
+    output: Float[Tensor, "heads queries value_dim"]
+    scale: Float[Tensor, "heads"]
+    index: tuple[HeadId, ...]
+    bias: Float[Tensor, "heads queries tokens"] | None = None
+    prefix_tokens: int = 0
+
+    def __post_init__(self) -> None:
+        heads, queries, dim = self.query.shape
+        tokens, value_dim = self.value.shape[1:]
+        expected = {
+            "key": (heads, tokens, dim),
+            "value": (heads, tokens, value_dim),
+            "output": (heads, queries, value_dim),
+            "scale": (heads,),
+        }
+        if self.bias is not None:
+            expected["bias"] = (heads, queries, tokens)
+        for name, shape in expected.items():
+            found = tuple(getattr(self, name).shape)
+            if found != shape:
+                raise ShapeError(f"Heads.{name} has shape {found}, but query {(heads, queries, dim)} needs {shape}.")
+        if len(self.index) != heads:
+            raise ShapeError(f"Heads has {heads} heads but {len(self.index)} index entries.")
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def __repr__(self) -> str:
+        places = f"{len({i.input for i in self.index})} inputs, {len({i.layer for i in self.index})} layers"
+        shape = f"{len(self)} heads x {self.tokens} tokens x {self.dim} dims"
+        return f"Heads({shape}; {places}; {str(self.key.dtype).removeprefix('torch.')} on {self.key.device})"
+
+    @property
+    def tokens(self) -> int:
+        """Number of keys (and values) of every head."""
+        return self.key.shape[1]
+
+    @property
+    def dim(self) -> int:
+        """Width of queries and keys."""
+        return self.key.shape[2]
+
+    @property
+    def shape_key(self) -> tuple[int, ...]:
+        """What two batches must share to be concatenated."""
+        return (*self.query.shape[1:], *self.value.shape[1:], int(self.bias is None), self.prefix_tokens)
+
+    def to(self, dtype: torch.dtype) -> Heads:
+        """The same heads in another floating-point type."""
+        bias = None if self.bias is None else self.bias.to(dtype)
+        tensors = {name: getattr(self, name).to(dtype) for name in ("query", "key", "value", "output", "scale")}
+        return replace(self, **tensors, bias=bias)
+
+    def replayed(self) -> Float[Tensor, "heads queries value_dim"]:
+        """softmax(QKᵀ·scale + bias)V from the captured parts, as an explicit product."""
+        scores = self.query @ self.key.mT * self.scale[:, None, None]
+        if self.bias is not None:
+            scores = scores + self.bias
+        return torch.softmax(scores, dim=-1) @ self.value
+
+    @staticmethod
+    def cat(batches: Sequence[Heads]) -> Heads:
+        """Join batches of one shape, in order."""
+        shapes = {batch.shape_key for batch in batches}
+        if len(shapes) != 1:
+            raise ShapeError(
+                f"{len(batches)} batches of heads have {len(shapes)} different shapes ({sorted(shapes)}): "
+                "take them one by one."
+            )
+        first = batches[0]
+        bias = None if first.bias is None else torch.cat([b.bias for b in batches if b.bias is not None])
+        return Heads(
+            **{
+                name: torch.cat([getattr(b, name) for b in batches])
+                for name in ("query", "key", "value", "output", "scale")
+            },
+            index=tuple(entry for b in batches for entry in b.index),
+            bias=bias,
+            prefix_tokens=first.prefix_tokens,
+        )

@@ -1,0 +1,103 @@
+"""Watching a forward pass: which module runs, and which attention calls it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from attnaudit.capture import fused
+from attnaudit.capture.record import AttentionCall, Refusal
+from attnaudit.capture.written_out import Lost, WrittenOutAttention
+
+
+class Recorder(TorchFunctionMode):
+    """Intercepts torch functions, never the model: nothing of it is replaced, patched or re-implemented.
+
+    `on_call` receives the layer's name and the attention call, in the order the model makes them, while the model
+    runs: a caller may keep, reduce or drop the tensors at once.
+    """
+
+    def __init__(self, model: nn.Module, on_call: Callable[[str, AttentionCall], None]) -> None:
+        super().__init__()
+        self.refusals: list[Refusal] = []
+        self._model = model
+        self._on_call = on_call
+        self._written_out = WrittenOutAttention()
+        self._running: list[tuple[str, tuple[int, ...] | None]] = []
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        """Let the call through unchanged, then look at it."""
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        try:
+            call = self._recognise(func, args, kwargs, result)
+        except fused.NotCapturable as reason:
+            call = Lost(str(reason))
+        if isinstance(call, AttentionCall) and self._over_channels(call):
+            call = Lost("it attends over channels instead of tokens (cross-covariance attention)")
+        if isinstance(call, Lost):
+            self.refuse(self._layer, call.reason)
+        elif call is not None:
+            self._on_call(self._layer, call)
+        return result
+
+    def refuse(self, layer: str, reason: str) -> None:
+        """Note once that a layer is not captured."""
+        refusal = Refusal(layer, reason)
+        if refusal not in self.refusals:
+            self.refusals.append(refusal)
+
+    def _recognise(
+        self, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
+    ) -> AttentionCall | Lost | None:
+        if func is F.scaled_dot_product_attention:
+            return fused.scaled_dot_product(args, kwargs, result)
+        if func is F.multi_head_attention_forward:
+            return fused.multi_head(args, kwargs, result)
+        return self._written_out.observe(func, args, kwargs, result)
+
+    @property
+    def _layer(self) -> str:
+        return self._running[-1][0] if self._running else "(outside any module)"
+
+    def _over_channels(self, call: AttentionCall) -> bool:
+        """Whether the score matrix is channels x channels of the innermost module that was given (batch, tokens, width)."""
+        shape = next((shape for _, shape in reversed(self._running) if shape is not None), None)
+        if shape is None or call.query.dim() < 4:
+            return False
+        rows, columns, heads = call.query.shape[-2], call.key.shape[-2], call.query.shape[-3]
+        return shape[1] not in (rows, columns) and rows == columns and rows * heads == shape[2]
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Record inside this block; afterwards the model carries none of our hooks, even if its forward failed."""
+
+        def enter(name: str) -> Callable[..., None]:
+            def hook(module: nn.Module, args: tuple[Any, ...]) -> None:
+                first = args[0] if args else None
+                shape = tuple(first.shape) if isinstance(first, Tensor) and first.dim() == 3 else None
+                self._running.append((name, shape))
+
+            return hook
+
+        def leave(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+            self._running.pop()
+
+        handles = []
+        for name, module in self._model.named_modules():
+            handles.append(module.register_forward_pre_hook(enter(name or type(module).__name__)))
+            handles.append(module.register_forward_hook(leave))
+        try:
+            with torch.no_grad(), self:
+                yield
+        finally:
+            for handle in handles:
+                handle.remove()

@@ -1,0 +1,19 @@
+"""Log-domain Gram matrices, spectra and what theories predict from them: tensors in, tensors out."""
+
+from attnaudit.kernel.feature import TokenNorms, token_norms
+from attnaudit.kernel.gram import Gram, centred, normalised_gram, standardised
+from attnaudit.kernel.prediction import Prediction, kernel_pca_values
+from attnaudit.kernel.spectrum import Spectrum, spectrum
+
+__all__ = [
+    "Gram",
+    "Prediction",
+    "Spectrum",
+    "TokenNorms",
+    "centred",
+    "kernel_pca_values",
+    "normalised_gram",
+    "spectrum",
+    "standardised",
+    "token_norms",
+]

@@ -1,0 +1,29 @@
+"""Lengths in feature space: ‖φ(q)‖² of queries, and of the outputs that are said to be their projections."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attnaudit.capture.heads import Heads
+from attnaudit.kernel.gram import temperature
+
+
+@dataclass(frozen=True)
+class TokenNorms:
+    """Per token: ‖φ(q_i)‖² and ‖h_i‖²."""
+
+    phi: Float[Tensor, "heads queries"]
+    output: Float[Tensor, "heads queries"]
+
+
+def token_norms(heads: Heads, *, scale: Float[Tensor, "heads"] | None = None) -> TokenNorms:
+    """‖φ(q)‖² = k(q,q)/g(q)² = exp(scale·‖q‖² - 2 logsumexp_j scale·q·k_j), and ‖h‖² before the output projection."""
+    query, key = heads.query.double(), heads.key.double()
+    factor = temperature(query, scale)
+    log_mass = torch.logsumexp(query @ key.mT * factor, dim=-1)
+    phi = torch.exp(query.square().sum(dim=-1) * factor[:, :, 0] - 2 * log_mass)
+    return TokenNorms(phi, heads.output.double().square().sum(dim=-1))

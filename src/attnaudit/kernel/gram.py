@@ -1,0 +1,62 @@
+"""The kernel of softmax attention on a head's keys, in the log domain.
+
+k(x, y) = exp(scale · x·y), g_i = Σ_j k(k_i, k_j), and the normalised Gram matrix of Teo & Nguyen (2024, eq. 7),
+
+    K_φ,ij = k(k_i, k_j) / (g_i g_j),        log K_φ,ij = s_ij - lse_i - lse_j .
+
+Subtracting logarithms instead of dividing exponentials needs no guard and overflows for no keys.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+Keys = Float[Tensor, "heads tokens dim"]
+Square = Float[Tensor, "heads tokens tokens"]
+PerToken = Float[Tensor, "heads tokens"]
+PerHead = Float[Tensor, "heads"]
+
+
+@dataclass(frozen=True)
+class Gram:
+    """exp(log_scale) · matrix = K_φ; the largest entry of `matrix` is 1, so nothing under- or overflows."""
+
+    matrix: Square
+    log_scale: PerHead
+    log_mass: PerToken  # log g_i
+
+
+def temperature(keys: Keys, scale: PerHead | None) -> Float[Tensor, "heads 1 1"]:
+    """The factor of x·y in the exponent: `scale` where given, else 1/√d."""
+    if scale is None:
+        return keys.new_full((len(keys), 1, 1), 1 / math.sqrt(keys.shape[-1]))
+    return scale.to(keys)[:, None, None]
+
+
+def normalised_gram(keys: Keys, scale: PerHead | None = None) -> Gram:
+    """K_φ of each head, in float64."""
+    keys = keys.double()
+    scores = keys @ keys.mT * temperature(keys, scale)
+    log_mass = torch.logsumexp(scores, dim=-1)
+    logs = scores - log_mass[:, :, None] - log_mass[:, None, :]
+    log_scale = logs.amax(dim=(1, 2))
+    return Gram(torch.exp(logs - log_scale[:, None, None]), log_scale, log_mass)
+
+
+def centred(gram: Square) -> Square:
+    """(I - 1_N) K (I - 1_N) for symmetric K, by subtracting means: O(N²) instead of two dense products."""
+    means = gram.mean(dim=-1)
+    return gram - means[:, :, None] - means[:, None, :] + means.mean(dim=-1)[:, None, None]
+
+
+def standardised(keys: Keys) -> Keys:
+    """Each token's channels shifted to mean 0 and scaled to unbiased deviation 1, so that ‖k_i‖² = d - 1.
+
+    This is what the study's scripts do; its text says "per dimension", which would be the other axis.
+    """
+    return (keys - keys.mean(dim=-1, keepdim=True)) / (keys.std(dim=-1, keepdim=True) + 1e-8)

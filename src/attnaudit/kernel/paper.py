@@ -1,0 +1,69 @@
+"""The same quantities as the reproduction study's scripts compute them: float32, plain `exp`, guards.
+
+Where keys are large, `exp` overflows and the result is NaN, or g_i g_j overflows and the matrix is zero: both are
+kept, because the published numbers contain them. `problems` of the prediction says which heads they are.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from attnaudit.kernel.gram import Keys, PerToken, Square, centred
+from attnaudit.kernel.prediction import Prediction
+from attnaudit.kernel.spectrum import Spectrum, from_ascending, one_thread, rank_for
+
+KERNEL_GUARD = 1e-6
+
+
+def spectrum(keys: Keys, rank: int | None = None, *, by_magnitude: bool = False) -> Spectrum:
+    """Eigenpairs of K̃ by float32 `exp(KKᵀ/√d) / (g gᵀ + 1e-6)`, NaN for heads where that overflows.
+
+    The study orders eigenpairs by |μ| for Table 1 (`by_magnitude`) and by μ for Tables 2 and 3; float32 noise makes
+    the smallest ones negative, so the two can differ.
+    """
+    matrix, log_mass = _centred_gram(keys.float())
+    finite = matrix.isfinite().all(dim=-1).all(dim=-1)
+    values, vectors = matrix.new_full(matrix.shape[:2], torch.nan), torch.full_like(matrix, torch.nan)
+    with one_thread():
+        values[finite], vectors[finite] = torch.linalg.eigh(matrix[finite])
+    if by_magnitude:
+        order = values.abs().argsort(dim=-1, stable=True)
+        values, vectors = values.gather(-1, order), vectors.gather(-1, order[:, None, :].expand_as(vectors))
+    zeros = torch.zeros_like(values[:, 0])
+    return from_ascending(matrix, values, vectors, rank_for(keys, rank), zeros, log_mass)
+
+
+def _centred_gram(keys: Keys) -> tuple[Square, PerToken]:
+    kernel = torch.exp(keys @ keys.mT / math.sqrt(keys.shape[-1]))
+    mass = kernel.sum(dim=-1)
+    return centred(kernel / (mass[:, :, None] * mass[:, None, :] + KERNEL_GUARD)), torch.log(mass)
+
+
+def kernel_pca_values(spectrum: Spectrum) -> Prediction:
+    """V̇ = G A - G 1_N A with unit eigenvectors and G = diag(1/g), in float32."""
+    inverse_mass = torch.exp(-spectrum.log_mass)[:, :, None]
+    vectors = spectrum.eigenvectors
+    values = inverse_mass * vectors - inverse_mass * vectors.mean(dim=1, keepdim=True)
+    problems = tuple(
+        _problem(overflowed, vanished)
+        for overflowed, vanished in zip(_overflowed(spectrum).tolist(), _vanished(spectrum).tolist(), strict=True)
+    )
+    return Prediction(values, torch.zeros_like(spectrum.log_scale), problems)
+
+
+def _overflowed(spectrum: Spectrum) -> Bool[Tensor, "heads"]:
+    return ~spectrum.eigenvectors.isfinite().all(dim=-1).all(dim=-1)
+
+
+def _vanished(spectrum: Spectrum) -> Bool[Tensor, "heads"]:
+    return (spectrum.log_mass.amax(dim=-1) * 2 > math.log(torch.finfo(torch.float32).max)) & ~_overflowed(spectrum)
+
+
+def _problem(overflowed: bool, vanished: bool) -> str | None:
+    if overflowed:
+        return "float32 exp overflows in the kernel"
+    return "g·g overflows in float32, which zeroes kernel entries" if vanished else None

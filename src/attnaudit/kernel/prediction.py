@@ -1,0 +1,49 @@
+"""What a theory says a head's values are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attnaudit.kernel.gram import PerHead
+from attnaudit.kernel.spectrum import Spectrum
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Predicted values exp(log_scale) · `values`, up to sign and order of the columns.
+
+    `problems[h]` says why head h has no prediction; its `values` are NaN then.
+    """
+
+    values: Float[Tensor, "heads tokens dim"]
+    log_scale: PerHead
+    problems: tuple[str | None, ...]
+
+
+def kernel_pca_values(spectrum: Spectrum, *, unit_axes: bool = True) -> Prediction:
+    """V̇ = G (I - 1_N) A = G A, the values of Teo & Nguyen (2024, eq. 9): the kernel-PCA coefficients over g.
+
+    G = diag(1/g) and the columns of A are the leading eigenvectors e_m, which are orthogonal to 1, so that centring
+    changes nothing. With `unit_axes` they are divided by √μ_m, which gives principal axes u_m of length 1 in feature
+    space as the paper's derivation needs; without, they have unit length themselves, as in the study's scripts.
+    Row cosines and CKA depend on this choice, column cosines and spans do not.
+    """
+    rank = spectrum.eigenvectors.shape[-1]
+    coefficients = spectrum.eigenvectors
+    log_scale = torch.zeros_like(spectrum.log_scale)
+    if unit_axes:
+        coefficients = coefficients * torch.rsqrt(spectrum.scaled_eigenvalues)[:, None, :]
+        log_scale = -spectrum.log_scale / 2
+    lightest = spectrum.log_mass.amin(dim=-1)
+    values = coefficients * torch.exp(lightest[:, None] - spectrum.log_mass)[:, :, None]
+    short = spectrum.numerical_rank < rank
+    values = values.masked_fill(short[:, None, None], torch.nan)
+    problems = tuple(
+        f"only {found} of {rank} kernel components stand above rounding" if found < rank else None
+        for found in spectrum.numerical_rank.tolist()
+    )
+    return Prediction(values, log_scale - lightest, problems)

@@ -1,0 +1,34 @@
+"""Cosines between rows (tokens) of the values and of the prediction: the study's MDC and MOC.
+
+These are what Tables 1 and 4 report. They depend on the arbitrary signs of eigenvectors, and the matched ones ignore
+which token is which, so a high or low number says little by itself; they are carried to be put beside their controls.
+"""
+
+from __future__ import annotations
+
+from jaxtyping import Float
+from torch import Tensor
+
+from attnaudit.capture.heads import Heads
+from attnaudit.kernel.prediction import Prediction
+from attnaudit.measures.assignment import matched
+from attnaudit.measures.guards import EXACT, Guards
+
+
+def token_cosines(heads: Heads, prediction: Prediction, guards: Guards = EXACT) -> dict[str, Float[Tensor, "heads"]]:
+    """c_ij = v_i·w_j / (‖v_i‖‖w_j‖) over tokens; `direct` takes i = j, `matched` the best assignment of tokens."""
+    value, predicted = heads.value.to(prediction.values.dtype), prediction.values
+    cosines = unit_rows(value, guards) @ unit_rows(predicted, guards).mT
+    direct = cosines.diagonal(dim1=-2, dim2=-1)
+    best = matched(cosines)
+    return {
+        "direct_cosine_mean": direct.mean(dim=-1),
+        "direct_cosine_max": direct.amax(dim=-1),
+        "matched_cosine_mean": best.mean(dim=-1),
+        "matched_cosine_max": best.amax(dim=-1),
+    }
+
+
+def unit_rows(matrix: Float[Tensor, "heads n dim"], guards: Guards) -> Float[Tensor, "heads n dim"]:
+    """Each row over its length (plus the guard)."""
+    return matrix / (matrix.norm(dim=-1, keepdim=True) + guards.norm)
