@@ -1,1 +1,46 @@
-"""attnaudit."""
+"""attnaudit puts what papers claim about self-attention to the test, on any transformer, with controls.
+
+>>> import attnaudit
+>>> run = attnaudit.audit(model, batch)            # doctest: +SKIP
+>>> heads = attnaudit.capture(model, batch).heads  # doctest: +SKIP
+
+Names are imported when first used, so that `import attnaudit` and `attnaudit --help` do not load torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from attnaudit._version import __version__
+from attnaudit.errors import AttnAuditError
+
+if TYPE_CHECKING:
+    from attnaudit import capture, kernel, measures
+    from attnaudit.api import audit
+    from attnaudit.capture import Capture, Heads
+    from attnaudit.evidence import Run
+    from attnaudit.protocol import Protocol
+
+_PACKAGES = ("capture", "kernel", "measures")
+_HOMES = {
+    "audit": "attnaudit.api",
+    "Capture": "attnaudit.capture",
+    "Heads": "attnaudit.capture",
+    "Run": "attnaudit.evidence",
+    "Protocol": "attnaudit.protocol",
+}
+
+__all__ = ["AttnAuditError", "Capture", "Heads", "Protocol", "Run", "__version__", "audit", "capture", "kernel", "measures"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return importlib.import_module(f"attnaudit.{name}")
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'attnaudit' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -35,6 +35,10 @@ class ShapeError(AttnAuditError):
     """Tensors do not fit together; the message shows their shapes."""
 
 
+class NumericalError(AttnAuditError):
+    """A result contradicts a theorem, so the computation behind it is wrong."""
+
+
 class RunFolderError(AttnAuditError):
     """A run folder cannot be written, or belongs to another run."""
 

@@ -1,7 +1,22 @@
-"""The only code that touches a foreign model."""
+"""The only code that touches a foreign model.
+
+`attnaudit.capture` is this package and, called, its main function: both names are what a user expects.
+"""
+
+import sys
+from types import ModuleType
+from typing import Any
 
 from attnaudit.capture.capture import Capture, Certificate, capture
 from attnaudit.capture.heads import HeadId, Heads
 from attnaudit.capture.record import Refusal
 
 __all__ = ["Capture", "Certificate", "HeadId", "Heads", "Refusal", "capture"]
+
+
+class _CallablePackage(ModuleType):
+    def __call__(self, *args: Any, **kwargs: Any) -> Capture:
+        return capture(*args, **kwargs)
+
+
+sys.modules[__name__].__class__ = _CallablePackage

@@ -9,12 +9,10 @@ from __future__ import annotations
 import math
 
 import torch
-from jaxtyping import Bool
-from torch import Tensor
 
 from attnaudit.kernel.gram import Keys, PerToken, Square, centred
 from attnaudit.kernel.prediction import Prediction
-from attnaudit.kernel.spectrum import Spectrum, from_ascending, one_thread, rank_for
+from attnaudit.kernel.spectrum import Spectrum, eigenpairs, from_ascending, rank_for
 
 KERNEL_GUARD = 1e-6
 
@@ -26,10 +24,7 @@ def spectrum(keys: Keys, rank: int | None = None, *, by_magnitude: bool = False)
     the smallest ones negative, so the two can differ.
     """
     matrix, log_mass = _centred_gram(keys.float())
-    finite = matrix.isfinite().all(dim=-1).all(dim=-1)
-    values, vectors = matrix.new_full(matrix.shape[:2], torch.nan), torch.full_like(matrix, torch.nan)
-    with one_thread():
-        values[finite], vectors[finite] = torch.linalg.eigh(matrix[finite])
+    values, vectors = eigenpairs(matrix)
     if by_magnitude:
         order = values.abs().argsort(dim=-1, stable=True)
         values, vectors = values.gather(-1, order), vectors.gather(-1, order[:, None, :].expand_as(vectors))
@@ -48,22 +43,16 @@ def kernel_pca_values(spectrum: Spectrum) -> Prediction:
     inverse_mass = torch.exp(-spectrum.log_mass)[:, :, None]
     vectors = spectrum.eigenvectors
     values = inverse_mass * vectors - inverse_mass * vectors.mean(dim=1, keepdim=True)
-    problems = tuple(
-        _problem(overflowed, vanished)
-        for overflowed, vanished in zip(_overflowed(spectrum).tolist(), _vanished(spectrum).tolist(), strict=True)
-    )
-    return Prediction(values, torch.zeros_like(spectrum.log_scale), problems)
+    return Prediction(values, torch.zeros_like(spectrum.log_scale), problems(spectrum))
 
 
-def _overflowed(spectrum: Spectrum) -> Bool[Tensor, "heads"]:
-    return ~spectrum.eigenvectors.isfinite().all(dim=-1).all(dim=-1)
-
-
-def _vanished(spectrum: Spectrum) -> Bool[Tensor, "heads"]:
-    return (spectrum.log_mass.amax(dim=-1) * 2 > math.log(torch.finfo(torch.float32).max)) & ~_overflowed(spectrum)
-
-
-def _problem(overflowed: bool, vanished: bool) -> str | None:
-    if overflowed:
-        return "float32 exp overflows in the kernel"
-    return "g·g overflows in float32, which zeroes kernel entries" if vanished else None
+def problems(spectrum: Spectrum) -> tuple[str | None, ...]:
+    """Which heads float32 could not represent: overflow to NaN, or g_i g_j to infinity and kernel entries to zero."""
+    overflowed = ~spectrum.centred_gram.isfinite().all(dim=-1).all(dim=-1)
+    vanished = spectrum.log_mass.amax(dim=-1) * 2 > math.log(torch.finfo(torch.float32).max)
+    words = {
+        (True, True): "float32 exp overflows in the kernel",
+        (True, False): "the keys are not finite",
+        (False, True): "g·g overflows in float32, which zeroes kernel entries",
+    }
+    return tuple(words.get(pair) for pair in zip(overflowed.tolist(), vanished.tolist(), strict=True))

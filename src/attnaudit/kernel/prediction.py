@@ -42,8 +42,11 @@ def kernel_pca_values(spectrum: Spectrum, *, unit_axes: bool = True) -> Predicti
     values = coefficients * torch.exp(lightest[:, None] - spectrum.log_mass)[:, :, None]
     short = spectrum.numerical_rank < rank
     values = values.masked_fill(short[:, None, None], torch.nan)
-    problems = tuple(
-        f"only {found} of {rank} kernel components stand above rounding" if found < rank else None
-        for found in spectrum.numerical_rank.tolist()
-    )
+    problems = tuple(_problem(found, rank) for found in spectrum.numerical_rank.tolist())
     return Prediction(values, log_scale - lightest, problems)
+
+
+def _problem(found: int, rank: int) -> str | None:
+    if found == 0:
+        return "the keys are not finite, or all alike"
+    return f"only {found} of {rank} kernel components stand above rounding" if found < rank else None

@@ -10,8 +10,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnaudit.errors import ShapeError
+from attnaudit.errors import NumericalError, ShapeError
 from attnaudit.kernel.gram import Keys, PerHead, PerToken, Square, centred, normalised_gram
+
+BOUND_SLACK = 1e-9
 
 
 @dataclass(frozen=True)
@@ -56,12 +58,31 @@ class Spectrum:
 
 
 def spectrum(keys: Keys, rank: int | None = None, *, scale: PerHead | None = None) -> Spectrum:
-    """The `rank` leading eigenpairs (the head's width by default) for keys of any size, in float64."""
+    """The `rank` leading eigenpairs (the head's width by default) for keys of any size, in float64.
+
+    Raises:
+        NumericalError: an eigenvalue exceeds its provable bound, which only a faulty solver can bring about.
+    """
     gram = normalised_gram(keys, scale)
     matrix = centred(gram.matrix)
+    values, vectors = eigenpairs(matrix)
+    result = from_ascending(matrix, values, vectors, rank_for(keys, rank), gram.log_scale, gram.log_mass)
+    if (result.bound_ratio > 1 + BOUND_SLACK).any():
+        worst = result.bound_ratio.nan_to_num().amax().item()
+        raise NumericalError(f"The largest eigenvalue came out {worst:.6f} times its bound 1/min g: solver failure.")
+    return result
+
+
+def eigenpairs(matrix: Square) -> tuple[PerToken, Square]:
+    """All eigenpairs, ascending; NaN for a matrix that is not finite."""
+    finite = matrix.isfinite().all(dim=-1).all(dim=-1)
     with one_thread():
-        values, vectors = torch.linalg.eigh(matrix)
-    return from_ascending(matrix, values, vectors, rank_for(keys, rank), gram.log_scale, gram.log_mass)
+        if finite.all():
+            values, vectors = torch.linalg.eigh(matrix)
+        else:
+            values, vectors = matrix.new_full(matrix.shape[:2], torch.nan), torch.full_like(matrix, torch.nan)
+            values[finite], vectors[finite] = torch.linalg.eigh(matrix[finite])
+    return values, vectors
 
 
 def from_ascending(

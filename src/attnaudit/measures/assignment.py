@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from jaxtyping import Float
+from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
+
+_SHARPNESS = 150.0  # exp(-150) is far inside the range of float64
+_ROUNDS = 20
 
 
 def matched(scores: Float[Tensor, "heads n n"]) -> Float[Tensor, "heads n"]:
@@ -13,7 +18,26 @@ def matched(scores: Float[Tensor, "heads n n"]) -> Float[Tensor, "heads n"]:
     picked = scores.new_full(scores.shape[:2], torch.nan)
     usable = scores.isfinite().all(dim=-1).all(dim=-1)
     for place in usable.nonzero().flatten().tolist():
-        matrix = scores[place].numpy(force=True)
-        rows, columns = linear_sum_assignment(matrix, maximize=True)
+        matrix = scores[place].double().numpy(force=True)
+        rows, columns = linear_sum_assignment(_reduced(matrix), maximize=True)
         picked[place] = scores.new_tensor(matrix[rows, columns])
     return picked
+
+
+def _reduced(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The matrix less a number per row and per column, which leaves the best assignment as it is.
+
+    Good numbers are the potentials of the entropy-regularised problem, a few Sinkhorn rounds away; SciPy's exact
+    solver then finds most rows already decided and takes half the time.
+    """
+    spread = float(np.ptp(matrix))
+    if spread == 0.0:
+        return matrix
+    softness = spread / _SHARPNESS
+    kernel = np.exp((matrix - matrix.max()) / softness)
+    columns = np.ones(matrix.shape[1])
+    for _ in range(_ROUNDS):
+        rows = 1 / (kernel @ columns)
+        columns = 1 / (rows @ kernel)
+    reduced: NDArray[np.float64] = matrix + softness * (np.log(rows)[:, None] + np.log(columns)[None, :])
+    return reduced

@@ -52,6 +52,15 @@ class Evaluation:
             return paper.kernel_pca_values(self.spectrum)
         return kernel.kernel_pca_values(self.spectrum)
 
+    @property
+    def problems(self) -> tuple[str | None, ...]:
+        """Why a head cannot be measured, where a reason is known; asks for no work that no measure has done."""
+        if self.protocol is Protocol.PAPER and "spectrum" in self.__dict__:
+            return paper.problems(self.spectrum)
+        if "prediction" in self.__dict__:
+            return self.prediction.problems
+        return (None,) * len(self.heads)
+
     @cached_property
     def norms(self) -> TokenNorms:
         """Per-token lengths of φ(q) and of the output."""

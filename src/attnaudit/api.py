@@ -1,0 +1,75 @@
+"""The Python front door: one call from a model and inputs to a finished run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from torch import Tensor, nn
+
+from attnaudit.errors import UsageError
+from attnaudit.evidence import SHARD, Run, Settings, execute, plan_audit
+from attnaudit.evidence.run import Progress
+from attnaudit.measures import DEFAULT_FAMILIES
+from attnaudit.protocol import Protocol
+from attnaudit.sources.images import choose_images, find_images, image_shards
+from attnaudit.sources.inputs import Shard, tensor_shards
+from attnaudit.sources.model import LoadedModel, ModelSpec, parse_model, wrap_module
+
+
+def audit(
+    model: nn.Module | str,
+    inputs: Tensor | str | Path,
+    *,
+    weights: str | Path | None = None,
+    random_weights: bool = False,
+    download: bool = False,
+    limit: int | None = None,
+    seed: int = 0,
+    protocol: Protocol | str = Protocol.EXACT,
+    families: Sequence[str] = DEFAULT_FAMILIES,
+    device: str = "cpu",
+    workers: int = 1,
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Run:
+    """Audit every attention head of a model.
+
+    Args:
+        model: a torch module, or a name such as `"timm:deit_tiny_patch16_224"`.
+        inputs: a batch tensor for a module or a named model, or a folder of pictures for a named model.
+        weights: a local weights file for a named model.
+        random_weights: audit a named model untrained, initialised from `seed`.
+        download: allow the network for a named model's weights.
+        limit: how many pictures to draw from the folder; all if None.
+        seed: of every random choice.
+        protocol: `exact` or `paper`.
+        families: which measures; see `attnaudit.measures.FAMILIES`.
+        device: where the model and the measures run.
+        workers: processes, for named models.
+        out: the run folder; a temporary one if None. Repeating the call with the same folder resumes.
+        progress: called with (units done, units in all).
+    """
+    settings = Settings(protocol=Protocol(protocol), families=tuple(families), seed=seed, device=device)
+    subject: ModelSpec | LoadedModel
+    if isinstance(model, str):
+        subject = parse_model(
+            model,
+            weights=None if weights is None else Path(weights),
+            random_weights=random_weights,
+            seed=seed,
+            download=download,
+        )
+    else:
+        subject = wrap_module(model)
+    shards: Sequence[Shard]
+    if isinstance(inputs, Tensor):
+        shards = tensor_shards(inputs[:limit], SHARD)
+    elif isinstance(model, str):
+        root = Path(inputs)
+        shards = image_shards(choose_images(find_images(root), root, limit, seed), SHARD)
+    else:
+        raise UsageError("A module given in memory needs a batch tensor as inputs: its preprocessing is not known.")
+    plan = plan_audit([subject], shards, settings)
+    extra = {} if progress is None else {"progress": progress}
+    return execute(plan, out=None if out is None else Path(out), workers=workers, **extra)

@@ -1,0 +1,68 @@
+"""The data behind the study's Figures 2 and 3: tidy records that a CSV or a plot takes as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from attnaudit.capture.heads import Heads
+from attnaudit.kernel import paper
+from attnaudit.kernel.feature import token_norms
+from attnaudit.kernel.gram import standardised
+from attnaudit.measures.gamma import gamma_differences, perturbed
+from attnaudit.measures.norms import trimmed_quartiles
+
+GAMMA_BLOCK = 2  # the third block, as in the study's configuration
+
+
+@dataclass(frozen=True)
+class NormRecord:
+    """One layer's squared norms, pooled over heads and tokens: trimmed at the 95th percentile, then quartiles."""
+
+    model: str
+    layer: int
+    quantity: str
+    lower: float
+    median: float
+    upper: float
+    count: int
+
+
+@dataclass(frozen=True)
+class GammaRecord:
+    """One component's mean |γ_i - γ_j|: mean over heads, and deviation (ddof 0) over heads of those means."""
+
+    model: str
+    vectors: str
+    kind: str
+    component: int
+    mean: float
+    std: float
+
+
+def norm_records(model: str, layers: Sequence[Heads]) -> list[NormRecord]:
+    """‖φ(q)‖² (temperature √d) and ‖h‖² of every layer."""
+    records = []
+    for heads in layers:
+        norms = token_norms(heads)
+        for quantity, values in (("phi_norm2", norms.phi), ("output_norm2", norms.output)):
+            q = trimmed_quartiles(values)
+            records.append(NormRecord(model, heads.index[0].layer, quantity, q.lower, q.median, q.upper, q.count))
+    return records
+
+
+def gamma_records(model: str, heads: Heads, seed: int) -> list[GammaRecord]:
+    """γ differences of the true eigenvectors and of perturbed ones, keys standardised per token, in float32."""
+    spectrum = paper.spectrum(standardised(heads.key.float()))
+    records = []
+    for label, vectors in (("true", spectrum.eigenvectors), ("perturbed", perturbed(spectrum.eigenvectors, seed))):
+        differences = gamma_differences(spectrum.matrix, vectors)
+        for kind, means in (("absolute", differences.absolute_mean), ("relative", differences.relative_mean)):
+            centre, spread = means.mean(dim=0), torch.std(means, dim=0, correction=0)
+            records += [
+                GammaRecord(model, label, kind, component, mean, std)
+                for component, (mean, std) in enumerate(zip(centre.tolist(), spread.tolist(), strict=True))
+            ]
+    return records

@@ -1,0 +1,46 @@
+"""The command line: one file per verb. Nothing here imports torch until a verb runs, so `--help` is quick."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from attnaudit.cli import audit, ls, paper
+from attnaudit.errors import AttnAuditError
+
+app = typer.Typer(
+    name="attnaudit",
+    help="Put what papers claim about self-attention to the test, on any transformer, with controls.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("audit")(audit.audit)
+app.command("paper")(paper.paper)
+app.command("ls")(ls.ls)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: bool = typer.Option(False, "--version", help="Print the version and exit.", is_eager=True),
+) -> None:
+    if version:
+        from attnaudit._version import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+def main() -> None:
+    """Entry point: errors of ours become one line on stderr and their exit code."""
+    try:
+        app()
+    except AttnAuditError as error:
+        typer.echo(f"attnaudit: {error}", err=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        typer.echo("attnaudit: stopped; repeat the command to go on where it was.", err=True)
+        sys.exit(130)

@@ -1,0 +1,45 @@
+"""Options that several verbs share, so that they read and behave alike."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Device(StrEnum):
+    """Where the model and the measures run."""
+
+    AUTO = "auto"
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
+Weights = Annotated[
+    Path | None,
+    typer.Option(help="Weights file of the model: safetensors, or a torch file of plain tensors.", show_default=False),
+]
+RandomWeights = Annotated[
+    bool, typer.Option("--random-weights", help="Audit an untrained network, initialised from the seed.")
+]
+Download = Annotated[
+    bool, typer.Option("--download", help="Allow the network, to fetch weights. Off: only local files are used.")
+]
+Images = Annotated[
+    Path | None,
+    typer.Option(help="Folder of pictures, nested or flat. Default: $ATTNAUDIT_DATA/imagenet_val.", show_default=False),
+]
+Seed = Annotated[int, typer.Option(help="Seed of every random choice.")]
+First = Annotated[bool, typer.Option("--first", help="Take the first pictures in order of path instead of a draw.")]
+DeviceOption = Annotated[Device, typer.Option(help="Where to compute.")]
+Workers = Annotated[
+    int | None,
+    typer.Option(min=1, help="Worker processes, one thread each. Default: as many as pay off.", show_default=False),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(help="Run folder. Default: attnaudit-runs/<model>-<protocol>-<hash>.", show_default=False),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]

@@ -1,0 +1,133 @@
+"""A run on disk: settings, Parquet parts named by what they hold, summary. Files are written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from attnaudit.errors import RunFolderError
+from attnaudit.evidence.schema import SCHEMA
+from attnaudit.evidence.unit import Notes
+
+_NOTES = b"attnaudit"
+
+
+class RunFolder:
+    """`run.json`, `evidence/part-<hash>.parquet`, `summary.json`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.settings_file = path / "run.json"
+        self.summary_file = path / "summary.json"
+        self._parts = path / "evidence"
+
+    def open(self, identity: dict[str, Any], description: dict[str, Any]) -> None:
+        """Make the folder, or go on in it if it belongs to the same run.
+
+        Raises:
+            RunFolderError: it cannot be written, holds something else, or a run with another identity.
+        """
+        if self.settings_file.exists():
+            self._check_same_run(identity)
+        elif self.path.is_dir() and any(self.path.iterdir()):
+            raise RunFolderError(f"{self.path} is neither empty nor a run folder: give --out another folder.")
+        try:
+            self._parts.mkdir(parents=True, exist_ok=True)
+            for leftover in self._parts.glob(".*.tmp"):
+                leftover.unlink(missing_ok=True)
+            write_whole(self.settings_file, _json({"identity": identity, **description}))
+        except OSError as error:
+            raise RunFolderError(f"{self.path} cannot be written ({error.strerror}): give --out another.") from error
+
+    def _check_same_run(self, identity: dict[str, Any]) -> None:
+        found = self.settings()["identity"]
+        if found == identity:
+            return
+        differing = [name for name in sorted(identity.keys() | found.keys()) if found.get(name) != identity.get(name)]
+        detail = _first_difference(found, identity, differing)
+        raise RunFolderError(
+            f"{self.path} holds a run with other {' and '.join(differing)} ({detail}): give --out another folder."
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """The content of `run.json`."""
+        try:
+            content: dict[str, Any] = json.loads(self.settings_file.read_text())
+            content["identity"]  # noqa: B018  (absent: not ours)
+        except FileNotFoundError as error:
+            raise RunFolderError(f"{self.path} is not a run folder: it has no run.json.") from error
+        except (json.JSONDecodeError, KeyError, OSError) as error:
+            raise RunFolderError(f"{self.settings_file} is not readable as the settings of a run.") from error
+        return content
+
+    def _part(self, key: str) -> Path:
+        return self._parts / f"part-{key}.parquet"
+
+    def has_part(self, key: str) -> bool:
+        """Whether that unit is finished."""
+        return self._part(key).exists()
+
+    def write_part(self, key: str, table: pa.Table, notes: Notes) -> None:
+        """Store the rows of a unit."""
+        table = table.replace_schema_metadata({_NOTES: notes.as_json()})
+        sink = pa.BufferOutputStream()
+        pq.write_table(table, sink, compression="zstd")
+        write_whole(self._part(key), sink.getvalue().to_pybytes())
+
+    def read_parts(self, keys: Sequence[str]) -> tuple[pa.Table, list[Notes]]:
+        """The rows and notes of these units, in this order."""
+        tables, notes = [], []
+        for key in keys:
+            try:
+                table = pq.read_table(self._part(key))
+            except (OSError, pa.ArrowInvalid) as error:
+                raise RunFolderError(
+                    f"{self._part(key)} is damaged: delete it and repeat the command to compute it again."
+                ) from error
+            notes.append(Notes.from_json(table.schema.metadata[_NOTES]))
+            tables.append(table.replace_schema_metadata(None).cast(SCHEMA))
+        return (pa.concat_tables(tables).unify_dictionaries() if tables else SCHEMA.empty_table()), notes
+
+    def write_summary(self, summary: dict[str, Any]) -> None:
+        """Store `summary.json`."""
+        write_whole(self.summary_file, _json(summary))
+
+    def extend_settings(self, **more: Any) -> None:
+        """Add to `run.json` what is known only at the end."""
+        write_whole(self.settings_file, _json({**self.settings(), **more}))
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write through a temporary file beside it, so that readers and a killed writer never leave half a file."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _json(content: dict[str, Any]) -> bytes:
+    return (json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _first_difference(found: dict[str, Any], wanted: dict[str, Any], names: Sequence[str]) -> str:
+    old, new = found.get(names[0]), wanted.get(names[0])
+    if isinstance(old, dict) and isinstance(new, dict):
+        name = next(key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key))
+        return f"{name} {old.get(name)} there, {new.get(name)} here"
+    if isinstance(old, list) and isinstance(new, list):
+        return f"{len(old)} there, {len(new)} here" if len(old) != len(new) else "of the same number"
+    return f"{old} there, {new} here"

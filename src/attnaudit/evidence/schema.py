@@ -1,0 +1,74 @@
+"""The one table everything else is made from: one row per head, control and measure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+from torch import Tensor
+
+from attnaudit.capture.heads import Heads
+from attnaudit.protocol import Protocol
+
+#: Raised when the meaning of a number changes, so that older parts are not taken for newer ones.
+VERSION = 1
+
+_NAME = pa.dictionary(pa.int32(), pa.string())
+SCHEMA = pa.schema(
+    [
+        pa.field("model", _NAME),
+        pa.field("input", _NAME),
+        pa.field("layer", pa.int16()),
+        pa.field("head", pa.int16()),
+        pa.field("window", pa.int16()),
+        pa.field("control", _NAME),
+        pa.field("repeat", pa.int16()),
+        pa.field("measure", _NAME),
+        pa.field("value", pa.float64()),  # null where it could not be computed
+        pa.field("reason", _NAME),  # why it is null
+        pa.field("protocol", _NAME),
+        pa.field("tokens", pa.int32()),
+        pa.field("dim", pa.int16()),
+        pa.field("step", pa.int64()),  # null unless the row comes from training
+    ]
+)
+
+
+def rows(
+    heads: Heads,
+    values: Mapping[str, Tensor],
+    problems: Sequence[str | None],
+    protocol: Protocol,
+    *,
+    control: str = "observed",
+    repeat: int = 0,
+) -> pa.Table:
+    """Evidence rows of one batch of heads, measure by measure; a number that is not finite becomes null with a reason."""
+    count = len(heads)
+    parts = []
+    for measure, tensor in values.items():
+        numbers = tensor.double().numpy(force=True)
+        missing = ~np.isfinite(numbers)
+        reasons = [
+            (problem or f"{measure} is not finite") if lost else None
+            for lost, problem in zip(missing.tolist(), problems, strict=True)
+        ]
+        columns = {
+            "model": [i.model for i in heads.index],
+            "input": [i.input for i in heads.index],
+            "layer": [i.layer for i in heads.index],
+            "head": [i.head for i in heads.index],
+            "window": [i.window for i in heads.index],
+            "control": [control] * count,
+            "repeat": [repeat] * count,
+            "measure": [measure] * count,
+            "value": pa.array(numbers, mask=missing),
+            "reason": reasons,
+            "protocol": [protocol.value] * count,
+            "tokens": [heads.tokens] * count,
+            "dim": [heads.dim] * count,
+            "step": [None] * count,
+        }
+        parts.append(pa.table(columns, schema=SCHEMA))
+    return pa.concat_tables(parts) if parts else SCHEMA.empty_table()

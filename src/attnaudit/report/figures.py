@@ -1,0 +1,92 @@
+"""The study's figures in print style: SVG, colour-blind safe, with the numbers behind them as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+from attnaudit.claims.figures import GammaRecord, NormRecord
+from attnaudit.evidence.folder import write_whole
+from attnaudit.extras import optional
+
+# Okabe & Ito's palette keeps its contrasts for colour-blind readers.
+BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"
+_STYLE = {
+    "font.size": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 8,
+    "legend.frameon": False,
+    "lines.linewidth": 1.2,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "attnaudit",
+}
+
+
+def write_csv(records: Sequence[Any], path: Path) -> None:
+    """Dataclass records as one CSV file."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [field.name for field in fields(records[0])], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(asdict(record) for record in records)
+    write_whole(path, text.getvalue().encode())
+
+
+def norm_figure(records: Sequence[NormRecord], path: Path) -> None:
+    """Figure 2: ‖φ(q)‖² and ‖h‖² against depth, log scale, a panel per model."""
+    models = list(dict.fromkeys(record.model for record in records))
+    columns = min(len(models), 3)
+    rows = -(-len(models) // columns)
+    with _drawing(path, rows, columns, (max(3.4, 2.6 * columns), 2.3 * rows)) as axes:
+        looks = {"phi_norm2": (r"$\|\varphi(q)\|^2$", BLUE, "o"), "output_norm2": (r"$\|h\|^2$", VERMILION, "s")}
+        for place, axis in enumerate(axes.flat):
+            if place >= len(models):
+                axis.set_visible(False)
+                continue
+            for quantity, (label, colour, marker) in looks.items():
+                own = [r for r in records if r.model == models[place] and r.quantity == quantity]
+                layers = [r.layer for r in own]
+                axis.plot(layers, [r.median for r in own], color=colour, marker=marker, markersize=3, label=label)
+                axis.fill_between(layers, [r.lower for r in own], [r.upper for r in own], color=colour, alpha=0.2, lw=0)
+            axis.set(yscale="log", title=models[place])
+            if place % columns == 0:
+                axis.set_ylabel("squared norm (log scale)")
+            if place + columns >= len(models):
+                axis.set_xlabel("layer")
+        axes.flat[0].legend(loc="best")
+
+
+def gamma_figure(records: Sequence[GammaRecord], path: Path) -> None:
+    """Figure 3: |γ_i - γ_j| per component for true (top) and perturbed (bottom) eigenvectors."""
+    with _drawing(path, 2, 2, (6.4, 4.0)) as axes:
+        for row, vectors in enumerate(("true", "perturbed")):
+            for column, (kind, colour) in enumerate((("absolute", BLUE), ("relative", GREEN))):
+                axis = axes[row, column]
+                own = [r for r in records if r.vectors == vectors and r.kind == kind]
+                x, means = [r.component for r in own], [r.mean for r in own]
+                axis.plot(x, means, color=colour)
+                low, high = [r.mean - r.std for r in own], [r.mean + r.std for r in own]
+                axis.fill_between(x, low, high, color=colour, alpha=0.2, lw=0)
+                axis.set_title(f"{vectors} eigenvectors, {kind}")
+                axis.ticklabel_format(axis="y", scilimits=(-2, 3))
+                if row:
+                    axis.set_xlabel("component")
+            axes[row, 0].set_ylabel(r"mean $|\gamma_i-\gamma_j|$")
+
+
+@contextmanager
+def _drawing(path: Path, rows: int, columns: int, size: tuple[float, float]) -> Iterator[Any]:
+    """A grid of axes in our style; leaving the block writes the figure, whole, and leaves matplotlib as it was."""
+    matplotlib = optional("matplotlib", "report", "Drawing a figure")
+    figure_module = optional("matplotlib.figure", "report", "Drawing a figure")
+    with matplotlib.rc_context(_STYLE):
+        figure = figure_module.Figure(figsize=size, layout="constrained")
+        yield figure.subplots(rows, columns, squeeze=False)
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
+    write_whole(path, buffer.getvalue())

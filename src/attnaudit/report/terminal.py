@@ -1,0 +1,70 @@
+"""Tables for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from attnaudit.claims.tables import Comparison, Table
+
+
+def comparison_table(table: Table, comparisons: Sequence[Comparison]) -> RichTable:
+    """Published, ours and the difference, one line per model and quantity."""
+    shown = RichTable(title=Text(table.caption), title_justify="left", box=box.SIMPLE_HEAD)
+    shown.add_column("model", overflow="fold")
+    for name in ("quantity", "published", "ours", "difference", "heads", "rejected"):
+        shown.add_column(name, justify="left" if name == "quantity" else "right", no_wrap=True)
+    previous = None
+    for entry in comparisons:
+        model = "" if entry.model == previous else entry.model
+        previous = entry.model
+        shown.add_row(
+            Text(model),
+            entry.column,
+            _plus_minus(*(entry.published or (None,)), decimals=entry.decimals),
+            _plus_minus(entry.ours, entry.ours_std, decimals=entry.decimals + 1),
+            _difference(entry),
+            f"{entry.heads:,}",
+            f"{entry.rejected:,}",
+        )
+    return shown
+
+
+def statistics_table(model: str, observed: Mapping[str, Mapping[str, Any]]) -> RichTable:
+    """Every measure of one model: mean with its interval over inputs, range, and counts."""
+    shown = RichTable(title=Text(model), title_justify="left", box=box.SIMPLE_HEAD)
+    shown.add_column("measure", no_wrap=True)
+    for name in ("mean", "95 % interval", "median", "min", "max", "heads", "rejected"):
+        shown.add_column(name, justify="right", no_wrap=True)
+    for measure, s in observed.items():
+        interval = s["interval"]
+        shown.add_row(
+            measure,
+            _number(s["mean"]),
+            "–" if interval is None else f"{_number(interval[0])} … {_number(interval[1])}",
+            *(_number(s[name]) for name in ("median", "min", "max")),
+            f"{s['n']:,}",
+            f"{sum(s['rejected'].values()):,}",
+        )
+    return shown
+
+
+def _number(value: float | None) -> str:
+    return "missing" if value is None else f"{value:.4g}"
+
+
+def _plus_minus(mean: float | None = None, std: float | None = None, *, decimals: int) -> str:
+    if mean is None:
+        return "–"
+    return f"{mean:.{decimals}f}" + ("" if std is None else f" ± {std:.{decimals}f}")
+
+
+def _difference(entry: Comparison) -> str:
+    if entry.difference is None or entry.published is None:
+        return "–"
+    share = f" ({entry.difference / entry.published[0]:+.1%})" if entry.published[0] else ""
+    return f"{entry.difference:+.{entry.decimals + 1}f}{share}"

@@ -1,0 +1,5 @@
+"""Where models and inputs come from, by name."""
+
+from attnaudit.sources.model import LoadedModel, ModelSpec, load_model, parse_model, wrap_module
+
+__all__ = ["LoadedModel", "ModelSpec", "load_model", "parse_model", "wrap_module"]

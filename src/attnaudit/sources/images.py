@@ -1,0 +1,95 @@
+"""Pictures from a folder: found, chosen by seed, read, and skipped by name where they are broken."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from PIL import Image
+
+from attnaudit.errors import InputError, ModelError, UsageError
+from attnaudit.extras import optional
+from attnaudit.protocol import Protocol
+from attnaudit.sources.inputs import Prepared
+from attnaudit.sources.model import LoadedModel
+
+SUFFIXES = frozenset((".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm"))
+SAMPLES = (
+    "astronaut.png", "brick.png", "camera.png", "chelsea.png", "coffee.png", "coins.png", "grass.png", "gravel.png",
+    "hubble_deep_field.jpg", "ihc.png", "moon.png", "motorcycle_left.png", "retina.jpg", "rocket.jpg",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ImageItem:
+    """One picture: its name in the evidence, where it is, and a hash of its bytes."""
+
+    name: str
+    path: Path
+    fingerprint: str
+
+
+def find_images(folder: Path) -> list[Path]:
+    """Every picture below a folder, in order of its path."""
+    if not folder.is_dir():
+        raise InputError(f"There is no folder {folder}: give --images a folder with pictures.")
+    found = sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
+    if not found:
+        raise InputError(f"{folder} holds no pictures ({', '.join(sorted(SUFFIXES))}), not even in its subfolders.")
+    return found
+
+
+def sample_images() -> list[Path]:
+    """Photographs that scikit-image carries, for a first look without any data."""
+    package = optional("skimage.data", "dev", "Auditing without --images")
+    folder = Path(str(package.__file__)).parent
+    return [folder / name for name in SAMPLES]
+
+
+def choose_images(paths: Sequence[Path], root: Path, limit: int | None, seed: int) -> tuple[ImageItem, ...]:
+    """`limit` of them, drawn as the study draws: `random.sample(range(n), limit)` after the seed; all if None."""
+    if limit is not None and limit < 1:
+        raise UsageError(f"--limit is {limit}: give a number of inputs of at least 1.")
+    if limit is not None and limit < len(paths):
+        paths = [paths[place] for place in random.Random(seed).sample(range(len(paths)), limit)]
+    return tuple(
+        ImageItem(path.relative_to(root).as_posix(), path, hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest())
+        for path in paths
+    )
+
+
+@dataclass(frozen=True)
+class ImageShard:
+    """A few pictures that are read and run together."""
+
+    items: tuple[ImageItem, ...]
+
+    @property
+    def identity(self) -> list[tuple[str, str]]:
+        """Names and content hashes."""
+        return [(item.name, item.fingerprint) for item in self.items]
+
+    def prepare(self, model: LoadedModel, protocol: Protocol) -> Prepared:
+        """Read and preprocess the pictures; a broken one is left out and named."""
+        if model.preprocess is None:
+            raise ModelError(f"{model.label} has no preprocessing for pictures: pass tensors instead.")
+        preprocess = model.preprocess(protocol)
+        tensors, names, skipped = [], [], []
+        for item in self.items:
+            try:
+                with Image.open(item.path) as image:
+                    tensors.append(preprocess(image.convert("RGB")))
+                names.append(item.name)
+            except (OSError, SyntaxError, Image.DecompressionBombError) as error:
+                reason = str(error).replace(str(item.path), item.name)
+                skipped.append((item.name, f"cannot be read as a picture ({reason})"))
+        return Prepared(torch.stack(tensors) if tensors else None, tuple(names), tuple(skipped))
+
+
+def image_shards(items: Sequence[ImageItem], size: int) -> tuple[ImageShard, ...]:
+    """Cut a choice of pictures into shards."""
+    return tuple(ImageShard(tuple(items[start : start + size])) for start in range(0, len(items), size))

@@ -1,0 +1,66 @@
+"""What every kind of input offers: shards that can travel to a worker and be prepared there."""
+
+from __future__ import annotations
+
+import hashlib
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attnaudit.errors import InputError
+from attnaudit.protocol import Protocol
+from attnaudit.sources.model import LoadedModel
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A batch for the model (None if nothing could be read), its names, and what was left out, with the reason."""
+
+    inputs: Tensor | Mapping[str, Tensor] | None
+    names: tuple[str, ...]
+    skipped: tuple[tuple[str, str], ...] = ()
+
+
+class Shard(typing.Protocol):
+    """A few inputs that are prepared and run together."""
+
+    @property
+    def identity(self) -> list[tuple[str, str]]:
+        """Name and content hash of each input."""
+
+    def prepare(self, model: LoadedModel, protocol: Protocol) -> Prepared:
+        """The batch the model is called with."""
+
+
+@dataclass(frozen=True)
+class TensorShard:
+    """Inputs that a user has already made."""
+
+    tensor: Tensor
+    names: tuple[str, ...]
+
+    @property
+    def identity(self) -> list[tuple[str, str]]:
+        """Names and content hashes."""
+        return [
+            (name, hashlib.blake2b(row.cpu().contiguous().numpy().tobytes(), digest_size=16).hexdigest())
+            for name, row in zip(self.names, self.tensor, strict=True)
+        ]
+
+    def prepare(self, model: LoadedModel, protocol: Protocol) -> Prepared:
+        """As it is."""
+        return Prepared(self.tensor, self.names)
+
+
+def tensor_shards(tensor: Tensor, size: int, names: Sequence[str] | None = None) -> tuple[TensorShard, ...]:
+    """Cut a batch into shards."""
+    if tensor.dim() == 0 or len(tensor) == 0:
+        raise InputError(f"The input tensor has shape {tuple(tensor.shape)}: it needs a batch axis with something in it.")
+    labels = tuple(names) if names is not None else tuple(f"input-{place}" for place in range(len(tensor)))
+    if len(labels) != len(tensor):
+        raise InputError(f"{len(labels)} names were given for a batch of {len(tensor)} inputs.")
+    starts = range(0, len(tensor), size)
+    return tuple(TensorShard(torch.clone(tensor[s : s + size]), labels[s : s + size]) for s in starts)

@@ -1,0 +1,100 @@
+"""A model by name: what travels between processes, and what a process builds from it."""
+
+from __future__ import annotations
+
+import importlib
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+from torch import Tensor, nn
+
+from attnaudit.errors import ModelError, UsageError
+from attnaudit.protocol import Protocol
+from attnaudit.sources.weights import fingerprint
+
+Preprocess = Callable[[Image.Image], Tensor]
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """How to build a model; a few strings, so that it can go to another process or machine.
+
+    `weights` is a local file; `random_seed` asks for an untrained network instead; `download` allows the network.
+    """
+
+    source: str
+    name: str
+    weights: Path | None = None
+    random_seed: int | None = None
+    download: bool = False
+
+    @property
+    def label(self) -> str:
+        """How the model appears in evidence: its name, marked if its weights are random."""
+        return self.name if self.random_seed is None else f"{self.name} (random weights)"
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A built model with what is needed to feed it."""
+
+    label: str
+    module: nn.Module
+    fingerprint: str
+    weights_origin: str
+    preprocess: Callable[[Protocol], Preprocess] | None = None
+
+
+class Source(typing.Protocol):
+    """What a module of this folder offers for the prefix it serves."""
+
+    def check(self, name: str) -> None:
+        """Raise `ModelError`, with near matches, unless there is such a model."""
+
+    def locate_weights(self, spec: ModelSpec) -> ModelSpec:
+        """The spec with a local weights file, or `WeightsError` saying what to do."""
+
+    def load(self, spec: ModelSpec) -> LoadedModel:
+        """Build it."""
+
+
+#: Prefix of a model name and the module that serves it; the first is the default.
+SOURCES = {"timm": "attnaudit.sources.timm_models"}
+
+
+def _source(prefix: str) -> Source:
+    return typing.cast(Source, importlib.import_module(SOURCES[prefix]))
+
+
+def parse_model(
+    name: str,
+    *,
+    weights: Path | None = None,
+    random_weights: bool = False,
+    seed: int = 0,
+    download: bool = False,
+) -> ModelSpec:
+    """A spec from `PREFIX:NAME` or a bare name; fails early if there is no such model or it has no weights."""
+    prefix, _, rest = name.rpartition(":")
+    prefix = prefix or next(iter(SOURCES))
+    if prefix not in SOURCES:
+        raise ModelError(f"There is no model source {prefix!r} (in {name!r}); there is {', '.join(SOURCES)}.")
+    if random_weights and weights is not None:
+        raise UsageError("--random-weights and --weights exclude each other: give one of them.")
+    source = _source(prefix)
+    source.check(rest)
+    spec = ModelSpec(prefix, rest, weights, seed if random_weights else None, download)
+    return spec if random_weights else source.locate_weights(spec)
+
+
+def load_model(spec: ModelSpec) -> LoadedModel:
+    """Build the model of a spec, in evaluation mode."""
+    return _source(spec.source).load(spec)
+
+
+def wrap_module(module: nn.Module, label: str | None = None) -> LoadedModel:
+    """A model that a user has already built."""
+    return LoadedModel(label or type(module).__name__, module, fingerprint(module), "given in memory")

@@ -1,0 +1,82 @@
+"""timm models by name, with local, cached, downloaded or random weights."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from attnaudit.errors import ModelError, WeightsError
+from attnaudit.extras import optional
+from attnaudit.protocol import Protocol
+from attnaudit.sources.data import VARIABLE, data_weights
+from attnaudit.sources.model import LoadedModel, ModelSpec, Preprocess
+from attnaudit.sources.preprocess import squashed
+from attnaudit.sources.weights import fingerprint, fit_weights, read_weights
+
+
+def _timm() -> Any:
+    return optional("timm", "timm", "A timm model")
+
+
+def check(name: str) -> None:
+    """Fail, with the names that are spelled almost like it, unless timm knows the architecture (a `.tag` may follow)."""
+    if _timm().is_model(name.partition(".")[0]):
+        return
+    close = difflib.get_close_matches(name, _timm().list_models(), n=3, cutoff=0.6)
+    hint = f": did you mean {', '.join(close)}?" if close else "."
+    raise ModelError(f"timm has no model {name!r}{hint}")
+
+
+def locate_weights(spec: ModelSpec) -> ModelSpec:
+    """The spec with its weights file: given, in the data folder, or in the hub's local cache; else it must download."""
+    if spec.weights is not None or spec.download:
+        return spec
+    found = data_weights(spec.name) or _cached(spec.name)
+    if found is None:
+        raise WeightsError(
+            f"There are no local weights for {spec.name}: give --weights FILE, point {VARIABLE} at a folder that has "
+            f"*/{spec.name}.safetensors, allow the network with --download, or audit an untrained network with "
+            "--random-weights."
+        )
+    return replace(spec, weights=found)
+
+
+def _cached(name: str) -> Path | None:
+    from huggingface_hub import try_to_load_from_cache
+
+    config = _timm().get_pretrained_cfg(name)
+    if config is None or not config.hf_hub_id:
+        return None
+    path = try_to_load_from_cache(config.hf_hub_id, "model.safetensors")
+    return Path(path) if isinstance(path, str) else None
+
+
+def load(spec: ModelSpec) -> LoadedModel:
+    """Build the network; the global random state is left as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(spec.random_seed or 0)
+        try:
+            module: nn.Module = _timm().create_model(spec.name, pretrained=spec.download and spec.weights is None)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise ModelError(f"timm cannot build {spec.name} ({str(error).splitlines()[0]}).") from error
+    if spec.weights is not None:
+        fit_weights(module, read_weights(spec.weights), spec.weights, spec.name)
+    module.eval()
+    origin = "random" if spec.random_seed is not None else str(spec.weights or "hub")
+    return LoadedModel(
+        spec.label, module, fingerprint(module), origin, preprocess=lambda protocol: _preprocess(module, protocol)
+    )
+
+
+def _preprocess(module: nn.Module, protocol: Protocol) -> Preprocess:
+    data = optional("timm.data", "timm", "A timm model")
+    config = data.resolve_model_data_config(module)
+    if protocol is Protocol.PAPER:
+        return squashed(*config["input_size"][1:])
+    transform: Preprocess = data.create_transform(**config, is_training=False)
+    return transform
