@@ -37,7 +37,9 @@ def ls(
     if json:
         data_console().print_json(json_module.dumps(rows))
         return
-    table = Table(*rows[0], box=box.SIMPLE_HEAD)
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in rows[0]:
+        table.add_column(name, overflow="fold")
     for row in rows:
         table.add_row(*("" if value is None else str(value) for value in row.values()))
     data_console().print(table)

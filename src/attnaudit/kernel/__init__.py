@@ -3,7 +3,7 @@
 from attnaudit.kernel.feature import TokenNorms, token_norms
 from attnaudit.kernel.gram import Gram, centred, normalised_gram, standardised
 from attnaudit.kernel.prediction import Prediction, kernel_pca_values
-from attnaudit.kernel.spectrum import Spectrum, spectrum
+from attnaudit.kernel.eigen import Spectrum, spectrum
 
 __all__ = [
     "Gram",

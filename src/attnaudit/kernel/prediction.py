@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnaudit.kernel.gram import PerHead
-from attnaudit.kernel.spectrum import Spectrum
+from attnaudit.kernel.eigen import Spectrum
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from attnaudit.kernel import paper
 from attnaudit.kernel.feature import TokenNorms, token_norms
 from attnaudit.kernel.gram import standardised
 from attnaudit.kernel.prediction import Prediction
-from attnaudit.kernel.spectrum import Spectrum
+from attnaudit.kernel.eigen import Spectrum
 from attnaudit.measures.guards import Guards, guards_of
 from attnaudit.protocol import Protocol
 

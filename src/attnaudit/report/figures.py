@@ -72,11 +72,11 @@ def gamma_figure(records: Sequence[GammaRecord], path: Path) -> None:
                 axis.plot(x, means, color=colour)
                 low, high = [r.mean - r.std for r in own], [r.mean + r.std for r in own]
                 axis.fill_between(x, low, high, color=colour, alpha=0.2, lw=0)
-                axis.set_title(f"{vectors} eigenvectors, {kind}")
+                axis.set_title(f"{vectors} eigenvectors, {kind}", loc="right")
                 axis.ticklabel_format(axis="y", scilimits=(-2, 3))
                 if row:
                     axis.set_xlabel("component")
-            axes[row, 0].set_ylabel(r"mean $|\gamma_i-\gamma_j|$")
+        axes[0, 0].figure.supylabel(r"mean $|\gamma_i-\gamma_j|$ over pairs of tokens", fontsize=8)
 
 
 @contextmanager

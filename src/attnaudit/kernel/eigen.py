@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnaudit.errors import NumericalError, ShapeError
-from attnaudit.kernel.gram import Keys, PerHead, PerToken, Square, centred, normalised_gram
+from attnaudit.kernel.gram import Keys, PerHead, PerToken, Square, centred, normalised_gram, temperature
+from attnaudit.kernel.graded import graded_eigenpairs
 
 BOUND_SLACK = 1e-9
+#: Relative accuracy asked of the smallest kept eigenvalue before the dearer graded solver is called.
+ACCURACY = 1e-6
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,9 @@ class Spectrum:
 def spectrum(keys: Keys, rank: int | None = None, *, scale: PerHead | None = None) -> Spectrum:
     """The `rank` leading eigenpairs (the head's width by default) for keys of any size, in float64.
 
+    Heads whose kernel spans more orders of magnitude than float64 has digits are solved again by
+    `attnaudit.kernel.graded`.
+
     Raises:
         NumericalError: an eigenvalue exceeds its provable bound, which only a faulty solver can bring about.
     """
@@ -67,10 +73,30 @@ def spectrum(keys: Keys, rank: int | None = None, *, scale: PerHead | None = Non
     matrix = centred(gram.matrix)
     values, vectors = eigenpairs(matrix)
     result = from_ascending(matrix, values, vectors, rank_for(keys, rank), gram.log_scale, gram.log_mass)
+    result = _with_graded_heads(result, keys, scale)
     if (result.bound_ratio > 1 + BOUND_SLACK).any():
         worst = result.bound_ratio.nan_to_num().amax().item()
         raise NumericalError(f"The largest eigenvalue came out {worst:.6f} times its bound 1/min g: solver failure.")
     return result
+
+
+def _with_graded_heads(spectrum: Spectrum, keys: Keys, scale: PerHead | None) -> Spectrum:
+    """The spectrum with those heads replaced whose smaller eigenvalues drowned in the rounding of the largest."""
+    rank = spectrum.scaled_eigenvalues.shape[1]
+    uncertain = spectrum.scaled_eigenvalues[:, -1] * ACCURACY < _rounding(spectrum.scaled_eigenvalues[:, 0], keys.shape[1])
+    uncertain &= spectrum.numerical_rank > 0
+    if not uncertain.any():
+        return spectrum
+    values, vectors = spectrum.scaled_eigenvalues.clone(), spectrum.eigenvectors.clone()
+    ranks = spectrum.numerical_rank.clone()
+    factors = temperature(keys.double(), scale).flatten().tolist()
+    for head in uncertain.nonzero().flatten().tolist():
+        solved = graded_eigenpairs(keys[head].double().numpy(force=True), factors[head])
+        if solved is not None:
+            values[head] = values.new_tensor(solved[0][:rank])
+            vectors[head] = vectors.new_tensor(solved[1][:, :rank])
+            ranks[head] = int((solved[0] > torch.finfo(torch.float64).tiny).sum())
+    return replace(spectrum, scaled_eigenvalues=values, eigenvectors=vectors, numerical_rank=ranks)
 
 
 def eigenpairs(matrix: Square) -> tuple[PerToken, Square]:
@@ -94,7 +120,7 @@ def from_ascending(
     log_mass: PerToken,
 ) -> Spectrum:
     """A `Spectrum` from LAPACK's ascending eigenpairs."""
-    noise = values.abs().amax(dim=-1, keepdim=True) * values.shape[-1] * torch.finfo(values.dtype).eps
+    noise = _rounding(values.abs().amax(dim=-1, keepdim=True), values.shape[-1])
     return Spectrum(
         scaled_eigenvalues=values[:, -rank:].flip(-1),
         eigenvectors=vectors[:, :, -rank:].flip(-1),
@@ -103,6 +129,11 @@ def from_ascending(
         centred_gram=matrix,
         numerical_rank=(values > noise).sum(dim=-1),
     )
+
+
+def _rounding(largest: Tensor, tokens: int) -> Tensor:
+    """How far an eigenvalue of an ordinary solver may be off."""
+    return largest * tokens * torch.finfo(largest.dtype).eps
 
 
 def rank_for(keys: Keys, rank: int | None) -> int:

@@ -1,0 +1,51 @@
+"""Shapes are checked while the tests run; real weights and data come from ATTNAUDIT_DATA."""
+
+import jaxtyping
+
+jaxtyping.install_import_hook(["attnaudit.kernel", "attnaudit.measures"], "beartype.beartype")
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, settings
+from PIL import Image
+
+settings.register_profile(
+    "attnaudit",
+    deadline=None,
+    derandomize=True,
+    max_examples=25,
+    suppress_health_check=[HealthCheck.differing_executors],  # shared test cases are run by several subclasses
+)
+settings.load_profile("attnaudit")
+torch.set_num_threads(1)
+
+
+def pytest_collection_modifyitems(items):
+    folder = os.environ.get("ATTNAUDIT_DATA")
+    if folder and Path(folder).is_dir():
+        return
+    skip = pytest.mark.skip(reason="ATTNAUDIT_DATA is unset: no real weights and data")
+    for item in items:
+        if "realdata" in item.keywords:
+            item.add_marker(skip)
+
+
+@pytest.fixture
+def data_folder():
+    return Path(os.environ["ATTNAUDIT_DATA"])
+
+
+@pytest.fixture
+def picture_folder(tmp_path):
+    """Six small pictures of noise, in two subfolders."""
+    generator = np.random.default_rng(0)
+    folder = tmp_path / "pictures"
+    for place in range(6):
+        path = folder / f"class{place % 2}" / f"picture{place}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(generator.integers(0, 256, (40, 50, 3), dtype=np.uint8)).save(path)
+    return folder

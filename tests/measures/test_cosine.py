@@ -1,0 +1,71 @@
+import itertools
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnaudit.kernel import paper
+from attnaudit.measures.assignment import matched
+from attnaudit.measures.cosine import token_cosines
+from attnaudit.measures.guards import STUDY
+from tests.heads import fixture_heads
+from tests.measures.case import MeasureTestCase
+
+
+class TestDirectCosine(MeasureTestCase):
+    ignores_prediction_signs = False
+    ignores_value_rotation = False
+
+    def compute(self, heads, prediction):
+        return {n: v for n, v in token_cosines(heads, prediction).items() if n.startswith("direct")}
+
+
+class TestMatchedCosine(MeasureTestCase):
+    ignores_prediction_signs = False
+    ignores_value_rotation = False
+    ignores_shuffled_values = True  # the assignment puts any shuffle right again: it does not know which token is which
+
+    def compute(self, heads, prediction):
+        return {n: v for n, v in token_cosines(heads, prediction).items() if n.startswith("matched")}
+
+
+def test_reference_head_is_near_the_published_fixture():
+    """Both numbers hang on eigenvector signs, so only their size is tested."""
+    heads = fixture_heads()
+    result = token_cosines(heads, paper.kernel_pca_values(paper.spectrum(heads.key, by_magnitude=True)), STUDY)
+    assert abs(result["direct_cosine_mean"].item()) < 0.03
+    assert result["matched_cosine_mean"].item() == pytest.approx(0.32, abs=0.01)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 6), st.sampled_from([1e-6, 1.0, 1e6]))
+def test_assignment_equals_brute_force(seed, n, size):
+    scores = size * torch.randn(2, n, n, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    for matrix, picked in zip(scores, matched(scores), strict=True):
+        best = max(sum(matrix[i, p[i]].item() for i in range(n)) for p in itertools.permutations(range(n)))
+        assert picked.sum().item() == pytest.approx(best, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_assignment_equals_plain_scipy_on_large_matrices(seed):
+    from scipy.optimize import linear_sum_assignment
+
+    scores = torch.rand(1, 150, 150, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    rows, columns = linear_sum_assignment(scores[0].numpy(), maximize=True)
+    assert matched(scores).sum().item() == pytest.approx(scores[0, rows, columns].sum().item(), rel=1e-13)
+
+
+def test_assignment_of_a_constant_matrix():
+    assert matched(torch.full((1, 3, 3), 0.5)).tolist() == [[0.5, 0.5, 0.5]]
+
+
+def test_a_zero_value_is_missing_without_guards_and_zero_with_them():
+    heads = fixture_heads()
+    prediction = paper.kernel_pca_values(paper.spectrum(heads.key))
+    value = heads.value.clone()
+    value[:, 0] = 0
+    from dataclasses import replace
+
+    zeroed = replace(heads, value=value)
+    assert token_cosines(zeroed, prediction)["direct_cosine_mean"].isnan().all()
+    assert token_cosines(zeroed, prediction, STUDY)["direct_cosine_mean"].isfinite().all()
