@@ -1,18 +1,16 @@
 """Shapes are checked while the tests run; real weights and data come from ATTNAUDIT_DATA."""
 
-import jaxtyping
-
-jaxtyping.install_import_hook(["attnaudit.kernel", "attnaudit.measures"], "beartype.beartype")
-
 import os
 from pathlib import Path
 
+import jaxtyping
 import numpy as np
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
 from PIL import Image
 
+jaxtyping.install_import_hook(["attnaudit.kernel", "attnaudit.measures"], "beartype.beartype")
 settings.register_profile(
     "attnaudit",
     deadline=None,

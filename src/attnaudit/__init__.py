@@ -31,7 +31,18 @@ _HOMES = {
     "Protocol": "attnaudit.protocol",
 }
 
-__all__ = ["AttnAuditError", "Capture", "Heads", "Protocol", "Run", "__version__", "audit", "capture", "kernel", "measures"]
+__all__ = [
+    "AttnAuditError",
+    "Capture",
+    "Heads",
+    "Protocol",
+    "Run",
+    "__version__",
+    "audit",
+    "capture",
+    "kernel",
+    "measures",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -179,7 +179,7 @@ def test_tokens_that_are_not_in_the_sequence_are_refused():
         def forward(self, x):
             return self.attention(x, x, x)[0]
 
-    with pytest.raises(CaptureError, match="attention: .*add_zero_attn"):
+    with pytest.raises(CaptureError, match=r"attention: .*add_zero_attn"):
         capture(Layer(), INPUTS)
 
 

@@ -29,7 +29,9 @@ def test_centring_by_means_equals_dense_projection(seed):
 
 def test_standardised_tokens_have_squared_length_d_minus_1():
     keys = standardised(random_heads(0, dim=16).key)
-    torch.testing.assert_close(keys.square().sum(-1), torch.full(keys.shape[:2], 15.0, dtype=keys.dtype), rtol=1e-6, atol=0)
+    torch.testing.assert_close(
+        keys.square().sum(-1), torch.full(keys.shape[:2], 15.0, dtype=keys.dtype), rtol=1e-6, atol=0
+    )
     torch.testing.assert_close(keys.mean(-1), torch.zeros(keys.shape[:2], dtype=keys.dtype), rtol=0, atol=1e-14)
 
 

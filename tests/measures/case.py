@@ -65,7 +65,10 @@ class MeasureTestCase:
     @given(seeds, st.floats(0.1, 10))
     def test_ignores_the_scale_of_the_values(self, seed, factor):
         heads, prediction = random_heads(seed), predict(random_heads(seed))
-        before, after = self.values(heads, prediction), self.values(changed_values(heads, factor * heads.value), prediction)
+        before, after = (
+            self.values(heads, prediction),
+            self.values(changed_values(heads, factor * heads.value), prediction),
+        )
         self.check(True, before, after)
 
     def test_signs_of_the_predicted_columns(self):

@@ -19,7 +19,7 @@ class NotCapturable(Exception):
 
 
 def scaled_dot_product(args: Sequence[Any], kwargs: Mapping[str, Any], output: Tensor) -> AttentionCall:
-    """Record `F.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)`."""
+    """Record a call of `F.scaled_dot_product_attention`."""
     names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
     call = dict(zip(names, args, strict=False)) | dict(kwargs)
     query, key, value = call["query"], call["key"], call["value"]

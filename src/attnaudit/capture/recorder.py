@@ -69,7 +69,7 @@ class Recorder(TorchFunctionMode):
         return self._running[-1][0] if self._running else "(outside any module)"
 
     def _over_channels(self, call: AttentionCall) -> bool:
-        """Whether the score matrix is channels x channels of the innermost module that was given (batch, tokens, width)."""
+        """Whether scores are channels x channels of the innermost module that was given (batch, tokens, width)."""
         shape = next((shape for _, shape in reversed(self._running) if shape is not None), None)
         if shape is None or call.query.dim() < 4:
             return False

@@ -7,7 +7,7 @@ guessed from names of modules or attributes, so the same code reads timm, transf
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -53,16 +53,18 @@ class Lost:
 Trail = Scaled | Scores | Weights | Lost
 
 # Operations that move numbers but do not change them.
-_VIEWS = frozenset(
-    "view reshape permute transpose unsqueeze squeeze expand flatten unflatten contiguous to type_as type float double "
-    "half bfloat16 clone detach swapaxes movedim view_as reshape_as expand_as".split()
-)
+_VIEWS = frozenset((
+    "view", "reshape", "permute", "transpose", "swapaxes", "movedim", "unsqueeze", "squeeze", "expand", "flatten",
+    "unflatten", "view_as", "reshape_as", "expand_as", "contiguous", "clone", "detach", "to", "type", "type_as",
+    "float", "double", "half", "bfloat16",
+))  # fmt: skip
 _PRODUCTS = frozenset(("matmul", "__matmul__", "__rmatmul__", "bmm"))
 _TIMES = frozenset(("mul", "__mul__", "__rmul__", "mul_", "__imul__", "multiply"))
 _OVER = frozenset(("div", "__truediv__", "div_", "__itruediv__", "true_divide", "divide"))
-_PLUS = frozenset(
-    "add __add__ __radd__ add_ __iadd__ sub __sub__ sub_ __isub__ masked_fill masked_fill_ where".split()
-)
+_PLUS = frozenset((
+    "add", "__add__", "__radd__", "add_", "__iadd__", "sub", "__sub__", "sub_", "__isub__", "masked_fill",
+    "masked_fill_", "where",
+))  # fmt: skip
 _SOFTMAX = frozenset(("softmax",))
 _DROPOUT = frozenset(("dropout", "dropout_", "alpha_dropout", "feature_dropout"))
 
@@ -71,7 +73,7 @@ class WrittenOutAttention:
     """Follows trails through a forward pass; `observe` returns an attention call, a reason, or nothing."""
 
     def __init__(self) -> None:
-        self._trails: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
+        self._trails: MutableMapping[Tensor, Trail] = WeakTensorKeyDictionary()
 
     def observe(
         self, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
@@ -175,7 +177,7 @@ class WrittenOutAttention:
 
 
 def _completed(weights: Weights, value: Tensor, output: Tensor) -> AttentionCall:
-    """The call that `weights @ value` completes; what was added to the scores is what its logits have over QKᵀ·scale."""
+    """The call that `weights @ value` completes; what its logits have over QKᵀ·scale is what was added."""
     scores, bias = weights.scores, None
     if scores.biased:
         raw = scores.query @ scores.key.transpose(-2, -1)

@@ -34,7 +34,6 @@ def audit(
     """Capture every attention head of MODELS, measure it, and store the evidence.
 
     Examples:
-
         attnaudit audit timm:deit_tiny_patch16_224 --weights deit_tiny.safetensors --images photos/
 
         attnaudit audit vit_base_patch16_224 --download --limit 100 --workers 8

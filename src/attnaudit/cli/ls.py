@@ -28,7 +28,6 @@ def ls(
     """List the models of the study or the measures.
 
     Examples:
-
         attnaudit ls models
 
         attnaudit ls measures --json

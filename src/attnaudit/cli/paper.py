@@ -55,7 +55,6 @@ def paper(
     """Repeat a table or figure of Sarıtaş & Yıldız (2025) under their protocol.
 
     Examples:
-
         attnaudit paper table1 deit_tiny_patch16_224 --weights deit_tiny.safetensors --images imagenet/val
 
         attnaudit paper table2 --download --images imagenet/val --workers 8
@@ -70,7 +69,7 @@ def paper(
             say(f"{spec.name} has RANDOM weights: its numbers say nothing about training.")
     device_name = work.device_name(device)
     if item.value.startswith("figure"):
-        pictures = work.pictures(images, limit or 1, seed, first=first, samples_allowed=False)
+        pictures = work.pictures(images, 1 if limit is None else limit, seed, first=first, samples_allowed=False)
         _figure(item, specs, pictures, seed, device_name, out or work.RUNS / item.value, json)
     else:
         _table(item, specs, (images, limit, seed, first), device_name, workers, out, json)

@@ -50,7 +50,9 @@ def pictures(
         root = paths[0].parent
         say(f"No --images given and {VARIABLE} is unset: using {len(paths)} photographs that scikit-image carries.")
     else:
-        raise InputError(f"There are no pictures to work on: give --images DIR, or point {VARIABLE} at the data folder.")
+        raise InputError(
+            f"There are no pictures to work on: give --images DIR, or point {VARIABLE} at the data folder."
+        )
     if first and limit is not None:
         paths = paths[: max(limit, 0)] if limit > 0 else paths
     return choose_images(paths, root, limit, seed)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +29,16 @@ class RunFolder:
         self.settings_file = path / "run.json"
         self.summary_file = path / "summary.json"
         self._parts = path / "evidence"
+        self._missing_parents = [parent for parent in path.parents if not parent.exists()]
 
-    def open(self, identity: dict[str, Any], description: dict[str, Any]) -> None:
-        """Make the folder, or go on in it if it belongs to the same run.
+    def open(self, identity: dict[str, Any], description: dict[str, Any]) -> bool:
+        """Make the folder, or go on in it if it belongs to the same run; True if it is new.
 
         Raises:
             RunFolderError: it cannot be written, holds something else, or a run with another identity.
         """
-        if self.settings_file.exists():
+        new = not self.settings_file.exists()
+        if not new:
             self._check_same_run(identity)
         elif self.path.is_dir() and any(self.path.iterdir()):
             raise RunFolderError(f"{self.path} is neither empty nor a run folder: give --out another folder.")
@@ -45,6 +49,15 @@ class RunFolder:
             write_whole(self.settings_file, _json({"identity": identity, **description}))
         except OSError as error:
             raise RunFolderError(f"{self.path} cannot be written ({error.strerror}): give --out another.") from error
+        return new
+
+    def discard_if_empty(self) -> None:
+        """Take away a folder in which nothing was finished, so that a failed start leaves nothing behind."""
+        if not any(self._parts.glob("part-*")):
+            shutil.rmtree(self.path, ignore_errors=True)
+            for parent in self._missing_parents:
+                with suppress(OSError):
+                    parent.rmdir()
 
     def _check_same_run(self, identity: dict[str, Any]) -> None:
         found = self.settings()["identity"]
@@ -60,7 +73,7 @@ class RunFolder:
         """The content of `run.json`."""
         try:
             content: dict[str, Any] = json.loads(self.settings_file.read_text())
-            content["identity"]  # noqa: B018  (absent: not ours)
+            content["identity"]
         except FileNotFoundError as error:
             raise RunFolderError(f"{self.path} is not a run folder: it has no run.json.") from error
         except (json.JSONDecodeError, KeyError, OSError) as error:

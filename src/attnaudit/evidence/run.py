@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from attnaudit._version import __version__
-from attnaudit.errors import InputError
+from attnaudit.errors import AttnAuditError, InputError
 from attnaudit.evidence.folder import RunFolder
 from attnaudit.evidence.plan import Plan
 from attnaudit.evidence.pool import run_here, run_in_processes
@@ -44,7 +44,9 @@ class Run:
             for measure, statistic in controls["observed"].items():
                 mean = "missing" if statistic["mean"] is None else f"{statistic['mean']:.4g}"
                 rejected = sum(statistic["rejected"].values())
-                lines.append(f"    {measure:<30}{mean:>12}  n={statistic['n']}" + f", {rejected} rejected" * bool(rejected))
+                lines.append(
+                    f"    {measure:<30}{mean:>12}  n={statistic['n']}" + f", {rejected} rejected" * bool(rejected)
+                )
         return "\n".join(lines)
 
 
@@ -59,10 +61,20 @@ def execute(plan: Plan, *, out: Path | None = None, workers: int = 1, progress: 
     """
     temporary = tempfile.TemporaryDirectory(prefix="attnaudit-") if out is None else None
     folder = RunFolder(Path(temporary.name) if temporary else Path(out or "."))
-    keys = plan.keys
-    folder.open(plan.identity, _description(plan.loaded, keys))
-    done = sum(folder.has_part(key) for key in keys)
-    progress(done, len(keys))
+    new = folder.open(plan.identity, _description(plan.loaded, plan.keys))
+    try:
+        _compute_missing(plan, folder, workers, progress)
+        return _conclude(folder, plan.keys, plan.settings.seed, temporary)
+    except AttnAuditError:
+        if new:
+            folder.discard_if_empty()
+        raise
+
+
+def _compute_missing(plan: Plan, folder: RunFolder, workers: int, progress: Progress) -> None:
+    total = len(plan.keys)
+    done = sum(folder.has_part(key) for key in plan.keys)
+    progress(done, total)
     for model, built, units in zip(plan.models, plan.loaded, plan.units, strict=True):
         missing = [unit for unit in units if not folder.has_part(unit.key)]
         if workers > 1 and isinstance(model, ModelSpec) and len(missing) > 1:
@@ -71,8 +83,7 @@ def execute(plan: Plan, *, out: Path | None = None, workers: int = 1, progress: 
             finished = run_here(missing, built, folder)
         for _ in finished:
             done += 1
-            progress(done, len(keys))
-    return _conclude(folder, keys, plan.settings.seed, temporary)
+            progress(done, total)
 
 
 def _conclude(folder: RunFolder, keys: Sequence[str], seed: int, keep_alive: Any) -> Run:

@@ -44,7 +44,7 @@ def rows(
     control: str = "observed",
     repeat: int = 0,
 ) -> pa.Table:
-    """Evidence rows of one batch of heads, measure by measure; a number that is not finite becomes null with a reason."""
+    """Evidence rows of a batch of heads; a number that is not finite becomes null, with a reason."""
     count = len(heads)
     parts = []
     for measure, tensor in values.items():

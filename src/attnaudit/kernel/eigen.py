@@ -11,8 +11,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnaudit.errors import NumericalError, ShapeError
-from attnaudit.kernel.gram import Keys, PerHead, PerToken, Square, centred, normalised_gram, temperature
 from attnaudit.kernel.graded import graded_eigenpairs
+from attnaudit.kernel.gram import Keys, PerHead, PerToken, Square, centred, normalised_gram, temperature
 
 BOUND_SLACK = 1e-9
 #: Relative accuracy asked of the smallest kept eigenvalue before the dearer graded solver is called.
@@ -83,7 +83,9 @@ def spectrum(keys: Keys, rank: int | None = None, *, scale: PerHead | None = Non
 def _with_graded_heads(spectrum: Spectrum, keys: Keys, scale: PerHead | None) -> Spectrum:
     """The spectrum with those heads replaced whose smaller eigenvalues drowned in the rounding of the largest."""
     rank = spectrum.scaled_eigenvalues.shape[1]
-    uncertain = spectrum.scaled_eigenvalues[:, -1] * ACCURACY < _rounding(spectrum.scaled_eigenvalues[:, 0], keys.shape[1])
+    uncertain = spectrum.scaled_eigenvalues[:, -1] * ACCURACY < _rounding(
+        spectrum.scaled_eigenvalues[:, 0], keys.shape[1]
+    )
     uncertain &= spectrum.numerical_rank > 0
     if not uncertain.any():
         return spectrum

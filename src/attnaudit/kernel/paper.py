@@ -10,9 +10,9 @@ import math
 
 import torch
 
+from attnaudit.kernel.eigen import Spectrum, eigenpairs, from_ascending, rank_for
 from attnaudit.kernel.gram import Keys, PerToken, Square, centred
 from attnaudit.kernel.prediction import Prediction
-from attnaudit.kernel.eigen import Spectrum, eigenpairs, from_ascending, rank_for
 
 KERNEL_GUARD = 1e-6
 

@@ -78,7 +78,7 @@ def _radial_basis(x: Rows) -> Square:
 
 def _median_distance(distances: Square) -> PerHead:
     """Lower median of the non-zero entries; a symmetric matrix needs one triangle only, which has the same one."""
-    rows, columns = torch.triu_indices(*distances.shape[1:], offset=1, device=distances.device)
+    rows, columns = torch.triu_indices(distances.shape[1], distances.shape[1], offset=1, device=distances.device)
     upper = distances[:, rows, columns]
     zeros = (upper == 0).sum(dim=-1)
     if not zeros.any():

@@ -6,6 +6,7 @@ which token is which, so a high or low number says little by itself; they are ca
 
 from __future__ import annotations
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -31,4 +32,7 @@ def token_cosines(heads: Heads, prediction: Prediction, guards: Guards = EXACT) 
 
 def unit_rows(matrix: Float[Tensor, "heads n dim"], guards: Guards) -> Float[Tensor, "heads n dim"]:
     """Each row over its length (plus the guard)."""
-    return matrix / (matrix.norm(dim=-1, keepdim=True) + guards.norm)
+    if guards.norm == 0.0:  # the square of a row of 1e-200 would be lost
+        matrix = matrix / matrix.abs().amax(dim=-1, keepdim=True)
+    lengths: Tensor = torch.linalg.vector_norm(matrix, dim=-1, keepdim=True)
+    return matrix / (lengths + guards.norm)

@@ -10,10 +10,10 @@ import torch
 from attnaudit import kernel
 from attnaudit.capture.heads import Heads
 from attnaudit.kernel import paper
+from attnaudit.kernel.eigen import Spectrum
 from attnaudit.kernel.feature import TokenNorms, token_norms
 from attnaudit.kernel.gram import standardised
 from attnaudit.kernel.prediction import Prediction
-from attnaudit.kernel.eigen import Spectrum
 from attnaudit.measures.guards import Guards, guards_of
 from attnaudit.protocol import Protocol
 

@@ -104,7 +104,7 @@ FAMILIES: Mapping[str, Family] = {
     ),
 }
 
-#: What an audit computes unless told otherwise; γ of true eigenvectors is a tautology and the dearest of all.
+#: What an audit computes unless told otherwise; γ of true eigenvectors is a tautology, there to repeat Figure 3.
 DEFAULT_FAMILIES = tuple(name for name in FAMILIES if name != "gamma")
 
 

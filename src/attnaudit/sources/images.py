@@ -57,7 +57,9 @@ def choose_images(paths: Sequence[Path], root: Path, limit: int | None, seed: in
     if limit is not None and limit < len(paths):
         paths = [paths[place] for place in random.Random(seed).sample(range(len(paths)), limit)]
     return tuple(
-        ImageItem(path.relative_to(root).as_posix(), path, hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest())
+        ImageItem(
+            path.relative_to(root).as_posix(), path, hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+        )
         for path in paths
     )
 

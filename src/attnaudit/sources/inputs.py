@@ -58,7 +58,9 @@ class TensorShard:
 def tensor_shards(tensor: Tensor, size: int, names: Sequence[str] | None = None) -> tuple[TensorShard, ...]:
     """Cut a batch into shards."""
     if tensor.dim() == 0 or len(tensor) == 0:
-        raise InputError(f"The input tensor has shape {tuple(tensor.shape)}: it needs a batch axis with something in it.")
+        raise InputError(
+            f"The input tensor has shape {tuple(tensor.shape)}: it needs a batch axis with something in it."
+        )
     labels = tuple(names) if names is not None else tuple(f"input-{place}" for place in range(len(tensor)))
     if len(labels) != len(tensor):
         raise InputError(f"{len(labels)} names were given for a batch of {len(tensor)} inputs.")

@@ -9,8 +9,8 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-IMAGENET_MEAN = (0.485, 0.456, 0.406)
-IMAGENET_STD = (0.229, 0.224, 0.225)
+IMAGENET_MEAN = np.array([0.485, 0.456, 0.406], dtype=np.float32)
+IMAGENET_STD = np.array([0.229, 0.224, 0.225], dtype=np.float32)
 
 
 def squashed(height: int, width: int) -> Callable[[Image.Image], Tensor]:
@@ -21,7 +21,7 @@ def squashed(height: int, width: int) -> Callable[[Image.Image], Tensor]:
 
     def preprocess(image: Image.Image) -> Tensor:
         pixels = np.asarray(image.resize((width, height), Image.Resampling.BILINEAR), dtype=np.float32) / 255
-        normalised = (pixels - np.float32(IMAGENET_MEAN)) / np.float32(IMAGENET_STD)
+        normalised = (pixels - IMAGENET_MEAN) / IMAGENET_STD
         return torch.from_numpy(normalised).permute(2, 0, 1).contiguous()
 
     return preprocess

@@ -24,7 +24,7 @@ def _timm() -> Any:
 
 
 def check(name: str) -> None:
-    """Fail, with the names that are spelled almost like it, unless timm knows the architecture (a `.tag` may follow)."""
+    """Fail, naming what is spelled almost like it, unless timm knows the architecture (a `.tag` may follow)."""
     if _timm().is_model(name.partition(".")[0]):
         return
     close = difflib.get_close_matches(name, _timm().list_models(), n=3, cutoff=0.6)

@@ -24,7 +24,8 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         raise WeightsError(f"There is no weights file at {path}.")
     try:
         if path.suffix == ".safetensors":
-            return load_file(path)
+            tensors: dict[str, Tensor] = load_file(path)
+            return tensors
         content = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         raise WeightsError(
@@ -41,7 +42,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
 
 
 def fit_weights(model: nn.Module, weights: Mapping[str, Tensor], path: Path, model_name: str) -> None:
-    """Load all weights into the model, or change nothing and say which keys are missing, unknown or of another shape."""
+    """Load all weights, or change nothing and say which keys are missing, unknown or of another shape."""
     own = model.state_dict()
     missing = [key for key in own if key not in weights]
     unknown = [key for key in weights if key not in own]
@@ -65,7 +66,7 @@ def fingerprint(model: nn.Module) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(f"{name}:{tensor.dtype}:{tuple(tensor.shape)};".encode())
-        digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
+        digest.update(tensor.detach().cpu().reshape(-1).contiguous().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
 
 

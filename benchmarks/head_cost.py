@@ -1,0 +1,108 @@
+"""What one head costs: Table 1 end to end, and γ, against the plain computation in the same run.
+
+    python benchmarks/head_cost.py [--images 8]
+
+One thread, DeiT-Tiny (trained weights where ATTNAUDIT_DATA has them, since the cost of the assignment depends on the
+values), noise for pictures. Prints ms per head, the ratio to the reference, and how far the two disagree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import timm
+import torch
+from threadpoolctl import threadpool_limits
+
+sys.path.insert(0, str(Path(__file__).parent))
+import reference
+
+from attnaudit.capture import capture
+from attnaudit.kernel import paper, standardised
+from attnaudit.measures import Evaluation, evaluate
+from attnaudit.measures.gamma import gamma_differences, gammas, perturbed
+from attnaudit.protocol import Protocol
+from attnaudit.sources.data import data_weights
+from attnaudit.sources.weights import fit_weights, read_weights
+
+MODEL = "deit_tiny_patch16_224"
+FAMILIES = ("cosine", "cka", "allclose")
+SHARD = 4
+
+
+def build() -> torch.nn.Module:
+    torch.manual_seed(0)
+    model = timm.create_model(MODEL).eval()
+    weights = data_weights(MODEL)
+    if weights is not None:
+        fit_weights(model, read_weights(weights), weights, MODEL)
+    print(f"weights: {'trained' if weights else 'random'}")
+    return model
+
+
+def best_of(repeats: int, function) -> tuple[float, object]:
+    best, result = float("inf"), None
+    for _ in range(repeats):
+        start = time.perf_counter()
+        result = function()
+        best = min(best, time.perf_counter() - start)
+    return best, result
+
+
+def ours(model: torch.nn.Module, images: torch.Tensor) -> dict[str, torch.Tensor]:
+    numbers: dict[str, list[torch.Tensor]] = {}
+    for start in range(0, len(images), SHARD):
+        for heads in capture(model, images[start : start + SHARD]).layers:
+            for name, value in evaluate(Evaluation(heads, Protocol.PAPER), FAMILIES).items():
+                numbers.setdefault(name, []).append(value)
+    return {name: torch.cat(parts) for name, parts in numbers.items()}
+
+
+def theirs(model: torch.nn.Module, images: torch.Tensor) -> list[dict[str, float]]:
+    numbers = []
+    for layer in range(len(model.blocks)):
+        key, value = reference.keys_and_values(model, images, layer)
+        numbers += [reference.similarity(k, v) for k, v in zip(key.flatten(0, 1), value.flatten(0, 1), strict=True)]
+    return numbers
+
+
+def table1(images: int) -> None:
+    model = build()
+    batch = torch.randn(images, 3, 224, 224, generator=torch.Generator().manual_seed(0))
+    heads = images * 36
+    ours(model, batch[:SHARD])
+    fast, numbers = best_of(3, lambda: ours(model, batch))
+    slow, plain = best_of(1, lambda: theirs(model, batch[:SHARD]))
+    slow_heads = SHARD * 36
+    print(f"Table 1: attnaudit {fast / heads * 1e3:.2f} ms per head ({heads} heads, forward included)")
+    print(f"         reference {slow / slow_heads * 1e3:.2f} ms per head ({slow_heads} heads)")
+    print(f"         ratio     {slow / slow_heads / (fast / heads):.1f}x")
+    first = ours(model, batch[:SHARD])
+    for name, key in (("linear_cka", "linear"), ("kernel_cka", "kernel"), ("matched_cosine_mean", "matched")):
+        difference = (first[name] - torch.tensor([row[key] for row in plain])).abs()
+        print(f"         {name}: median |difference| {difference.median():.1e}, largest {difference.max():.1e}")
+
+
+def gamma() -> None:
+    key = 0.5 * torch.randn(3, 197, 64, generator=torch.Generator().manual_seed(0))
+    spectrum = paper.spectrum(standardised(key))
+    vectors = perturbed(spectrum.eigenvectors, 0)
+    fast, result = best_of(5, lambda: gamma_differences(spectrum.matrix, vectors))
+    component = gammas(spectrum.matrix, vectors)[0, :, 0]
+    slow, plain = best_of(1, lambda: reference.gamma_component(component))
+    print(f"gamma:   attnaudit {fast / 3 * 1e3:.2f} ms per head (64 components, mean and deviation, both kinds)")
+    print(f"         reference {slow * 64:.1f} s per head (one component measured, times 64; means only)")
+    print(f"         ratio     {slow * 64 / (fast / 3):.0f}x, first component {result.absolute_mean[0, 0]:.4e} / {plain[0]:.4e}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--images", type=int, default=8)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    with threadpool_limits(1):
+        table1(arguments.images)
+        gamma()

@@ -1,0 +1,155 @@
+"""The command line as a user meets it: output, errors, exit codes."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+pytest.importorskip("timm")
+
+
+def read_csv(path):
+    return list(csv.DictReader(Path(path).read_text().splitlines()))
+
+
+@pytest.fixture
+def cli(tmp_path, monkeypatch):
+    """Run attnaudit in an empty folder, in this process, as its entry point does."""
+    from attnaudit.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ATTNAUDIT_DATA", raising=False)
+
+    def run(*args):
+        monkeypatch.setattr(sys, "argv", ["attnaudit", *map(str, args)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        return int(stopped.value.code or 0)
+
+    return run
+
+
+def test_help_does_not_load_torch():
+    code = "import sys; sys.argv = ['attnaudit', '--help']\nfrom attnaudit.cli import main\n" + (
+        "try:\n    main()\nexcept SystemExit:\n    assert 'torch' not in sys.modules, 'torch was imported'"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert "audit" in result.stdout
+
+
+def test_audit_prints_a_table_and_says_where_the_run_is(cli, capsys, picture_folder):
+    assert cli("audit", "timm:test_vit", "--random-weights", "--images", picture_folder, "--out", "run") == 0
+    out, err = capsys.readouterr()
+    assert "matched_cosine_mean" in out
+    assert "RANDOM weights" in err
+    assert "Run folder: run" in err
+    assert json.loads(Path("run/summary.json").read_text())["models"]
+
+
+def test_audit_in_json_prints_nothing_else_on_stdout(cli, capsys, picture_folder):
+    assert cli("audit", "test_vit", "--random-weights", "--images", picture_folder, "--limit", "2", "--json") == 0
+    content = json.loads(capsys.readouterr().out)
+    assert content["models"]["test_vit (random weights)"]["observed"]["linear_cka"]["n"] > 0
+
+
+def test_audit_without_pictures_takes_those_of_an_installed_package(cli, capsys):
+    assert cli("audit", "test_vit", "--random-weights", "--limit", "2") == 0
+    assert "photographs that scikit-image carries" in capsys.readouterr().err
+
+
+def test_a_second_audit_resumes_in_the_default_folder(cli, capsys, picture_folder):
+    for _ in range(2):
+        assert cli("audit", "test_vit", "--random-weights", "--images", picture_folder) == 0
+    assert len(os.listdir("attnaudit-runs")) == 1
+
+
+@pytest.mark.parametrize("item", ["table1", "table2", "table3"])
+def test_tables_show_published_and_ours(cli, capsys, picture_folder, item):
+    arguments = ("paper", item, "deit_tiny_patch16_224", "--random-weights", "--images", picture_folder)
+    assert cli(*arguments, "--limit", "1", "--out", "run") == 0
+    out = capsys.readouterr().out
+    assert {"table1": "0.31", "table2": "325 ± 5", "table3": "1043 ± 99"}[item] in out
+    assert ("0 of 36 allclose tests pass" in out) == (item == "table1")
+    rows = read_csv(f"run/{item}.csv")
+    assert len(rows) == {"table1": 4, "table2": 4, "table3": 8}[item]
+
+
+@pytest.mark.parametrize(("item", "rows"), [("figure2", 24), ("figure3", 256)])
+def test_figures_are_drawn_with_their_data(cli, capsys, picture_folder, item, rows):
+    arguments = ("paper", item, "deit_tiny_patch16_224", "--random-weights", "--images", picture_folder)
+    assert cli(*arguments, "--out", "figures") == 0
+    assert Path(f"figures/{item}.svg").read_text().lstrip().startswith("<?xml")
+    assert len(read_csv(f"figures/{item}.csv")) == rows
+
+
+def test_lists(cli, capsys):
+    assert cli("ls", "measures", "--json") == 0
+    assert "kernel_cka" in {row["measure"] for row in json.loads(capsys.readouterr().out)}
+    assert cli("ls", "models") == 0
+    assert "vit_large_patch16_224" in capsys.readouterr().out
+
+
+@pytest.fixture
+def bad_weights(tmp_path):
+    save_file({"head.weight": torch.zeros(3)}, tmp_path / "other.safetensors")
+    torch.save(
+        {"x": object.__new__(type("Evil", (), {"__reduce__": lambda self: (print, ("ran",))}))}, tmp_path / "evil.pth"
+    )
+    return tmp_path
+
+
+BAD = [
+    (("audit", "test_vitt", "--random-weights"), 1, "did you mean test_vit"),
+    (("audit", "test_vit"), 1, "no local weights"),
+    (("audit", "test_vit", "--weights", "nowhere.safetensors"), 1, "no weights file"),
+    (("audit", "test_vit", "--weights", "other.safetensors", "--images", "PICTURES"), 1, "does not fit test_vit"),
+    (("audit", "test_vit", "--weights", "evil.pth", "--images", "PICTURES"), 1, "refused"),
+    (("audit", "test_vit", "test_vit2", "--weights", "other.safetensors"), 2, "belongs to one model"),
+    (("audit", "test_vit", "--random-weights", "--images", "."), 1, "holds no pictures"),
+    (("audit", "test_vit", "--random-weights", "--images", "nowhere"), 1, "no folder"),
+    (("audit", "test_vit", "--random-weights", "--images", "PICTURES", "--limit", "0"), 2, "--limit is 0"),
+    (("audit", "test_vit", "--random-weights", "--images", "PICTURES", "--limit", "0", "--first"), 2, "--limit is 0"),
+    (("audit", "test_vit", "--random-weights", "--images", "PICTURES", "--out", "/proc/nope"), 1, "cannot be written"),
+    (("audit", "test_vit", "--random-weights", "--protocol", "vibes"), 2, "vibes"),
+    (("audit",), 2, "Missing argument"),
+    (("audit", "resnet18", "--random-weights", "--images", "PICTURES"), 1, "no attention at all"),
+    (("paper", "table9"), 2, "table9"),
+    (("paper", "table1"), 1, "None of the ten models"),
+    (("paper", "table1", "--weights", "other.safetensors"), 2, "needs the name of its model"),
+    (("paper", "table1", "deit_tiny_patch16_224", "--random-weights"), 1, "no pictures to work on"),
+    (("paper", "figure2", "test_vit", "--random-weights", "--images", "PICTURES", "--limit", "0"), 2, "--limit is 0"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code", "message"), BAD, ids=[" ".join(b[0]) for b in BAD])
+def test_bad_input_gets_one_sentence_and_leaves_nothing(
+    cli, capsys, bad_weights, picture_folder, arguments, code, message
+):
+    arguments = [str(picture_folder) if a == "PICTURES" else a for a in arguments]
+    before = sorted(os.listdir())
+    if "." in arguments:
+        os.makedirs("empty")
+        arguments = ["empty" if a == "." else a for a in arguments]
+        before = sorted(os.listdir())
+    assert cli(*arguments) == code
+    out, err = capsys.readouterr()
+    assert message in err
+    assert "Traceback" not in err
+    assert out == ""
+    assert sorted(os.listdir()) == before
+    if err.startswith("attnaudit: "):
+        assert err.count("\n") == 1
+
+
+def test_a_truncated_picture_is_skipped_counted_and_named(cli, capsys, picture_folder):
+    path = picture_folder / "class0" / "picture2.png"
+    path.write_bytes(path.read_bytes()[:200])
+    assert cli("audit", "test_vit", "--random-weights", "--images", picture_folder) == 0
+    assert "skipped input class0/picture2.png" in capsys.readouterr().err

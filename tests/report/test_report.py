@@ -1,0 +1,49 @@
+from rich.console import Console
+
+from attnaudit.claims.figures import GammaRecord, NormRecord
+from attnaudit.claims.tables import TABLES as STUDY_TABLES
+from attnaudit.claims.tables import Comparison
+from attnaudit.report.figures import gamma_figure, norm_figure, write_csv
+from attnaudit.report.terminal import comparison_table, statistics_table
+
+
+def printed(table):
+    console = Console(width=150, record=True)
+    console.print(table)
+    return console.export_text()
+
+
+def test_missing_numbers_are_shown_as_missing_not_as_zero():
+    entry = Comparison("m", "MDC", None, None, None, 2, 0, 12)
+    text = printed(comparison_table(STUDY_TABLES["table1"], [entry]))
+    assert "–" in text
+    assert "12" in text
+    lost = {"mean": None, "median": None, "min": None, "max": None, "interval": None, "n": 0, "rejected": {"x": 3}}
+    assert "missing" in printed(statistics_table("m", {"linear_cka": lost}))
+
+
+def test_model_names_are_not_taken_for_markup():
+    entry = Comparison("[red]evil[/red]", "MDC", (0.1,), 0.2, None, 2, 3, 0)
+    assert "[red]evil[/red]" in printed(comparison_table(STUDY_TABLES["table1"], [entry]))
+
+
+def test_figures_are_the_same_bytes_every_time_and_escape_names(tmp_path):
+    records = [
+        NormRecord(f"<script>{m}", layer, quantity, 1e-3, 1e-2, 1e-1, 9)
+        for m in range(4)
+        for layer in range(3)
+        for quantity in ("phi_norm2", "output_norm2")
+    ]
+    gammas = [
+        GammaRecord("m", vectors, kind, component, 1e-11, 1e-12)
+        for vectors in ("true", "perturbed")
+        for kind in ("absolute", "relative")
+        for component in range(5)
+    ]
+    for draw, data in ((norm_figure, records), (gamma_figure, gammas)):
+        for name in ("a.svg", "b.svg"):
+            draw(data, tmp_path / name)
+        assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+        assert "<script>" not in (tmp_path / "a.svg").read_text()
+    write_csv(records, tmp_path / "r.csv")
+    assert (tmp_path / "r.csv").read_text().splitlines()[0] == "model,layer,quantity,lower,median,upper,count"

@@ -1,0 +1,96 @@
+import pickle
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import nn
+
+from attnaudit.errors import WeightsError
+from attnaudit.sources.weights import fingerprint, fit_weights, read_weights
+
+
+def small_model():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
+
+
+@pytest.mark.parametrize("wrapper", [None, "model", "state_dict"])
+def test_weights_survive_the_way_through_a_file(tmp_path, wrapper):
+    model = small_model()
+    state = model.state_dict()
+    path = tmp_path / "weights.pth"
+    torch.save(state if wrapper is None else {wrapper: state, "epoch": 3}, path)
+    other = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
+    fit_weights(other, read_weights(path), path, "small")
+    assert fingerprint(other) == fingerprint(model)
+
+
+def test_safetensors_are_read(tmp_path):
+    path = tmp_path / "weights.safetensors"
+    save_file(small_model().state_dict(), path)
+    assert set(read_weights(path)) == {"0.weight", "0.bias", "1.weight", "1.bias"}
+
+
+class Payload:
+    def __reduce__(self):
+        return (print, ("this must never run",))
+
+
+@pytest.mark.parametrize(
+    "save", [torch.save, lambda x, path: path.write_bytes(pickle.dumps(x))], ids=["torch", "pickle"]
+)
+def test_a_pickle_with_code_is_refused_and_not_run(tmp_path, save, capsys):
+    path = tmp_path / "evil.pth"
+    save({"weight": Payload()}, path)
+    with pytest.raises(WeightsError, match="refused: it holds pickled code"):
+        read_weights(path)
+    assert "never" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("empty.safetensors", b"", "cannot be read"),
+        ("noise.safetensors", b"\x00" * 100, "cannot be read"),
+        ("noise.pth", b"not weights at all", "cannot be read|refused"),
+        ("empty.pth", b"", "cannot be read"),
+    ],
+)
+def test_broken_files_are_named(tmp_path, name, content, message):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(WeightsError, match=message) as caught:
+        read_weights(path)
+    assert name in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_without_a_state_dictionary_says_so(tmp_path):
+    torch.save({"epoch": 3}, tmp_path / "w.pth")
+    with pytest.raises(WeightsError, match="no state dictionary"):
+        read_weights(tmp_path / "w.pth")
+
+
+def test_keys_that_do_not_fit_are_listed_and_nothing_is_loaded(tmp_path):
+    model = small_model()
+    before = fingerprint(model)
+    weights = {
+        "0.weight": torch.zeros(3, 3),
+        "0.bias": torch.zeros(4),
+        "1.weight": torch.zeros(2, 4),
+        "head": torch.zeros(1),
+    }
+    with pytest.raises(WeightsError) as caught:
+        fit_weights(model, weights, tmp_path / "w.safetensors", "small")
+    message = str(caught.value)
+    assert "1 missing (1.bias)" in message
+    assert "1 unknown (head)" in message
+    assert "0.weight (3, 3) instead of (4, 3)" in message
+    assert fingerprint(model) == before
+
+
+def test_fingerprint_sees_a_single_changed_number():
+    model = small_model()
+    before = fingerprint(model)
+    model[0].weight.data[0, 0] += 1e-6
+    assert fingerprint(model) != before
