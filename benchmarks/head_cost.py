@@ -9,17 +9,15 @@ values), noise for pictures. Prints ms per head, the ratio to the reference, and
 from __future__ import annotations
 
 import argparse
-import sys
 import time
-from pathlib import Path
+from collections.abc import Callable
+from typing import Any
 
 import timm
 import torch
 from threadpoolctl import threadpool_limits
 
-sys.path.insert(0, str(Path(__file__).parent))
 import reference
-
 from attnaudit.capture import capture
 from attnaudit.kernel import paper, standardised
 from attnaudit.measures import Evaluation, evaluate
@@ -43,7 +41,7 @@ def build() -> torch.nn.Module:
     return model
 
 
-def best_of(repeats: int, function) -> tuple[float, object]:
+def best_of(repeats: int, function: Callable[[], Any]) -> tuple[float, Any]:
     best, result = float("inf"), None
     for _ in range(repeats):
         start = time.perf_counter()
@@ -74,7 +72,7 @@ def table1(images: int) -> None:
     batch = torch.randn(images, 3, 224, 224, generator=torch.Generator().manual_seed(0))
     heads = images * 36
     ours(model, batch[:SHARD])
-    fast, numbers = best_of(3, lambda: ours(model, batch))
+    fast, _ = best_of(3, lambda: ours(model, batch))
     slow, plain = best_of(1, lambda: theirs(model, batch[:SHARD]))
     slow_heads = SHARD * 36
     print(f"Table 1: attnaudit {fast / heads * 1e3:.2f} ms per head ({heads} heads, forward included)")
@@ -95,7 +93,8 @@ def gamma() -> None:
     slow, plain = best_of(1, lambda: reference.gamma_component(component))
     print(f"gamma:   attnaudit {fast / 3 * 1e3:.2f} ms per head (64 components, mean and deviation, both kinds)")
     print(f"         reference {slow * 64:.1f} s per head (one component measured, times 64; means only)")
-    print(f"         ratio     {slow * 64 / (fast / 3):.0f}x, first component {result.absolute_mean[0, 0]:.4e} / {plain[0]:.4e}")
+    print(f"         ratio     {slow * 64 / (fast / 3):.0f}x")
+    print(f"         first component: {result.absolute_mean[0, 0]:.4e} and {plain[0]:.4e}")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ one forward pass per layer, scalar loops for γ), not from anyone's code; it is 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from scipy.optimize import linear_sum_assignment
@@ -50,7 +51,7 @@ def radial_basis(x: Tensor) -> Tensor:
     return torch.exp(-squares / (2 * squares[squares > 0].median()))
 
 
-def cka(kernel, x: Tensor, y: Tensor) -> float:
+def cka(kernel: Callable[[Tensor], Tensor], x: Tensor, y: Tensor) -> float:
     cross = hsic(kernel(x), kernel(y))
     return float(cross / (hsic(kernel(x), kernel(x)).sqrt() * hsic(kernel(y), kernel(y)).sqrt() + 1e-10))
 

@@ -59,8 +59,8 @@ def _relative_sums(values: Columns) -> tuple[PerComponent, PerComponent]:
     """Σr and Σr² of r = |γ_i - γ_j| / (max(|γ_i|, |γ_j|) + 1e-10).
 
     In order of size a = |γ| the larger of a pair is the later one, i. An earlier j of the same sign adds a_i - a_j, one
-    of the other sign a_i + a_j, so running counts, sums and sums of squares of either sign are all that is needed. Sizes
-    are taken from the smallest on where they are subtracted, which keeps nearly equal γ apart.
+    of the other sign a_i + a_j, so running counts, sums and sums of squares of either sign are all that is needed.
+    Sizes are taken from the smallest on where they are subtracted, which keeps nearly equal γ apart.
     """
     sizes, order = values.abs().sort(dim=1)
     positive = values.gather(1, order) > 0
