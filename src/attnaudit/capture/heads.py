@@ -87,6 +87,10 @@ class Heads:
         tensors = {name: getattr(self, name).to(dtype) for name in ("query", "key", "value", "output", "scale")}
         return replace(self, **tensors, bias=bias)
 
+    def attention(self) -> Float[Tensor, "heads queries tokens"]:
+        """softmax(QKᵀ·scale) in float64, without masks and position terms: what the theories are about."""
+        return torch.softmax(self.query.double() @ self.key.double().mT * self.scale.double()[:, None, None], dim=-1)
+
     def replayed(self) -> Float[Tensor, "heads queries value_dim"]:
         """softmax(QKᵀ·scale + bias)V from the captured parts, as an explicit product."""
         scores = self.query @ self.key.mT * self.scale[:, None, None]

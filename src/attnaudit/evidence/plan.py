@@ -12,6 +12,7 @@ from typing import Any
 
 from attnaudit.evidence.settings import Settings
 from attnaudit.evidence.unit import Unit
+from attnaudit.kernel.interpretation import Interpretation, interpretation
 from attnaudit.sources.inputs import Shard
 from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
 
@@ -24,12 +25,13 @@ class Plan:
     loaded: tuple[LoadedModel, ...]
     shards: tuple[Shard, ...]
     settings: Settings
+    theories: tuple[Interpretation, ...]
 
     @cached_property
     def units(self) -> tuple[tuple[Unit, ...], ...]:
         """Units of each model, in order of inputs."""
         return tuple(
-            tuple(Unit(model.label, model.fingerprint, shard, self.settings) for shard in self.shards)
+            tuple(Unit(model.label, model.fingerprint, shard, self.settings, self.theories) for shard in self.shards)
             for model in self.loaded
         )
 
@@ -56,7 +58,15 @@ class Plan:
         return f"{label}{more}-{self.settings.protocol.value}-{digest}"
 
 
-def plan_audit(models: Sequence[ModelSpec | LoadedModel], shards: Sequence[Shard], settings: Settings) -> Plan:
-    """Build the models and lay out the work."""
+def plan_audit(
+    models: Sequence[ModelSpec | LoadedModel],
+    shards: Sequence[Shard],
+    settings: Settings,
+    extra_theories: Sequence[Interpretation] = (),
+) -> Plan:
+    """Build the models and lay out the work; `extra_theories` are compared beside those the settings name."""
     loaded = tuple(model if isinstance(model, LoadedModel) else load_model(model) for model in models)
-    return Plan(tuple(models), loaded, tuple(shards), settings)
+    theories = (*(interpretation(name) for name in settings.interpretations), *extra_theories)
+    names = tuple(theory.name for theory in theories)
+    settings = settings.model_copy(update={"interpretations": names})
+    return Plan(tuple(models), loaded, tuple(shards), settings, theories)

@@ -14,6 +14,7 @@ from attnaudit.protocol import Protocol
 #: Raised when the meaning of a number changes, so that older parts are not taken for newer ones.
 VERSION = 1
 
+OBSERVED = "observed"
 _NAME = pa.dictionary(pa.int32(), pa.string())
 SCHEMA = pa.schema(
     [
@@ -22,6 +23,7 @@ SCHEMA = pa.schema(
         pa.field("layer", pa.int16()),
         pa.field("head", pa.int16()),
         pa.field("window", pa.int16()),
+        pa.field("interpretation", _NAME),  # the theory whose prediction the values are compared with
         pa.field("control", _NAME),
         pa.field("repeat", pa.int16()),
         pa.field("measure", _NAME),
@@ -41,7 +43,8 @@ def rows(
     problems: Sequence[str | None],
     protocol: Protocol,
     *,
-    control: str = "observed",
+    interpretation: str = "kpca",
+    control: str = OBSERVED,
     repeat: int = 0,
 ) -> pa.Table:
     """Evidence rows of a batch of heads; a number that is not finite becomes null, with a reason."""
@@ -60,6 +63,7 @@ def rows(
             "layer": [i.layer for i in heads.index],
             "head": [i.head for i in heads.index],
             "window": [i.window for i in heads.index],
+            "interpretation": [interpretation] * count,
             "control": [control] * count,
             "repeat": [repeat] * count,
             "measure": [measure] * count,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from attnaudit.evidence.unit import Notes
 
-RESAMPLES = 2000
+RESAMPLES = 10_000
 LEVEL = 0.95
 
 Numbers = NDArray[np.float64]
@@ -35,14 +36,15 @@ class Statistic:
 
 
 def summarise(evidence: pa.Table, notes: Sequence[Notes], seed: int) -> dict[str, Any]:
-    """Per model: every measure's `Statistic`, per control; and for the whole run certificate, refusals and skips."""
+    """Per model: every measure's `Statistic`, per control; and for the whole run certificate, refusals and skips.
+
+    Measures against a prediction are those of the first theory; the others are in the evidence, and in the ranking.
+    """
     models: dict[str, Any] = {}
-    groups = evidence.select(["model", "control", "measure"]).group_by(["model", "control", "measure"]).aggregate([])
-    for group in groups.to_pylist():
-        mask = pc.and_(
-            pc.equal(evidence["model"], group["model"]),
-            pc.and_(pc.equal(evidence["control"], group["control"]), pc.equal(evidence["measure"], group["measure"])),
-        )
+    evidence = evidence.filter(pc.equal(evidence["interpretation"], evidence["interpretation"][0]))
+    columns = ["model", "control", "measure"]
+    for group in evidence.select(columns).group_by(columns).aggregate([]).to_pylist():
+        mask = reduce(pc.and_, (pc.equal(evidence[name], group[name]) for name in columns))
         statistic = statistic_of(evidence.filter(mask), seed)
         model = models.setdefault(group["model"], {})
         model.setdefault(group["control"], {})[group["measure"]] = asdict(statistic)

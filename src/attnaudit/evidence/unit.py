@@ -10,12 +10,15 @@ from typing import Any
 
 import pyarrow as pa
 import torch
+from torch import Tensor, nn
 
-from attnaudit.capture import capture
-from attnaudit.evidence.schema import SCHEMA, VERSION, rows
+from attnaudit.capture import Capture, capture
+from attnaudit.evidence.measuring import observed_rows, untrained_rows
+from attnaudit.evidence.schema import SCHEMA, VERSION
 from attnaudit.evidence.settings import Settings
-from attnaudit.measures import Evaluation, evaluate
-from attnaudit.sources.inputs import Shard
+from attnaudit.kernel.interpretation import Interpretation
+from attnaudit.measures.controls import UNTRAINED
+from attnaudit.sources.inputs import Prepared, Shard
 from attnaudit.sources.model import LoadedModel
 
 
@@ -27,6 +30,7 @@ class Unit:
     model_fingerprint: str
     shard: Shard
     settings: Settings
+    theories: tuple[Interpretation, ...]
 
     @cached_property
     def key(self) -> str:
@@ -61,21 +65,23 @@ class Notes:
 
 
 def compute(unit: Unit, model: LoadedModel) -> tuple[pa.Table, Notes]:
-    """Prepare the inputs, run the model once, and measure every head, layer by layer."""
+    """Prepare the inputs, run the model once (and its untrained twin, if asked for), and measure every head."""
     prepared = unit.shard.prepare(model, unit.settings.protocol)
     if prepared.inputs is None:
         return SCHEMA.empty_table(), Notes(prepared.skipped, {}, ())
-    device = torch.device(unit.settings.device)
-    inputs = (
-        prepared.inputs.to(device)
-        if isinstance(prepared.inputs, torch.Tensor)
-        else {name: value.to(device) for name, value in prepared.inputs.items()}
-    )
-    captured = capture(model.module.to(device), inputs, prepared.names, model_name=unit.model_label)
-    tables = []
-    for heads in captured.layers:
-        evaluation = Evaluation(heads, unit.settings.protocol, unit.settings.seed)
-        values = evaluate(evaluation, unit.settings.families)
-        tables.append(rows(heads, values, evaluation.problems, unit.settings.protocol))
+    captured = _capture(unit, model.module, prepared)
+    tables = list(observed_rows(captured.layers, unit.theories, unit.settings))
+    if UNTRAINED in unit.settings.controls and model.untrained is not None:
+        twin = _capture(unit, model.untrained(unit.settings.seed + 1), prepared)
+        tables += untrained_rows(twin.layers, unit.theories, unit.settings)
     refusals = tuple((refusal.layer, refusal.reason) for refusal in captured.refusals)
     return pa.concat_tables(tables), Notes(prepared.skipped, dict(captured.certificate.errors), refusals)
+
+
+def _capture(unit: Unit, module: nn.Module, prepared: Prepared) -> Capture:
+    device = torch.device(unit.settings.device)
+    if isinstance(prepared.inputs, Tensor):
+        inputs: Tensor | dict[str, Tensor] = prepared.inputs.to(device)
+    else:
+        inputs = {name: value.to(device) for name, value in (prepared.inputs or {}).items()}
+    return capture(module.to(device), inputs, prepared.names, model_name=unit.model_label)

@@ -8,64 +8,82 @@ debiased one (Song et al. 2012) is 0 there on average.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnaudit.capture.heads import Heads
 from attnaudit.kernel.gram import PerHead, Square, centred
-from attnaudit.kernel.prediction import Prediction
 from attnaudit.measures.guards import EXACT, Guards
 
 Rows = Float[Tensor, "heads tokens dim"]
 
 
-def alignment(heads: Heads, prediction: Prediction, guards: Guards = EXACT) -> dict[str, PerHead]:
-    """Linear, debiased linear and radial-basis CKA."""
-    value, predicted = heads.value.to(prediction.values.dtype), prediction.values
+@dataclass(frozen=True)
+class RowGeometry:
+    """The Gram matrices of a set of rows, each with its own HSIC; made once for a prediction and all its controls."""
+
+    rows: Rows
+
+    @cached_property
+    def centred(self) -> tuple[Rows, PerHead]:
+        """Centred rows."""
+        x = self.rows - self.rows.mean(dim=1, keepdim=True)
+        return x, _feature_hsic(x, x)
+
+    @cached_property
+    def radial(self) -> tuple[Square, PerHead]:
+        """Centred exp(-‖x_i - x_j‖²/2σ²), σ² the lower median of the non-zero squared distances."""
+        gram = centred(_radial_basis(self.rows))
+        return gram, _gram_hsic(gram, gram)
+
+    @cached_property
+    def hollow(self) -> tuple[Square, PerHead]:
+        """Linear Gram matrix without diagonal."""
+        gram = self.rows @ self.rows.mT
+        gram.diagonal(dim1=-2, dim2=-1).zero_()
+        return gram, unbiased_hsic(gram, gram)
+
+
+def alignment(value: RowGeometry, predicted: RowGeometry, guards: Guards = EXACT) -> dict[str, PerHead]:
+    """Linear, debiased linear and radial-basis CKA.
+
+    The linear one is ‖XᵀY‖²_F / (‖XᵀX‖_F ‖YᵀY‖_F) of the centred rows, the biased estimator in its d x d form; the debiased
+    one uses Song et al.'s estimator on linear Gram matrices without diagonal.
+    """
     return {
-        "linear_cka": linear_cka(value, predicted, guards),
-        "linear_cka_debiased": linear_cka_debiased(value, predicted),
-        "kernel_cka": kernel_cka(value, predicted, guards),
+        "linear_cka": _ratio(_feature_hsic, value.centred, predicted.centred, guards),
+        "linear_cka_debiased": _ratio(unbiased_hsic, value.hollow, predicted.hollow, EXACT),
+        "kernel_cka": _ratio(_gram_hsic, value.radial, predicted.radial, guards),
     }
 
 
-def linear_cka(x: Rows, y: Rows, guards: Guards = EXACT) -> PerHead:
-    """‖XᵀY‖²_F / (‖XᵀX‖_F ‖YᵀY‖_F) of the centred rows: the biased estimator in its d x d form."""
-    x, y = x - x.mean(dim=1, keepdim=True), y - y.mean(dim=1, keepdim=True)
-
-    def hsic(a: Rows, b: Rows) -> PerHead:
-        return (a.mT @ b).square().sum(dim=(1, 2))
-
-    return _ratio(hsic, x, y, guards)
-
-
-def kernel_cka(x: Rows, y: Rows, guards: Guards = EXACT) -> PerHead:
-    """CKA of exp(-‖x_i - x_j‖²/2σ²), σ² the lower median of the non-zero squared distances of each matrix."""
-
-    def hsic(a: Square, b: Square) -> PerHead:
-        return (a * b).sum(dim=(1, 2))
-
-    return _ratio(hsic, centred(_radial_basis(x)), centred(_radial_basis(y)), guards)
+def _ratio(
+    hsic: Callable[[Tensor, Tensor], Tensor],
+    x: tuple[Tensor, PerHead],
+    y: tuple[Tensor, PerHead],
+    guards: Guards,
+) -> PerHead:
+    return hsic(x[0], y[0]) / (x[1].sqrt() * y[1].sqrt() + guards.ratio)
 
 
-def linear_cka_debiased(x: Rows, y: Rows) -> PerHead:
-    """CKA of the unbiased HSIC estimator (Song et al. 2012, eq. 5) on linear Gram matrices without diagonal."""
-    return _ratio(unbiased_hsic, _hollow(x @ x.mT), _hollow(y @ y.mT), EXACT)
+def _feature_hsic(x: Rows, y: Rows) -> PerHead:
+    return (x.mT @ y).square().sum(dim=(1, 2))
 
 
-def unbiased_hsic(k: Square, l: Square) -> PerHead:  # noqa: E741  (K and L are the literature's names)
+def _gram_hsic(k: Square, l: Square) -> PerHead:  # noqa: E741  (K and L are the literature's names)
+    return (k * l).sum(dim=(1, 2))
+
+
+def unbiased_hsic(k: Square, l: Square) -> PerHead:  # noqa: E741
     """[tr(KL) + 1ᵀK1·1ᵀL1/((n-1)(n-2)) - 2·1ᵀKL1/(n-2)] / (n(n-3)) for matrices with zero diagonal."""
     n = k.shape[-1]
     rows_k, rows_l = k.sum(dim=-1), l.sum(dim=-1)
     trace = (k * l).sum(dim=(1, 2))
     product_of_sums = rows_k.sum(dim=-1) * rows_l.sum(dim=-1) / ((n - 1) * (n - 2))
     return (trace + product_of_sums - 2 * (rows_k * rows_l).sum(dim=-1) / (n - 2)) / (n * (n - 3))
-
-
-def _ratio(hsic: Callable[[Tensor, Tensor], Tensor], x: Tensor, y: Tensor, guards: Guards) -> PerHead:
-    return hsic(x, y) / (hsic(x, x).sqrt() * hsic(y, y).sqrt() + guards.ratio)
 
 
 def _radial_basis(x: Rows) -> Square:
@@ -84,9 +102,3 @@ def _median_distance(distances: Square) -> PerHead:
     if not zeros.any():
         return upper.median(dim=-1).values
     return torch.stack([row[row != 0].median() if (row != 0).any() else row.new_tensor(torch.nan) for row in upper])
-
-
-def _hollow(gram: Square) -> Square:
-    gram = gram.clone()
-    gram.diagonal(dim1=-2, dim2=-1).zero_()
-    return gram

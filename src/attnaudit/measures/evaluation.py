@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from attnaudit import kernel
 from attnaudit.capture.heads import Heads
@@ -13,56 +15,132 @@ from attnaudit.kernel import paper
 from attnaudit.kernel.eigen import Spectrum
 from attnaudit.kernel.feature import TokenNorms, token_norms
 from attnaudit.kernel.gram import standardised
-from attnaudit.kernel.prediction import Prediction
+from attnaudit.kernel.interpretation import Interpretation, KernelPCA
+from attnaudit.kernel.prediction import Prediction, kernel_pca_values
+from attnaudit.measures.cka import RowGeometry
 from attnaudit.measures.guards import Guards, guards_of
+from attnaudit.measures.subspace import orthonormal
 from attnaudit.protocol import Protocol
 
 
 @dataclass(frozen=True)
-class Evaluation:
-    """A batch of heads under a protocol, with its spectrum, prediction and norms."""
+class KeySide:
+    """What depends on queries and keys alone, and is therefore shared by a head and all its controls."""
 
     heads: Heads
     protocol: Protocol = Protocol.EXACT
-    seed: int = 0
 
     @property
-    def guards(self) -> Guards:
-        """What the protocol adds to denominators."""
-        return guards_of(self.protocol)
+    def _rank(self) -> int:
+        return min(self.heads.value.shape[-1], self.heads.tokens)
 
     @cached_property
     def spectrum(self) -> Spectrum:
         """Of the keys as they are."""
         if self.protocol is Protocol.PAPER:
-            return paper.spectrum(self.heads.key, by_magnitude=True)
-        return kernel.spectrum(self.heads.key, scale=self.heads.scale)
+            return paper.spectrum(self.heads.key, self._rank, by_magnitude=True)
+        return kernel.spectrum(self.heads.key, self._rank, scale=self.heads.scale)
 
     @cached_property
     def standardised_spectrum(self) -> Spectrum:
         """Of the keys standardised token by token."""
         if self.protocol is Protocol.PAPER:
-            return paper.spectrum(standardised(self.heads.key.float()))
-        return kernel.spectrum(standardised(self.heads.key.double()))
+            return paper.spectrum(standardised(self.heads.key.float()), self._rank)
+        return kernel.spectrum(standardised(self.heads.key.double()), self._rank)
 
     @cached_property
-    def prediction(self) -> Prediction:
-        """The kernel-PCA values."""
-        if self.protocol is Protocol.PAPER:
-            return paper.kernel_pca_values(self.spectrum)
-        return kernel.kernel_pca_values(self.spectrum)
+    def attention(self) -> Float[Tensor, "heads queries tokens"]:
+        """softmax(QKᵀ·scale)."""
+        return self.heads.attention()
+
+    @cached_property
+    def unit_axes(self) -> Prediction:
+        """Kernel-PCA values with axes of unit length, which the projection error needs under either protocol."""
+        return kernel_pca_values(self.spectrum)
+
+    @cached_property
+    def phi(self) -> Float[Tensor, "heads queries"]:
+        """‖φ(q)‖² of every query."""
+        scale = None if self.protocol is Protocol.PAPER else self.heads.scale.to(torch.float64)
+        return token_norms(self.heads, scale=scale).phi
+
+    def predict(self, theory: Interpretation) -> TheorySide:
+        """What a theory says the values are, once a measure asks."""
+        return TheorySide(self, theory)
 
     @property
     def problems(self) -> tuple[str | None, ...]:
-        """Why a head cannot be measured, where a reason is known; asks for no work that no measure has done."""
+        """Which heads float32 could not represent, if that is what they were computed in."""
         if self.protocol is Protocol.PAPER and "spectrum" in self.__dict__:
             return paper.problems(self.spectrum)
-        if "prediction" in self.__dict__:
-            return self.prediction.problems
         return (None,) * len(self.heads)
 
+
+@dataclass(frozen=True)
+class TheorySide:
+    """A prediction with what the measures derive from it alone, shared by a head and all its controls."""
+
+    keys: KeySide
+    theory: Interpretation
+
     @cached_property
+    def prediction(self) -> Prediction:
+        """The predicted values."""
+        return self.theory.predict(self.keys.heads, self.keys.spectrum, self.keys.protocol)
+
+    @property
+    def problems(self) -> tuple[str | None, ...]:
+        """Why a head has no prediction, as far as it was asked for."""
+        asked = "prediction" in self.__dict__
+        return self.prediction.problems if asked else (None,) * len(self.keys.heads)
+
+    @cached_property
+    def rows(self) -> RowGeometry:
+        """Gram matrices of the predicted values, for CKA."""
+        return RowGeometry(self.prediction.values)
+
+    @cached_property
+    def basis(self) -> Float[Tensor, "heads tokens dim"]:
+        """An orthonormal basis of the predicted columns."""
+        return orthonormal(self.prediction.values.double())
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A batch of heads (observed, or with the values of a control) beside the values a theory predicts."""
+
+    heads: Heads
+    keys: KeySide
+    theory: TheorySide
+    seed: int = 0
+
+    @staticmethod
+    def of(heads: Heads, protocol: Protocol = Protocol.EXACT, theory: Interpretation | None = None) -> Evaluation:
+        """The observed heads against a theory, kernel PCA by default."""
+        keys = KeySide(heads, protocol)
+        return Evaluation(heads, keys, keys.predict(theory or KernelPCA()))
+
+    @property
+    def prediction(self) -> Prediction:
+        """What the theory says the values are."""
+        return self.theory.prediction
+
+    @property
+    def rows(self) -> RowGeometry:
+        """Gram matrices of the values, in the arithmetic of the prediction."""
+        return RowGeometry(self.heads.value.to(self.prediction.values.dtype))
+
+    @property
+    def guards(self) -> Guards:
+        """What the protocol adds to denominators."""
+        return guards_of(self.keys.protocol)
+
+    @property
+    def problems(self) -> tuple[str | None, ...]:
+        """Why a head cannot be measured, where a reason is known."""
+        return tuple(a or b for a, b in zip(self.keys.problems, self.theory.problems, strict=True))
+
+    @property
     def norms(self) -> TokenNorms:
-        """Per-token lengths of φ(q) and of the output."""
-        scale = None if self.protocol is Protocol.PAPER else self.heads.scale.to(torch.float64)
-        return token_norms(self.heads, scale=scale)
+        """Per-token squared lengths of φ(q) and of the output."""
+        return TokenNorms(self.keys.phi, self.heads.output.double().square().sum(dim=-1))

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from torch import Tensor
 
 from attnaudit.errors import UsageError
 from attnaudit.measures.cka import alignment
 from attnaudit.measures.closeness import elementwise
+from attnaudit.measures.columns import column_measures
 from attnaudit.measures.cosine import token_cosines
 from attnaudit.measures.eigenvalues import eigenvalue_bound, eigenvalue_statistics
+from attnaudit.measures.eigenvectors import eigenvector_measures, implied_gamma
 from attnaudit.measures.evaluation import Evaluation
 from attnaudit.measures.gamma import study_gamma
+from attnaudit.measures.identifiability import identifiability
 from attnaudit.measures.norms import norm_measures
+from attnaudit.measures.projection import projection_measures
+from attnaudit.measures.subspace import span_measures
 
 
 @dataclass(frozen=True)
@@ -22,32 +28,82 @@ class Measure:
     """One number per head.
 
     `closer` says which direction is closer to the theory ("higher", "lower", or "neither" for a plain description),
-    `ideal` the value a head has for which the theory is exactly true.
+    `ideal` the value a head has for which the theory is exactly true. A measure `in_units_of_the_head` has a size set by
+    that head's own queries and keys, so only controls that keep these can be compared with it.
     """
 
     name: str
     text: str
     closer: str = "neither"
     ideal: float | None = None
+    in_units_of_the_head: bool = False
+
+
+class Scope(StrEnum):
+    """What a family looks at, which decides when it is computed again.
+
+    KEYS: queries and keys only, the same for every control. VALUES: the values against the kernel of the keys.
+    PREDICTION: the values against whatever a theory predicts.
+    """
+
+    KEYS = "keys"
+    VALUES = "values"
+    PREDICTION = "prediction"
 
 
 @dataclass(frozen=True)
 class Family:
     """Measures that share their work, and the function that computes them together."""
 
+    scope: Scope
     compute: Callable[[Evaluation], Mapping[str, Tensor]]
     measures: tuple[Measure, ...]
 
 
 def _standardised_eigenvalues(at: Evaluation) -> Mapping[str, Tensor]:
-    statistics = eigenvalue_statistics(at.standardised_spectrum)
+    statistics = eigenvalue_statistics(at.keys.standardised_spectrum)
     return {f"standardised_{name}": value for name, value in statistics.items()}
 
 
 _STATISTICS = ("max", "min", "mean", "median")
 
 FAMILIES: Mapping[str, Family] = {
+    "columns": Family(
+        Scope.PREDICTION,
+        lambda at: column_measures(at.heads, at.prediction, at.guards),
+        (
+            Measure("column_cosine_matched", "|cosine| of columns, best assignment, mean", "higher", 1.0),
+            Measure("procrustes", "similarity after the best rotation", "higher", 1.0),
+        ),
+    ),
+    "span": Family(
+        Scope.PREDICTION,
+        lambda at: span_measures(at.heads, at.theory.basis),
+        (
+            Measure("value_subspace_overlap", "overlap of the spans of V and V̇", "higher", 1.0),
+            Measure("principal_angle_median", "median principal angle between them, in degrees", "lower", 0.0),
+        ),
+    ),
+    "eigenvectors": Family(
+        Scope.VALUES,
+        lambda at: eigenvector_measures(at.heads, at.keys.spectrum),
+        (
+            Measure("eigenvector_residual", "‖K̃â - ρâ‖/‖K̃â‖ of  = (I-1)G⁻¹V, mean", "lower", 0.0),
+            Measure("centering_defect", "‖1ᵀG⁻¹V‖/(√N‖G⁻¹V‖)", "lower", 0.0),
+            Measure("subspace_overlap", "overlap of the span of  with the leading eigenvectors", "higher", 1.0),
+        ),
+    ),
+    "projection": Family(
+        Scope.VALUES,
+        lambda at: projection_measures(at.heads, at.keys.unit_axes, at.keys.attention, at.keys.phi),
+        (
+            Measure("projection_error_matched", "J_proj with the best order and signs", "lower", in_units_of_the_head=True),
+            Measure("projection_error_rotated", "J_proj with the best rotation", "lower", in_units_of_the_head=True),
+            Measure("projection_error_floor", "J_proj of kernel PCA itself"),
+        ),
+    ),
     "cosine": Family(
+        Scope.PREDICTION,
         lambda at: token_cosines(at.heads, at.prediction, at.guards),
         (
             Measure("direct_cosine_mean", "cosine of each token's value and predicted value, mean", "higher", 1.0),
@@ -57,7 +113,8 @@ FAMILIES: Mapping[str, Family] = {
         ),
     ),
     "cka": Family(
-        lambda at: alignment(at.heads, at.prediction, at.guards),
+        Scope.PREDICTION,
+        lambda at: alignment(at.rows, at.theory.rows, at.guards),
         (
             Measure("linear_cka", "centred kernel alignment, linear, biased", "higher", 1.0),
             Measure("linear_cka_debiased", "the same, debiased: 0 for independent values", "higher", 1.0),
@@ -65,14 +122,17 @@ FAMILIES: Mapping[str, Family] = {
         ),
     ),
     "allclose": Family(
+        Scope.PREDICTION,
         lambda at: elementwise(at.heads, at.prediction, at.guards),
         (Measure("allclose", "1 if every entry equals the prediction to 1e-5 + 0.1 %", "higher", 1.0),),
     ),
     "eigenvalues": Family(
-        lambda at: eigenvalue_statistics(at.spectrum),
+        Scope.KEYS,
+        lambda at: eigenvalue_statistics(at.keys.spectrum),
         tuple(Measure(f"eigenvalue_{s}", f"{s} of the top-d eigenvalues of K̃") for s in _STATISTICS),
     ),
     "standardised": Family(
+        Scope.KEYS,
         _standardised_eigenvalues,
         tuple(
             Measure(f"standardised_eigenvalue_{s}", f"{s} of them with keys standardised per token")
@@ -80,21 +140,37 @@ FAMILIES: Mapping[str, Family] = {
         ),
     ),
     "bound": Family(
-        lambda at: eigenvalue_bound(at.spectrum),
+        Scope.KEYS,
+        lambda at: eigenvalue_bound(at.keys.spectrum),
         (Measure("eigenvalue_bound_ratio", "largest eigenvalue over its provable bound 1/min g"),),
     ),
     "norms": Family(
+        Scope.VALUES,
         lambda at: norm_measures(at.norms),
         (
             Measure("phi_norm2", "‖φ(q)‖², mean over tokens"),
             Measure("output_norm2", "‖h‖², mean over tokens"),
-            Measure("projection_error_mae", "|‖φ(q)‖² - ‖h‖²|, mean over tokens", "lower", 0.0),
+            Measure("projection_error_mae", "|‖φ(q)‖² - ‖h‖²|, mean over tokens", "lower", 0.0, True),
             Measure("projection_error_rel_output", "the same relative to ‖h‖²", "lower", 0.0),
             Measure("projection_error_rel_phi", "the same relative to ‖φ(q)‖²", "lower", 0.0),
         ),
     ),
+    "implied_gamma": Family(
+        Scope.VALUES,
+        lambda at: implied_gamma(at.heads, at.keys.spectrum),
+        (
+            Measure("gamma_abs", "mean |γ_i - γ_j| of Â", "lower", 0.0, in_units_of_the_head=True),
+            Measure("gamma_rel", "the same relative to the larger", "lower", 0.0),
+        ),
+    ),
+    "identifiability": Family(
+        Scope.KEYS,
+        lambda at: identifiability(at.keys.spectrum),
+        (Measure("kernel_rank", "number of eigenvalues of K̃ above rounding"),),
+    ),
     "gamma": Family(
-        lambda at: study_gamma(at.spectrum.matrix, at.spectrum.eigenvectors, at.seed),
+        Scope.KEYS,
+        lambda at: study_gamma(at.keys.spectrum.matrix, at.keys.spectrum.eigenvectors, at.seed),
         (
             Measure("gamma_abs_true", "mean |γ_i - γ_j| of the true eigenvectors", "lower", 0.0),
             Measure("gamma_rel_true", "the same relative to the larger", "lower", 0.0),
@@ -118,9 +194,12 @@ def measure(name: str) -> Measure:
     raise UsageError(f"There is no measure {name!r}; there are {known}.")
 
 
-def evaluate(evaluation: Evaluation, families: tuple[str, ...] = DEFAULT_FAMILIES) -> dict[str, Tensor]:
-    """All measures of the named families on one batch of heads."""
+def evaluate(
+    evaluation: Evaluation, families: Sequence[str] = DEFAULT_FAMILIES, scopes: Collection[Scope] = tuple(Scope)
+) -> dict[str, Tensor]:
+    """All measures of the named families that look at one of the scopes, on one batch of heads."""
     values: dict[str, Tensor] = {}
     for name in families:
-        values.update(FAMILIES[name].compute(evaluation))
+        if FAMILIES[name].scope in scopes:
+            values.update(FAMILIES[name].compute(evaluation))
     return values

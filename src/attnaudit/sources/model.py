@@ -39,13 +39,14 @@ class ModelSpec:
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A built model with what is needed to feed it."""
+    """A built model, how to feed it, and how to build its untrained twin from a seed, where its source can."""
 
     label: str
     module: nn.Module
     fingerprint: str
     weights_origin: str
     preprocess: Callable[[Protocol], Preprocess] | None = None
+    untrained: Callable[[int], nn.Module] | None = None
 
 
 class Source(typing.Protocol):

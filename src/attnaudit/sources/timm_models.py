@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -57,20 +58,29 @@ def _cached(name: str) -> Path | None:
 
 
 def load(spec: ModelSpec) -> LoadedModel:
-    """Build the network; the global random state is left as it was."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(spec.random_seed or 0)
-        try:
-            module: nn.Module = _timm().create_model(spec.name, pretrained=spec.download and spec.weights is None)
-        except (OSError, RuntimeError, ValueError) as error:
-            raise ModelError(f"timm cannot build {spec.name} ({str(error).splitlines()[0]}).") from error
+    """Build the network with its weights, and note how to build it without."""
+    module = _build(spec.name, spec.random_seed or 0, pretrained=spec.download and spec.weights is None)
     if spec.weights is not None:
         fit_weights(module, read_weights(spec.weights), spec.weights, spec.name)
-    module.eval()
-    origin = "random" if spec.random_seed is not None else str(spec.weights or "hub")
     return LoadedModel(
-        spec.label, module, fingerprint(module), origin, preprocess=lambda protocol: _preprocess(module, protocol)
+        spec.label,
+        module,
+        fingerprint(module),
+        "random" if spec.random_seed is not None else str(spec.weights or "hub"),
+        preprocess=lambda protocol: _preprocess(module, protocol),
+        untrained=lru_cache(maxsize=1)(lambda seed: _build(spec.name, seed, pretrained=False)),
     )
+
+
+def _build(name: str, seed: int, *, pretrained: bool) -> nn.Module:
+    """The network in evaluation mode, initialised from a seed; the global random state is left as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        try:
+            module: nn.Module = _timm().create_model(name, pretrained=pretrained)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise ModelError(f"timm cannot build {name} ({str(error).splitlines()[0]}).") from error
+    return module.eval()
 
 
 def _preprocess(module: nn.Module, protocol: Protocol) -> Preprocess:

@@ -1,0 +1,91 @@
+"""A published statement, in words and numbers, and how it is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from attnaudit.claims.scores import Score, score
+from attnaudit.claims.verdict import THRESHOLD, Verdict, Word, combine, word_of
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """What a claim is decided on: one model's evidence and summary, and the level of every interval."""
+
+    evidence: pa.Table
+    summary: Mapping[str, Any]
+    model: str
+    protocol: str
+    level: float = CONFIDENCE
+    threshold: float = THRESHOLD
+    seed: int = 0
+
+    def score(self, measure: str, interpretation: str = "kpca") -> Score:
+        """The calibrated score of a measure."""
+        return score(self.evidence, self.model, measure, interpretation, level=self.level, seed=self.seed)
+
+    @property
+    def observed(self) -> Mapping[str, Any]:
+        """The model's measures, summarised."""
+        statistics: Mapping[str, Any] = self.summary["models"][self.model]["observed"]
+        return statistics
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of one paper.
+
+    `decide` is None for claims that follow the common rule: their `deciding` measures are scored against controls.
+    """
+
+    name: str
+    statement: str
+    citation: str
+    formula: str
+    rule: str
+    deciding: tuple[str, ...]
+    shown: tuple[str, ...] = ()
+    interpretation: str = "kpca"
+    decide: Callable[[Exhibit], Verdict] | None = None
+
+    def verdict(self, exhibit: Exhibit) -> Verdict:
+        """What the evidence says."""
+        return self.decide(exhibit) if self.decide is not None else self._by_scores(exhibit)
+
+    def _by_scores(self, exhibit: Exhibit) -> Verdict:
+        deciding = [exhibit.score(measure, self.interpretation) for measure in self.deciding]
+        shown = [exhibit.score(measure, self.interpretation) for measure in self.shown]
+        words = [word_of(entry, exhibit.threshold) for entry in deciding]
+        word = combine(words)
+        return Verdict(self.name, exhibit.model, word, _reason(word, deciding), tuple(deciding), tuple(shown))
+
+
+def _reason(word: Word, scores: Sequence[Score]) -> str:
+    if word is Word.NOT_IDENTIFIABLE:
+        lost = max((s.unidentifiable for s in scores), default=0)
+        if lost and not any(s.heads for s in scores):
+            return f"none of {lost:,} heads has N ≥ 2d tokens and a kernel of rank above d"
+        return "no deciding measure tells planted heads from null ones"
+    if word is Word.NOT_MEASURABLE:
+        if all(s.heads + s.rejected == 0 for s in scores):
+            return "the run has no controls for it"
+        worst = max(scores, key=lambda s: s.rejected)
+        return f"{worst.rejected:,} of {worst.heads + worst.rejected:,} heads are rejected by {worst.measure}"
+    return "; ".join(f"{s.measure} {_number(s)}" for s in scores if s.mean is not None and s.has_power)
+
+
+def _number(score: Score) -> str:
+    if score.interval is None:
+        return f"{score.mean:.2f} (one input: no interval)"
+    return f"{score.mean:.2f} [{score.interval[0]:.2f}, {score.interval[1]:.2f}]"
+
+
+def widened_level(tests: int) -> float:
+    """Bonferroni: with this level all of `tests` intervals hold together with 95 % confidence."""
+    return 1 - (1 - CONFIDENCE) / max(tests, 1)

@@ -1,0 +1,33 @@
+"""The eigenvalue magnitudes Teo & Nguyen report."""
+
+from attnaudit.claims.claim import Claim, Exhibit
+from attnaudit.claims.published import TEO_NGUYEN_EIGENVALUES
+from attnaudit.claims.verdict import Verdict, Word
+
+
+def _decide(exhibit: Exhibit) -> Verdict:
+    claimed = TEO_NGUYEN_EIGENVALUES["max"]
+    ratio, largest = (exhibit.observed.get(name) for name in ("eigenvalue_bound_ratio", "eigenvalue_max"))
+    if not ratio or not largest or ratio["max"] is None or largest["max"] is None:
+        return Verdict(CLAIM.name, exhibit.model, Word.NOT_MEASURABLE, "the run has no eigenvalues and bounds")
+    measured = f"largest of {largest['n']:,} heads {largest['max']:.2e}, at most {ratio['max']:.3f} of its bound"
+    return Verdict(
+        CLAIM.name,
+        exhibit.model,
+        Word.REFUTED,
+        f"μ₁ ≤ 1/min g < 1 for every network, so {claimed:g} is no eigenvalue of K̃; {measured}",
+    )
+
+
+CLAIM = Claim(
+    name="kpca-eigenvalues",
+    statement="The eigenvalues of the centred Gram matrix are of the size 648.46 / 4.65 / 40.07 / 17.73 (max/min/mean/median).",
+    citation="Teo & Nguyen 2024; called irreproducible by Sarıtaş & Yıldız 2025, section 5",
+    formula="μ₁(K̃) ≤ λ_max(K_φ) ≤ 1/min_i g_i < 1, since K_φ = D^-½ S D^-½ with S similar to a stochastic matrix",
+    rule=(
+        "A theorem decides, for any model: the largest published eigenvalue exceeds the bound. What the run adds is how close the "
+        "heads come to it. `attnaudit paper forensics` tries other conventions the authors may have meant."
+    ),
+    deciding=("eigenvalue_bound_ratio",),
+    decide=_decide,
+)

@@ -1,0 +1,14 @@
+"""Values are singular vectors of the query-key kernel."""
+
+from attnaudit.claims.claim import Claim
+
+CLAIM = Claim(
+    name="ksvd-values",
+    statement="The values of a head are the right singular vectors of its query-key kernel (even without regulariser).",
+    citation="Chen et al. 2023 (Primal-Attention), who derive it for values trained with their KSVD loss",
+    formula="V = R[:, :d], softmax(QKᵀ·scale) = U S Rᵀ, up to order and signs of the columns",
+    rule="As for kpca-values, with the singular vectors as the prediction.",
+    deciding=("column_cosine_matched", "value_subspace_overlap", "procrustes"),
+    shown=("kernel_cka", "linear_cka_debiased"),
+    interpretation="ksvd",
+)

@@ -1,0 +1,70 @@
+"""The list of claims: a new one is a file of its own and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from attnaudit.claims import (
+    kpca_eigenvalues,
+    kpca_eigenvectors,
+    kpca_projection,
+    kpca_values,
+    ksvd_values,
+    study_similarity,
+)
+from attnaudit.claims.claim import Claim, Exhibit, widened_level
+from attnaudit.claims.verdict import THRESHOLD, Verdict
+from attnaudit.errors import UsageError
+
+CLAIMS: Mapping[str, Claim] = {
+    module.CLAIM.name: module.CLAIM
+    for module in (
+        kpca_values,
+        kpca_eigenvectors,
+        kpca_eigenvalues,
+        kpca_projection,
+        ksvd_values,
+        study_similarity,
+    )
+}
+
+
+def claims_named(names: Sequence[str]) -> tuple[Claim, ...]:
+    """The claims of these names."""
+    for name in names:
+        if name not in CLAIMS:
+            raise UsageError(f"There is no claim {name!r}; there are {', '.join(CLAIMS)}.")
+    return tuple(CLAIMS[name] for name in names)
+
+
+def interpretations_for(claims: Sequence[Claim]) -> tuple[str, ...]:
+    """The theories these claims compare with, kernel PCA first."""
+    return tuple(dict.fromkeys(("kpca", *(claim.interpretation for claim in claims))))
+
+
+def judge(
+    evidence: pa.Table,
+    summary: Mapping[str, Any],
+    claims: Sequence[Claim],
+    protocol: str,
+    *,
+    threshold: float = THRESHOLD,
+    seed: int = 0,
+) -> tuple[list[Verdict], float]:
+    """A verdict per model and claim, and the confidence level of every interval.
+
+    Several scored measures and models are several tests, so each interval is widened (Bonferroni) until all of them
+    hold together with 95 % confidence.
+    """
+    models = list(summary["models"])
+    tests = len(models) * sum(len(claim.deciding) for claim in claims if claim.decide is None)
+    level = widened_level(tests)
+    verdicts = [
+        claim.verdict(Exhibit(evidence, summary, model, protocol, level, threshold, seed))
+        for model in models
+        for claim in claims
+    ]
+    return verdicts, level
