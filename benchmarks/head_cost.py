@@ -54,7 +54,7 @@ def ours(model: torch.nn.Module, images: torch.Tensor) -> dict[str, torch.Tensor
     numbers: dict[str, list[torch.Tensor]] = {}
     for start in range(0, len(images), SHARD):
         for heads in capture(model, images[start : start + SHARD]).layers:
-            for name, value in evaluate(Evaluation(heads, Protocol.PAPER), FAMILIES).items():
+            for name, value in evaluate(Evaluation.of(heads, Protocol.PAPER), FAMILIES).items():
                 numbers.setdefault(name, []).append(value)
     return {name: torch.cat(parts) for name, parts in numbers.items()}
 

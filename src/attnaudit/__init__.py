@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from attnaudit import capture, kernel, measures
     from attnaudit.api import audit
     from attnaudit.capture import Capture, Heads
-    from attnaudit.evidence import Run
+    from attnaudit.claims.run import Run
     from attnaudit.protocol import Protocol
 
 _PACKAGES = ("capture", "kernel", "measures")
@@ -27,7 +27,7 @@ _HOMES = {
     "audit": "attnaudit.api",
     "Capture": "attnaudit.capture",
     "Heads": "attnaudit.capture",
-    "Run": "attnaudit.evidence",
+    "Run": "attnaudit.claims.run",
     "Protocol": "attnaudit.protocol",
 }
 

@@ -7,10 +7,15 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
+from attnaudit.claims.registry import CLAIMS, claims_named, interpretations_for
+from attnaudit.claims.run import Run, conclude
+from attnaudit.claims.verdict import THRESHOLD
 from attnaudit.errors import UsageError
-from attnaudit.evidence import SHARD, Run, Settings, execute, plan_audit
+from attnaudit.evidence import SHARD, Settings, execute, plan_audit
 from attnaudit.evidence.run import Progress
+from attnaudit.kernel.interpretation import Interpretation
 from attnaudit.measures import DEFAULT_FAMILIES
+from attnaudit.measures.controls import ALL_CONTROLS
 from attnaudit.protocol import Protocol
 from attnaudit.sources.images import choose_images, find_images, image_shards
 from attnaudit.sources.inputs import Shard, tensor_shards
@@ -27,7 +32,12 @@ def audit(
     limit: int | None = None,
     seed: int = 0,
     protocol: Protocol | str = Protocol.EXACT,
+    claims: Sequence[str] | None = None,
+    controls: Sequence[str] = ALL_CONTROLS,
+    repeats: int = 1,
+    interpretations: Sequence[str | Interpretation] = (),
     families: Sequence[str] = DEFAULT_FAMILIES,
+    threshold: float = THRESHOLD,
     device: str = "cpu",
     workers: int = 1,
     out: str | Path | None = None,
@@ -44,13 +54,29 @@ def audit(
         limit: how many pictures to draw from the folder; all if None.
         seed: of every random choice.
         protocol: `exact` or `paper`.
+        claims: which claims to judge, all if None; see `attnaudit ls claims`.
+        controls: which controls to compute; without a negative and a positive one no claim can be judged.
+        repeats: how often each random control is drawn.
+        interpretations: theories to rank beside those the claims need: names, or objects of your own class.
         families: which measures; see `attnaudit.measures.FAMILIES`.
+        threshold: the score from which on a claim counts as met.
         device: where the model and the measures run.
         workers: processes, for named models.
         out: the run folder; a temporary one if None. Repeating the call with the same folder resumes.
         progress: called with (units done, units in all).
     """
-    settings = Settings(protocol=Protocol(protocol), families=tuple(families), seed=seed, device=device)
+    judged = claims_named(tuple(CLAIMS) if claims is None else claims)
+    named = tuple(theory for theory in interpretations if isinstance(theory, str))
+    own = tuple(theory for theory in interpretations if not isinstance(theory, str))
+    settings = Settings(
+        protocol=Protocol(protocol),
+        families=tuple(families),
+        interpretations=tuple(dict.fromkeys((*interpretations_for(judged), *named))),
+        controls=tuple(controls),
+        repeats=repeats,
+        seed=seed,
+        device=device,
+    )
     subject: ModelSpec | LoadedModel
     if isinstance(model, str):
         subject = parse_model(
@@ -70,6 +96,7 @@ def audit(
         shards = image_shards(choose_images(find_images(root), root, limit, seed), SHARD)
     else:
         raise UsageError("A module given in memory needs a batch tensor as inputs: its preprocessing is not known.")
-    plan = plan_audit([subject], shards, settings)
+    plan = plan_audit([subject], shards, settings, own)
     extra = {} if progress is None else {"progress": progress}
-    return execute(plan, out=None if out is None else Path(out), workers=workers, **extra)
+    measured = execute(plan, out=None if out is None else Path(out), workers=workers, **extra)
+    return conclude(measured, plan.settings, judged, threshold)

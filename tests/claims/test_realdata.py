@@ -12,7 +12,16 @@ MODEL = "deit_tiny_patch16_224"
 
 def row(item, folder, **more):
     table = TABLES[item]
-    run = attnaudit.audit(MODEL, folder, weights=data_weights(MODEL), protocol="paper", families=table.families, **more)
+    run = attnaudit.audit(
+        MODEL,
+        folder,
+        weights=data_weights(MODEL),
+        protocol="paper",
+        families=table.families,
+        claims=(),
+        controls=(),
+        **more,
+    )
     observed = run.summary["models"][MODEL]["observed"]
     return observed, {entry.column: entry.ours for entry in compare(table, MODEL, observed)}
 
@@ -35,3 +44,62 @@ def test_table_1_lands_on_the_published_row(data_folder):
     assert ours["LCKA"] == pytest.approx(0.11, abs=0.01)
     assert ours["KCKA"] == pytest.approx(0.30, abs=0.015)
     assert 0.09 <= ours["MDC"] <= 0.19
+
+
+@pytest.fixture(scope="module")
+def audits():
+    """The first 25 pictures in order of path, with all controls, under both protocols."""
+    import os
+    from pathlib import Path
+
+    from attnaudit.claims.registry import CLAIMS
+    from attnaudit.claims.run import conclude
+    from attnaudit.evidence import SHARD, Settings, execute, plan_audit
+    from attnaudit.measures.controls import ALL_CONTROLS
+    from attnaudit.sources import parse_model
+    from attnaudit.sources.images import choose_images, find_images, image_shards
+
+    folder = Path(os.environ["ATTNAUDIT_DATA"]) / "imagenet_val"
+    shards = image_shards(choose_images(find_images(folder)[:25], folder, None, 0), SHARD)
+    claims = tuple(claim for name, claim in CLAIMS.items() if name != "ksvd-values")
+    runs = {}
+    for protocol in ("paper", "exact"):
+        plan = plan_audit([parse_model(MODEL)], shards, Settings(protocol=protocol, controls=ALL_CONTROLS))
+        runs[protocol] = conclude(execute(plan, workers=2), plan.settings, claims)
+    return runs
+
+
+#: Means over 900 heads: observed, gaussian, shuffled tokens, other head, planted; None: the reference has no number.
+SECTION_1 = {
+    "direct_cosine_mean": (0.0002, 0.0, 0.0001, -0.0012, 0.0021),
+    "matched_cosine_mean": (0.219, 0.246, 0.219, 0.218, 0.228),
+    "direct_cosine_max": (0.316, 0.326, 0.324, 0.318, 0.383),
+    "matched_cosine_max": (0.474, 0.471, 0.474, 0.477, 0.667),
+    "linear_cka": (0.110, 0.139, 0.084, 0.114, 0.39),
+    "kernel_cka": (0.307, 0.142, 0.084, 0.310, 1.0),
+    "column_cosine_matched": (0.158, 0.166, 0.156, 0.158, None),
+    "value_subspace_overlap": (0.433, 0.325, 0.325, 0.430, 1.0),
+    "subspace_overlap": (0.166, 0.091, 0.096, 0.163, 1.0),
+    "eigenvector_residual": (0.900, 0.921, 0.929, 0.904, 0.0),
+}
+
+
+@pytest.mark.parametrize("measure", SECTION_1)
+def test_controls_land_on_the_reference_table(audits, measure):
+    found = audits["paper"].summary["models"][MODEL]
+    tolerance = 0.03 if measure == "kernel_cka" else 0.05 if measure.endswith("_max") else 0.02
+    columns = ("observed", "gaussian", "shuffled_tokens", "other_head", "planted")
+    for control, expected in zip(columns, SECTION_1[measure], strict=True):
+        if expected is not None:
+            assert found[control][measure]["mean"] == pytest.approx(expected, abs=tolerance), control
+    if measure == "column_cosine_matched":
+        assert found["planted"][measure]["mean"] >= 0.957
+
+
+@pytest.mark.parametrize("protocol", ["exact", "paper"])
+def test_verdicts_on_deit_tiny(audits, protocol):
+    words = {verdict.claim: verdict.word.value for verdict in audits[protocol].verdicts}
+    for claim in ("kpca-values", "kpca-eigenvectors", "kpca-projection"):
+        assert words[claim] in ("refuted", "indistinguishable")
+    assert words["kpca-eigenvalues"] == "refuted"
+    assert words["study-similarity"] == ("supported" if protocol == "paper" else "not measurable")

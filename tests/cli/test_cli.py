@@ -47,7 +47,8 @@ def test_help_does_not_load_torch():
 def test_audit_prints_a_table_and_says_where_the_run_is(cli, capsys, picture_folder):
     assert cli("audit", "timm:test_vit", "--random-weights", "--images", picture_folder, "--out", "run") == 0
     out, err = capsys.readouterr()
-    assert "matched_cosine_mean" in out
+    assert "kpca-eigenvalues" in out
+    assert "refuted" in out
     assert "RANDOM weights" in err
     assert "Run folder: run" in err
     assert json.loads(Path("run/summary.json").read_text())["models"]

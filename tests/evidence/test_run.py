@@ -15,12 +15,13 @@ import torch
 import attnaudit
 from attnaudit.errors import InputError, RunFolderError, UsageError
 from attnaudit.evidence import Settings
+from attnaudit.measures.controls import ALL_CONTROLS
 from attnaudit.sources.images import find_images
 
 pytest.importorskip("timm")
 
 MODEL = "test_vit"
-KEY = ["model", "input", "layer", "head", "window", "control", "repeat", "measure"]
+KEY = ["model", "input", "layer", "head", "window", "interpretation", "control", "repeat", "measure"]
 
 
 def run(folder, out, **more):
@@ -39,10 +40,13 @@ def finished(picture_folder, tmp_path):
 def test_every_head_has_every_measure_once(finished):
     rows = finished.evidence.select(KEY)
     assert rows.num_rows == rows.group_by(KEY).aggregate([]).num_rows
-    heads = rows.filter(pc.equal(rows["measure"], "linear_cka"))
     model = __import__("timm").create_model(MODEL)
-    assert heads.num_rows == 6 * len(model.blocks) * model.blocks[0].attn.num_heads
-    assert rows.num_rows % heads.num_rows == 0
+    heads = 6 * len(model.blocks) * model.blocks[0].attn.num_heads
+    for control in ("observed", *ALL_CONTROLS):
+        for theory in ("kpca", "ksvd"):
+            mine = (rows["control"], control), (rows["interpretation"], theory), (rows["measure"], "linear_cka")
+            masks = [pc.equal(column, value) for column, value in mine]
+            assert rows.filter(pc.and_(pc.and_(masks[0], masks[1]), masks[2])).num_rows == heads
 
 
 def test_parts_are_plain_parquet_with_the_documented_columns(finished):
@@ -174,7 +178,7 @@ def test_a_module_in_memory_is_audited_without_a_folder():
     model = timm.create_model(MODEL)
     result = attnaudit.audit(model, torch.randn(5, 3, 160, 160))
     assert result.evidence.num_rows > 0
-    assert "linear_cka" in repr(result)
+    assert "kpca-values" in repr(result)
     assert list(result.summary["models"]) == ["VisionTransformer"]
 
 
@@ -198,7 +202,7 @@ def test_overflowing_keys_are_counted_under_paper_and_measured_under_exact(proto
     width = model.embed_dim
     model.blocks[0].attn.qkv.weight.data[width : 2 * width] *= 25
     model.blocks[0].attn.qkv.weight.data[:width] /= 25
-    result = attnaudit.audit(model, torch.randn(2, 3, 160, 160), protocol=protocol)
+    result = attnaudit.audit(model, torch.randn(2, 3, 160, 160), protocol=protocol, controls=(), claims=())
     statistic = result.summary["models"]["VisionTransformer"]["observed"]["kernel_cka"]
     heads = 2 * model.blocks[0].attn.num_heads
     assert statistic["rejected"] == ({"float32 exp overflows in the kernel": heads} if rejected else {})

@@ -55,6 +55,15 @@ def test_assignment_equals_plain_scipy_on_large_matrices(seed):
     assert matched(scores).sum().item() == pytest.approx(scores[0, rows, columns].sum().item(), rel=1e-13)
 
 
+@pytest.mark.parametrize("shape", [(2, 5), (5, 2)])
+def test_assignment_of_a_long_matrix_pairs_its_shorter_side(shape):
+    scores = torch.rand(1, *shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    wide = scores[0] if shape[0] < shape[1] else scores[0].mT
+    best = max((wide[0, i] + wide[1, j]).item() for i in range(5) for j in range(5) if i != j)
+    assert matched(scores).shape == (1, 2)
+    assert matched(scores).sum().item() == pytest.approx(best)
+
+
 def test_assignment_of_a_constant_matrix():
     assert matched(torch.full((1, 3, 3), 0.5)).tolist() == [[0.5, 0.5, 0.5]]
 

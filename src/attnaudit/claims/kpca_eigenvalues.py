@@ -21,12 +21,12 @@ def _decide(exhibit: Exhibit) -> Verdict:
 
 CLAIM = Claim(
     name="kpca-eigenvalues",
-    statement="The eigenvalues of the centred Gram matrix are of the size 648.46 / 4.65 / 40.07 / 17.73 (max/min/mean/median).",
+    statement="The centred Gram matrix has eigenvalues of 648.46 / 4.65 / 40.07 / 17.73 (max / min / mean / median).",
     citation="Teo & Nguyen 2024; called irreproducible by Sarıtaş & Yıldız 2025, section 5",
     formula="μ₁(K̃) ≤ λ_max(K_φ) ≤ 1/min_i g_i < 1, since K_φ = D^-½ S D^-½ with S similar to a stochastic matrix",
     rule=(
-        "A theorem decides, for any model: the largest published eigenvalue exceeds the bound. What the run adds is how close the "
-        "heads come to it. `attnaudit paper forensics` tries other conventions the authors may have meant."
+        "A theorem decides, for any model: the largest published eigenvalue exceeds the bound. What the run adds is "
+        "how close the heads come to it. `attnaudit paper forensics` tries other conventions that may have been meant."
     ),
     deciding=("eigenvalue_bound_ratio",),
     decide=_decide,

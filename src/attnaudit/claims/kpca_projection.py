@@ -8,8 +8,8 @@ CLAIM = Claim(
     citation="Teo & Nguyen 2024, section 2.3 (J_proj); reinterpreted by Sarıtaş & Yıldız 2025, section 4",
     formula="J(π, s) = mean_i (‖φ(q_i)‖² + ‖h_i‖²) - (2/N) Σ_m s_m M_{m,π(m)}, M = HᵀC, C = softmax(QKᵀ)V̇",
     rule=(
-        "The exact error with the best order and signs (one assignment problem) and with the best rotation, scored between "
-        "the outputs of controls and those of planted values, which attain the floor of kernel PCA."
+        "The exact error with the best order and signs (one assignment problem) and with the best rotation, scored "
+        "between the outputs of controls and those of planted values, which attain the floor of kernel PCA."
     ),
     deciding=("projection_error_matched", "projection_error_rotated"),
 )

@@ -4,9 +4,9 @@ Per head and measure, in the measure's own direction,
 
     score = (observed - null) / (planted - null),
 
-null being the best-scoring negative control of that head (mean over its repeats). What a measure would say of noise and of a
-head for which the theory is exactly true is thus taken from the same heads, and a measure that cannot tell the two apart
-(AUC below 0.95) has no power and decides nothing.
+null being the best-scoring negative control of that head (mean over its repeats). What a measure would say of noise
+and of a head for which the theory is exactly true is thus taken from the same heads, and a measure that cannot tell the
+two apart (AUC below 0.95) has no power and decides nothing.
 """
 
 from __future__ import annotations
@@ -109,12 +109,8 @@ def score(evidence: pa.Table, model: str, measure: str, interpretation: str, *, 
 def head_table(evidence: pa.Table, model: str, measure: str, interpretation: str) -> HeadTable:
     """The evidence of one measure as heads x controls, repeats averaged, heads that cannot decide left out."""
     mine = evidence.filter(pc.equal(evidence["model"], model))
-    guard = mine.filter(
-        pc.and_(pc.equal(mine["measure"], "kernel_rank"), pc.equal(mine["control"], OBSERVED))
-    )
-    rows = mine.filter(
-        pc.and_(pc.equal(mine["measure"], measure), pc.equal(mine["interpretation"], interpretation))
-    )
+    guard = mine.filter(pc.and_(pc.equal(mine["measure"], "kernel_rank"), pc.equal(mine["control"], OBSERVED)))
+    rows = mine.filter(pc.and_(pc.equal(mine["measure"], measure), pc.equal(mine["interpretation"], interpretation)))
     keys, names = _codes(pa.concat_tables([guard, rows]))
     guard_keys, row_keys = keys[: guard.num_rows], keys[guard.num_rows :]
     tokens, dim = guard["tokens"].to_numpy(), guard["dim"].to_numpy()

@@ -30,8 +30,8 @@ CLAIM = Claim(
     citation="Sarıtaş & Yıldız 2025, Table 1",
     formula="MOC = max over heads of the mean matched token cosine; LCKA, KCKA = means of biased CKA",
     rule=(
-        f"Supported if MOC, LCKA and KCKA of the same model are within {TOLERANCE} of the published row, under `paper`. It says "
-        "that the numbers repeat, not that they mean what they are taken to mean."
+        f"Supported if MOC, LCKA and KCKA of the same model are within {TOLERANCE} of the published row, under "
+        "`paper`. It says that the numbers repeat, not that they mean what they are taken to mean."
     ),
     deciding=("matched_cosine_mean", "linear_cka", "kernel_cka"),
     decide=_decide,

@@ -1,4 +1,4 @@
-"""`attnaudit audit`: measure every head of a model."""
+"""`attnaudit audit`: measure every head of a model among its controls, and judge the claims."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from attnaudit.cli.options import Device
 from attnaudit.protocol import Protocol
 
 _DEFAULT_LIMIT = 25
+FAILED_VERDICT = 3
 
 
 def audit(
@@ -26,28 +27,54 @@ def audit(
     first: options.First = False,
     seed: options.Seed = 0,
     protocol: Annotated[Protocol, typer.Option(help="exact: right; paper: as the study computed.")] = Protocol.EXACT,
+    claims: Annotated[str, typer.Option(help="Claims to judge, comma-separated, `all` or `none`.")] = "all",
+    controls: Annotated[str, typer.Option(help="Controls to compute, comma-separated, `all` or `none`.")] = "all",
+    repeats: Annotated[int, typer.Option(min=1, help="How often each random control is drawn.")] = 1,
+    interpretations: Annotated[
+        str, typer.Option(help="Theories to rank beside those the claims need, e.g. kpca,ksvd,pca.")
+    ] = "none",
+    threshold: Annotated[float, typer.Option(min=0, max=1, help="Score from which on a claim counts as met.")] = 0.8,
+    fail_on: Annotated[
+        str, typer.Option(help="Verdict words, comma-separated, that make the exit code 3.", show_default=False)
+    ] = "none",
     device: options.DeviceOption = Device.AUTO,
     workers: options.Workers = None,
     out: options.Out = None,
     json: options.Json = False,
 ) -> None:
-    """Capture every attention head of MODELS, measure it, and store the evidence.
+    """Capture every attention head of MODELS, measure it among its controls, and judge what papers claim about it.
 
     Examples:
         attnaudit audit timm:deit_tiny_patch16_224 --weights deit_tiny.safetensors --images photos/
 
         attnaudit audit vit_base_patch16_224 --download --limit 100 --workers 8
 
-        attnaudit audit timm:swin_tiny_patch4_window7_224 --random-weights --limit 2
+        attnaudit audit timm:deit_tiny_patch16_224 --interpretations kpca,ksvd,pca --claims none
+
+        attnaudit audit timm:swin_tiny_patch4_window7_224 --random-weights --limit 2 --fail-on supported
     """
+    from attnaudit.claims.registry import CLAIMS, claims_named, interpretations_for
+    from attnaudit.claims.run import conclude
     from attnaudit.cli import work
     from attnaudit.evidence import SHARD, Settings, plan_audit
+    from attnaudit.measures.controls import ALL_CONTROLS
     from attnaudit.report.terminal import statistics_table
+    from attnaudit.report.verdicts import verdict_report
     from attnaudit.sources.images import image_shards
 
+    failing = _failing_words(fail_on)
+    judged = claims_named(tuple(CLAIMS) if claims == "all" else options.names(claims))
+    theories = dict.fromkeys((*interpretations_for(judged), *options.names(interpretations)))
     specs = work.specs(models, weights=weights, random_weights=random_weights, seed=seed, download=download)
+    settings = Settings(
+        protocol=protocol,
+        interpretations=tuple(theories),
+        controls=ALL_CONTROLS if controls == "all" else options.names(controls),
+        repeats=repeats,
+        seed=seed,
+        device=work.device_name(device),
+    )
     items = work.pictures(images, limit, seed, first=first, samples_allowed=True)
-    settings = Settings(protocol=protocol, seed=seed, device=work.device_name(device))
     plan = plan_audit(specs, image_shards(items, SHARD), settings)
     for model in plan.loaded:
         weights_note = (
@@ -56,11 +83,28 @@ def audit(
             else f"weights {model.weights_origin}"
         )
         say(f"Auditing {model.label} on {len(items)} pictures, protocol {protocol.value}, {weights_note}.")
-    run = work.carry_out(plan, out, workers, "measuring heads")
-    work.report_losses(run)
+    measured = work.carry_out(plan, out, workers, "measuring heads and controls")
+    work.report_losses(measured)
+    run = conclude(measured, plan.settings, judged, threshold)
+    console = data_console()
     if json:
-        data_console().print_json(json_module.dumps(run.summary))
+        console.print_json(json_module.dumps(run.summary))
+    elif run.verdicts:
+        console.print(verdict_report(run))
     else:
-        for label, controls in run.summary["models"].items():
-            data_console().print(statistics_table(label, controls["observed"]))
+        for label, groups in run.summary["models"].items():
+            console.print(statistics_table(label, groups["observed"]))
     say(f"Replay error of the capture: {run.summary['capture']['replay_error']:.1e}. Run folder: {Path(run.path)}")
+    if any(verdict.word.value in failing for verdict in run.verdicts):
+        raise typer.Exit(FAILED_VERDICT)
+
+
+def _failing_words(text: str) -> tuple[str, ...]:
+    from attnaudit.claims.verdict import Word
+    from attnaudit.errors import UsageError
+
+    words = options.names(text)
+    for word in words:
+        if word not in tuple(Word):
+            raise UsageError(f"--fail-on {word!r} is no verdict; there are {', '.join(Word)}.")
+    return words

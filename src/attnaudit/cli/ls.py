@@ -12,36 +12,82 @@ from rich.table import Table
 
 from attnaudit.cli import options
 from attnaudit.cli.console import data_console
+from attnaudit.errors import UsageError
 
 
 class Kind(StrEnum):
     """What can be listed."""
 
     MODELS = "models"
+    CLAIMS = "claims"
     MEASURES = "measures"
+    CONTROLS = "controls"
+    INTERPRETATIONS = "interpretations"
 
 
 def ls(
     kind: Annotated[Kind, typer.Argument(help="What to list.", show_default=False)],
+    name: Annotated[str | None, typer.Argument(help="A claim, to read it in full.", show_default=False)] = None,
     json: options.Json = False,
 ) -> None:
-    """List the models of the study or the measures.
+    """List models, claims, measures, controls or interpretations; with the name of a claim, print its page.
 
     Examples:
-        attnaudit ls models
+        attnaudit ls claims
+
+        attnaudit ls claims kpca-values
 
         attnaudit ls measures --json
     """
-    rows = _models() if kind is Kind.MODELS else _measures()
+    if name is not None:
+        _page(kind, name)
+        return
+    listing = {
+        Kind.MODELS: _models,
+        Kind.CLAIMS: _claims,
+        Kind.MEASURES: _measures,
+        Kind.CONTROLS: _controls,
+        Kind.INTERPRETATIONS: _interpretations,
+    }
+    rows = listing[kind]()
     if json:
         data_console().print_json(json_module.dumps(rows))
         return
     table = Table(box=box.SIMPLE_HEAD)
-    for name in rows[0]:
-        table.add_column(name, overflow="fold")
+    for column in rows[0]:
+        table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*("" if value is None else str(value) for value in row.values()))
     data_console().print(table)
+
+
+def _page(kind: Kind, name: str) -> None:
+    from attnaudit.claims.registry import claims_named
+    from attnaudit.report.verdicts import claim_page
+
+    if kind is not Kind.CLAIMS:
+        raise UsageError(f"Only claims have a page: attnaudit ls {kind.value} takes no name.")
+    data_console().print(claim_page(claims_named([name])[0]))
+
+
+def _claims() -> list[dict[str, str | None]]:
+    from attnaudit.claims.registry import CLAIMS
+
+    return [{"claim": c.name, "statement": c.statement, "source": c.citation} for c in CLAIMS.values()]
+
+
+def _controls() -> list[dict[str, str | None]]:
+    from attnaudit.measures.controls import CONTROLS, UNTRAINED
+
+    known = [(c.name, "positive" if c.positive else "negative", c.text) for c in CONTROLS.values()]
+    known.append((UNTRAINED, "negative", "the same architecture with random weights, same inputs"))
+    return [{"control": name, "kind": kind, "what": text} for name, kind, text in known]
+
+
+def _interpretations() -> list[dict[str, str | None]]:
+    from attnaudit.kernel.interpretation import INTERPRETATIONS
+
+    return [{"interpretation": theory.name, "what": theory.text} for theory in INTERPRETATIONS.values()]
 
 
 def _models() -> list[dict[str, str | None]]:

@@ -43,3 +43,8 @@ Out = Annotated[
     typer.Option(help="Run folder. Default: attnaudit-runs/<model>-<protocol>-<hash>.", show_default=False),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
+
+
+def names(text: str) -> tuple[str, ...]:
+    """A comma-separated list; `none` is the empty one."""
+    return () if text == "none" else tuple(part.strip() for part in text.split(",") if part.strip())

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from attnaudit.sources.model import ModelSpec
 
 
+_FORENSIC_PICTURES = 5
+
+
 class Item(StrEnum):
     """What of the study can be repeated."""
 
@@ -30,6 +33,7 @@ class Item(StrEnum):
     TABLE3 = "table3"
     FIGURE2 = "figure2"
     FIGURE3 = "figure3"
+    FORENSICS = "forensics"
 
 
 def paper(
@@ -54,6 +58,8 @@ def paper(
 ) -> None:
     """Repeat a table or figure of Sarıtaş & Yıldız (2025) under their protocol.
 
+    `forensics` tries 96 conventions for the eigenvalues Teo & Nguyen (2024) report.
+
     Examples:
         attnaudit paper table1 deit_tiny_patch16_224 --weights deit_tiny.safetensors --images imagenet/val
 
@@ -68,7 +74,12 @@ def paper(
         if spec.random_seed is not None:
             say(f"{spec.name} has RANDOM weights: its numbers say nothing about training.")
     device_name = work.device_name(device)
-    if item.value.startswith("figure"):
+    if item is Item.FORENSICS:
+        pictures = work.pictures(
+            images, _FORENSIC_PICTURES if limit is None else limit, seed, first=first, samples_allowed=False
+        )
+        _forensics(specs, pictures, device_name, out or work.RUNS / item.value, json)
+    elif item.value.startswith("figure"):
         pictures = work.pictures(images, 1 if limit is None else limit, seed, first=first, samples_allowed=False)
         _figure(item, specs, pictures, seed, device_name, out or work.RUNS / item.value, json)
     else:
@@ -141,6 +152,33 @@ def _table(
     say(f"Replay error of the capture: {run.summary['capture']['replay_error']:.1e}. Run folder: {run.path}")
 
 
+def _forensics(specs: Sequence[ModelSpec], pictures: Sequence[ImageItem], device: str, out: Path, json: bool) -> None:
+    from attnaudit.claims.forensics import investigate
+    from attnaudit.report.figures import write_rows
+    from attnaudit.report.terminal import forensics_table
+
+    _make_folder(out)
+    for spec in specs:
+        with progress_bar(f"96 conventions, {len(pictures)} pictures") as progress:
+            progress(0, 1)
+            findings = investigate(_captured(spec, pictures, device).layers)
+            progress(1, 1)
+        table = out / f"forensics-{spec.name}.csv"
+        write_rows([finding.record() for finding in findings], table)
+        if json:
+            data_console().print_json(json_module.dumps([finding.record() for finding in findings]))
+        else:
+            data_console().print(forensics_table(spec.label, findings))
+        say(f"Wrote {table}.")
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise AttnAuditError(f"{path} cannot be written ({error.strerror}): give --out another folder.") from error
+
+
 def _figure(
     item: Item,
     specs: Sequence[ModelSpec],
@@ -153,10 +191,7 @@ def _figure(
     from attnaudit.claims.figures import GAMMA_BLOCK, gamma_records, norm_records
     from attnaudit.report.figures import gamma_figure, norm_figure, write_csv
 
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise AttnAuditError(f"{out} cannot be written ({error.strerror}): give --out another folder.") from error
+    _make_folder(out)
     picture, table = out / f"{item.value}.svg", out / f"{item.value}.csv"
     norms, gammas = [], []
     with progress_bar(item.value) as progress:

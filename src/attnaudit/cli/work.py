@@ -12,12 +12,12 @@ from attnaudit.cli.options import Device
 from attnaudit.errors import UsageError
 
 if TYPE_CHECKING:
-    from attnaudit.evidence import Plan, Run
+    from attnaudit.evidence import Measured, Plan
     from attnaudit.sources.images import ImageItem
     from attnaudit.sources.model import ModelSpec
 
 RUNS = Path("attnaudit-runs")
-_UNITS_PER_WORKER = 4  # a worker needs seconds to start, so it should have something to do
+_UNITS_PER_WORKER = 2  # a worker needs seconds to start, so it should have something to do
 
 
 def specs(
@@ -69,7 +69,7 @@ def device_name(device: Device) -> str:
     return device.value
 
 
-def carry_out(plan: Plan, out: Path | None, workers: int | None, label: str) -> Run:
+def carry_out(plan: Plan, out: Path | None, workers: int | None, label: str) -> Measured:
     """Run a plan with a progress bar, in its folder."""
     from attnaudit.evidence import execute
 
@@ -82,7 +82,7 @@ def carry_out(plan: Plan, out: Path | None, workers: int | None, label: str) -> 
         return execute(plan, out=out or RUNS / plan.name, workers=workers, progress=progress)
 
 
-def report_losses(run: Run) -> None:
+def report_losses(run: Measured) -> None:
     """Say what was left out, with reasons and numbers."""
     for name, reason in run.summary["skipped_inputs"]:
         say(f"skipped input {name}: {reason}")
@@ -90,7 +90,7 @@ def report_losses(run: Run) -> None:
         say(f"refused layer {layer}: {reason}")
     losses: dict[str, tuple[int, int]] = {}
     for controls in run.summary["models"].values():
-        for statistic in controls["observed"].values():
+        for statistic in controls.get("observed", {}).values():
             for reason, count in statistic["rejected"].items():
                 most, measures = losses.get(reason, (0, 0))
                 losses[reason] = (max(most, count), measures + 1)

@@ -18,7 +18,9 @@ from attnaudit.measures.evaluation import TheorySide
 RANKING_FAMILIES = ("columns", "span", "cka")
 
 
-def observed_rows(layers: Sequence[Heads], theories: Sequence[Interpretation], settings: Settings) -> Iterator[pa.Table]:
+def observed_rows(
+    layers: Sequence[Heads], theories: Sequence[Interpretation], settings: Settings
+) -> Iterator[pa.Table]:
     """The heads as they are, and with the values of every control that shares their keys."""
     for number, heads in enumerate(layers):
         keys = KeySide(heads, settings.protocol)
@@ -29,7 +31,9 @@ def observed_rows(layers: Sequence[Heads], theories: Sequence[Interpretation], s
             yield from _control_rows(heads, keys, side, theory, other, settings, first=place == 0)
 
 
-def untrained_rows(layers: Sequence[Heads], theories: Sequence[Interpretation], settings: Settings) -> Iterator[pa.Table]:
+def untrained_rows(
+    layers: Sequence[Heads], theories: Sequence[Interpretation], settings: Settings
+) -> Iterator[pa.Table]:
     """The heads of the untrained twin, under the name of that control."""
     for heads in layers:
         keys = KeySide(heads, settings.protocol)

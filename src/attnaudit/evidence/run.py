@@ -29,28 +29,21 @@ def _silent(done: int, total: int) -> None:
 
 
 @dataclass(frozen=True)
-class Run:
-    """A finished audit."""
+class Measured:
+    """All units of a plan, computed: the rows, their summary, and the folder they are in."""
 
-    path: Path
+    folder: RunFolder
     evidence: pa.Table
     summary: dict[str, Any]
-    _keep_alive: Any = field(default=None, repr=False, compare=False)
+    keep_alive: Any = field(default=None, repr=False, compare=False)
 
-    def __repr__(self) -> str:
-        lines = [f"Run({self.evidence.num_rows} rows of evidence in {self.path})"]
-        for model, controls in self.summary["models"].items():
-            lines.append(f"  {model}")
-            for measure, statistic in controls["observed"].items():
-                mean = "missing" if statistic["mean"] is None else f"{statistic['mean']:.4g}"
-                rejected = sum(statistic["rejected"].values())
-                lines.append(
-                    f"    {measure:<30}{mean:>12}  n={statistic['n']}" + f", {rejected} rejected" * bool(rejected)
-                )
-        return "\n".join(lines)
+    @property
+    def path(self) -> Path:
+        """The run folder."""
+        return self.folder.path
 
 
-def execute(plan: Plan, *, out: Path | None = None, workers: int = 1, progress: Progress = _silent) -> Run:
+def execute(plan: Plan, *, out: Path | None = None, workers: int = 1, progress: Progress = _silent) -> Measured:
     """Carry out a plan. Repeating it with the same folder finishes what is missing and nothing else.
 
     Args:
@@ -86,7 +79,7 @@ def _compute_missing(plan: Plan, folder: RunFolder, workers: int, progress: Prog
             progress(done, total)
 
 
-def _conclude(folder: RunFolder, keys: Sequence[str], seed: int, keep_alive: Any) -> Run:
+def _conclude(folder: RunFolder, keys: Sequence[str], seed: int, keep_alive: Any) -> Measured:
     evidence, notes = folder.read_parts(keys)
     if evidence.num_rows == 0:
         skipped = [pair for note in notes for pair in note.skipped]
@@ -99,7 +92,7 @@ def _conclude(folder: RunFolder, keys: Sequence[str], seed: int, keep_alive: Any
         for layer, error in note.certificate.items():
             certificates[layer] = max(error, certificates.get(layer, 0.0))
     folder.extend_settings(certificates=certificates)
-    return Run(folder.path, evidence, summary, keep_alive)
+    return Measured(folder, evidence, summary, keep_alive)
 
 
 def _description(models: Sequence[LoadedModel], keys: Sequence[str]) -> dict[str, Any]:

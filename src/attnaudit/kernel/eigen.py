@@ -87,7 +87,7 @@ def _with_graded_heads(spectrum: Spectrum, keys: Keys, scale: PerHead | None) ->
         spectrum.scaled_eigenvalues[:, 0], keys.shape[1]
     )
     uncertain &= spectrum.numerical_rank > 0
-    if not uncertain.any():
+    if rank >= keys.shape[1] or not uncertain.any():  # centring leaves N - 1 eigenpairs at most
         return spectrum
     values, vectors = spectrum.scaled_eigenvalues.clone(), spectrum.eigenvectors.clone()
     ranks = spectrum.numerical_rank.clone()

@@ -13,8 +13,12 @@ _SHARPNESS = 150.0  # exp(-150) is far inside the range of float64
 _ROUNDS = 20
 
 
-def matched(scores: Float[Tensor, "heads n n"]) -> Float[Tensor, "heads n"]:
-    """The entries of each matrix that the assignment with the largest sum picks; NaN for matrices that hold one."""
+def matched(scores: Float[Tensor, "heads rows columns"]) -> Float[Tensor, "heads pairs"]:
+    """The entries of each matrix that the assignment with the largest sum picks; NaN for matrices that hold one.
+
+    A matrix that is not square has as many pairs as its shorter side.
+    """
+    scores = scores if scores.shape[1] <= scores.shape[2] else scores.mT
     picked = scores.new_full(scores.shape[:2], torch.nan)
     usable = scores.isfinite().all(dim=-1).all(dim=-1)
     for place in usable.nonzero().flatten().tolist():
@@ -25,13 +29,15 @@ def matched(scores: Float[Tensor, "heads n n"]) -> Float[Tensor, "heads n"]:
 
 
 def _reduced(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The matrix less a number per row and per column, which leaves the best assignment as it is.
+    """A square matrix less a number per row and per column, which leaves the best assignment as it is.
+
+    (Of a longer one not every column is used, so there the numbers would matter.)
 
     Good numbers are the potentials of the entropy-regularised problem, a few Sinkhorn rounds away; SciPy's exact
     solver then finds most rows already decided and takes half the time.
     """
     spread = float(np.ptp(matrix))
-    if spread == 0.0:
+    if spread == 0.0 or matrix.shape[0] != matrix.shape[1]:
         return matrix
     softness = spread / _SHARPNESS
     kernel = np.exp((matrix - matrix.max()) / softness)

@@ -50,8 +50,8 @@ class RowGeometry:
 def alignment(value: RowGeometry, predicted: RowGeometry, guards: Guards = EXACT) -> dict[str, PerHead]:
     """Linear, debiased linear and radial-basis CKA.
 
-    The linear one is ‖XᵀY‖²_F / (‖XᵀX‖_F ‖YᵀY‖_F) of the centred rows, the biased estimator in its d x d form; the debiased
-    one uses Song et al.'s estimator on linear Gram matrices without diagonal.
+    The linear one is ‖XᵀY‖²_F / (‖XᵀX‖_F ‖YᵀY‖_F) of the centred rows, the biased estimator in its d x d form; the
+    debiased one uses Song et al.'s estimator on linear Gram matrices without diagonal.
     """
     return {
         "linear_cka": _ratio(_feature_hsic, value.centred, predicted.centred, guards),

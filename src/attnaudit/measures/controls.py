@@ -89,7 +89,7 @@ def other_head(situation: Situation) -> Tensor | None:
 
 
 def planted(situation: Situation, noise: float = 0.0) -> Tensor:
-    """(1-ε)·V̇·P·diag(±1) + ε·noise: the prediction in a random order with random signs, noise scaled column by column."""
+    """(1-ε)·V̇·P·diag(±1) + ε·noise: the prediction in random order with random signs, noise scaled by column."""
     prediction = situation.prediction
     exact = prediction.values.double() * torch.exp(prediction.log_scale.double())[:, None, None]
     rows = []
@@ -121,7 +121,9 @@ CONTROLS: Mapping[str, Control] = {
     for control in (
         Control("gaussian", "values drawn from N(0, 1)", False, gaussian),
         Control("shuffled_tokens", "the head's values handed to other tokens", False, shuffled_tokens),
-        Control("other_head", "the values of another head of the same layer and input", False, other_head, random=False),
+        Control(
+            "other_head", "the values of another head of the same layer and input", False, other_head, random=False
+        ),
         Control("planted", "the predicted values in random order with random signs", True, planted),
     )
 }

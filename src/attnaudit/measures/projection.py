@@ -1,12 +1,12 @@
 """The projection error of kernel PCA, exactly, with the best order and signs: one assignment problem, not d! trials.
 
-With unit axes u_m the projection of a query is c_im = φ(q_i)ᵀu_m = Σ_j softmax_ij V̇_jm. The claim h_i ≈ c_i, up to order π
-and signs s of the components, has the error
+With unit axes u_m the projection of a query is c_im = φ(q_i)ᵀu_m = Σ_j softmax_ij V̇_jm. The claim h_i ≈ c_i, up to
+order π and signs s of the components, has the error
 
     J(π, s) = mean_i (‖φ(q_i)‖² + ‖h_i‖²) - (2/N) Σ_m s_m M_{m,π(m)},      M = HᵀC,
 
-so the best π and s maximise Σ|M_{m,π(m)}|. Allowing any rotation gives the nuclear norm of M instead, and kernel PCA itself
-attains mean_i (‖φ(q_i)‖² - ‖c_i‖²), the floor: floor ≤ rotated ≤ matched, always.
+so the best π and s maximise Σ|M_{m,π(m)}|. Allowing any rotation gives the nuclear norm of M instead, and kernel PCA
+itself attains mean_i (‖φ(q_i)‖² - ‖c_i‖²), the floor: floor ≤ rotated ≤ matched, always.
 """
 
 from __future__ import annotations

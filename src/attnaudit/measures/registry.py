@@ -28,8 +28,8 @@ class Measure:
     """One number per head.
 
     `closer` says which direction is closer to the theory ("higher", "lower", or "neither" for a plain description),
-    `ideal` the value a head has for which the theory is exactly true. A measure `in_units_of_the_head` has a size set by
-    that head's own queries and keys, so only controls that keep these can be compared with it.
+    `ideal` the value a head has for which the theory is exactly true. A measure `in_units_of_the_head` has a size set
+    by that head's own queries and keys, so only controls that keep these can be compared with it.
     """
 
     name: str
@@ -97,7 +97,9 @@ FAMILIES: Mapping[str, Family] = {
         Scope.VALUES,
         lambda at: projection_measures(at.heads, at.keys.unit_axes, at.keys.attention, at.keys.phi),
         (
-            Measure("projection_error_matched", "J_proj with the best order and signs", "lower", in_units_of_the_head=True),
+            Measure(
+                "projection_error_matched", "J_proj with the best order and signs", "lower", in_units_of_the_head=True
+            ),
             Measure("projection_error_rotated", "J_proj with the best rotation", "lower", in_units_of_the_head=True),
             Measure("projection_error_floor", "J_proj of kernel PCA itself"),
         ),

@@ -33,7 +33,7 @@ def principal_cosines(x: Columns, y: Float[Tensor, "heads tokens others"]) -> Fl
     return cosines.masked_fill(~finite[:, None], torch.nan)
 
 
-def orthonormal(x: Columns) -> Columns:
+def orthonormal(x: Columns) -> Float[Tensor, "heads tokens rank"]:
     """An orthonormal basis of the columns, each brought to unit length first so that their sizes do not matter."""
     lengths: Tensor = torch.linalg.vector_norm(x, dim=1, keepdim=True)
     basis: Tensor = torch.linalg.qr(x / lengths)[0]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +30,15 @@ _STYLE = {
 
 def write_csv(records: Sequence[Any], path: Path) -> None:
     """Dataclass records as one CSV file."""
+    write_rows([asdict(record) for record in records], path)
+
+
+def write_rows(rows: Sequence[Mapping[str, object]], path: Path) -> None:
+    """Rows with the same names as one CSV file."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, [field.name for field in fields(records[0])], lineterminator="\n")
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(asdict(record) for record in records)
+    writer.writerows(rows)
     write_whole(path, text.getvalue().encode())
 
 

@@ -9,6 +9,8 @@ from rich import box
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from attnaudit.claims.forensics import FACTOR, STATISTICS, Finding
+from attnaudit.claims.published import TEO_NGUYEN_EIGENVALUES
 from attnaudit.claims.tables import Comparison, Table
 
 
@@ -53,8 +55,26 @@ def statistics_table(model: str, observed: Mapping[str, Mapping[str, Any]]) -> R
     return shown
 
 
+def forensics_table(model: str, findings: Sequence[Finding], shown: int = 8) -> RichTable:
+    """The conventions that come closest to Teo & Nguyen's eigenvalues."""
+    fitting = sum(finding.fits for finding in findings)
+    title = f"{model}: {fitting} of {len(findings)} conventions come within a factor of {FACTOR:g} of all four numbers"
+    table = RichTable(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD)
+    for name in ("kernel of", "over g g'", "centred", "√d", "standardised", "over N"):
+        table.add_column(name)
+    for name in (*STATISTICS, "worst factor"):
+        table.add_column(name, justify="right")
+    table.add_row(*["published"] + [""] * 5, *(f"{v:g}" for v in TEO_NGUYEN_EIGENVALUES.values()), "", style="bold")
+    for finding in findings[:shown]:
+        c = finding.convention
+        flags = ["yes" if flag else "no" for flag in (c.normalised, c.centred, c.temperature)]
+        numbers = [_number(getattr(finding, name)) for name in (*STATISTICS, "worst_factor")]
+        table.add_row(c.pairs, *flags, c.standardised, "yes" if c.over_n else "no", *numbers)
+    return table
+
+
 def _number(value: float | None) -> str:
-    return "missing" if value is None else f"{value:.4g}"
+    return "missing" if value is None else f"{value:.3g}"
 
 
 def _plus_minus(mean: float | None = None, std: float | None = None, *, decimals: int) -> str:

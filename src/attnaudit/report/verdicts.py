@@ -1,0 +1,146 @@
+"""Verdicts, scores and rankings for the terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from attnaudit.claims.claim import Claim
+from attnaudit.claims.ranking import Rank
+from attnaudit.claims.run import Run
+from attnaudit.claims.scores import Score
+from attnaudit.claims.verdict import MEANINGS, Verdict, Word
+
+_COLOURS = {
+    Word.SUPPORTED: "green",
+    Word.REFUTED: "red",
+    Word.INDISTINGUISHABLE: "yellow",
+    Word.INCONCLUSIVE: "magenta",
+}
+
+
+def verdict_report(run: Run) -> RenderableType:
+    """Per model: the verdicts, the scores behind them, and the ranking of theories; then what the words mean."""
+    parts: list[RenderableType] = []
+    for model in run.summary["models"]:
+        mine = [verdict for verdict in run.verdicts if verdict.model == model]
+        parts += [_scores(model, mine), _verdicts(model, mine)]
+        ranks = [entry for entry in run.ranking if entry.model == model]
+        if ranks:
+            parts.append(_ranking(ranks))
+    if len(run.summary["models"]) > 1:
+        parts.append(_tally(run.verdicts))
+    words = dict.fromkeys(verdict.word for verdict in run.verdicts)
+    parts.append(_legend(list(words), run.level))
+    return Group(*parts)
+
+
+def claim_page(claim: Claim) -> RenderableType:
+    """A claim to read: statement, source, formula, rule, measures."""
+    lines = [
+        ("statement", claim.statement),
+        ("source", claim.citation),
+        ("formula", claim.formula),
+        ("rule", claim.rule),
+        ("decided by", ", ".join(claim.deciding)),
+    ]
+    if claim.shown:
+        lines.append(("shown beside", ", ".join(claim.shown)))
+    grid = Table.grid(padding=(0, 2, 1, 0))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column()
+    for name, text in lines:
+        grid.add_row(name, Text(text))
+    return Group(Text(claim.name, style="bold underline"), Padding(grid, (1, 0, 0, 0)))
+
+
+def _verdicts(model: str, verdicts: Sequence[Verdict]) -> Table:
+    table = Table(title=Text(f"Verdicts: {model}"), title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("claim", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("because (score: 0 = chance, 1 = the claim)")
+    for verdict in verdicts:
+        table.add_row(verdict.claim, _word(verdict.word), Text(verdict.reason))
+    return table
+
+
+def _scores(model: str, verdicts: Sequence[Verdict]) -> Table:
+    table = Table(title=Text(f"Measures between their controls: {model}"), title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("measure", no_wrap=True)
+    for name in ("observed", "best null", "planted", "score", "power"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for verdict in verdicts:
+        if verdict.scores:
+            table.add_row(Text(verdict.claim, style="bold"))
+        for place, entry in enumerate((*verdict.scores, *verdict.shown)):
+            decides = place < len(verdict.scores)
+            name = entry.measure if decides else f"({entry.measure})"
+            power = "–" if entry.auc is None else f"{entry.auc:.2f}" + ("" if entry.has_power else " no power")
+            style = "" if decides and entry.has_power else "dim"
+            table.add_row(
+                f"  {name}",
+                _number(entry.observed),
+                f"{_number(entry.null)} {(entry.null_name or '')}".strip(),
+                _number(entry.planted),
+                _interval(entry) if entry.has_power else "–",
+                power,
+                style=style,
+            )
+    return table
+
+
+def _ranking(ranks: Sequence[Rank]) -> Table:
+    table = Table(title="Which theory explains the values best?", title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("theory", no_wrap=True)
+    table.add_column("mean score", justify="right")
+    for score in ranks[0].scores:
+        table.add_column(score.measure, justify="right")
+    table.add_column("verdict")
+    for entry in ranks:
+        cells = [_interval(one) for one in entry.scores]
+        table.add_row(Text(entry.interpretation), _number(entry.mean), *cells, _word(entry.word))
+    return table
+
+
+def _tally(verdicts: Sequence[Verdict]) -> Table:
+    table = Table(title="Models under each word", title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("claim", no_wrap=True)
+    words = [word for word in Word if any(verdict.word is word for verdict in verdicts)]
+    for word in words:
+        table.add_column(word.value, justify="right")
+    for claim in dict.fromkeys(verdict.claim for verdict in verdicts):
+        counts = Counter(verdict.word for verdict in verdicts if verdict.claim == claim)
+        table.add_row(claim, *(str(counts[word]) for word in words))
+    return table
+
+
+def _legend(words: Sequence[Word], level: float) -> Text:
+    text = Text()
+    for word in words:
+        text.append_text(_word(word)).append(f": {MEANINGS[word]}.\n")
+    text.append(
+        f"Intervals: bootstrap over inputs at {level:.2%}, so that all hold together with 95 % (Bonferroni).", "dim"
+    )
+    return text
+
+
+def _word(word: Word) -> Text:
+    return Text(word.value, style=_COLOURS.get(word, "dim"))
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3g}"
+
+
+def _interval(score: Score) -> str:
+    if score.mean is None:
+        return "–"
+    return f"{score.mean:.2f}" + (
+        "" if score.interval is None else f" [{score.interval[0]:.2f}, {score.interval[1]:.2f}]"
+    )

@@ -1,0 +1,82 @@
+import pytest
+import torch
+
+import attnaudit
+from attnaudit.errors import UsageError
+from attnaudit.kernel import Prediction, spectrum
+from attnaudit.kernel.interpretation import INTERPRETATIONS, Interpretation, interpretation
+from attnaudit.protocol import Protocol
+from tests.heads import random_heads
+
+
+@pytest.mark.parametrize("theory", INTERPRETATIONS.values(), ids=lambda t: t.name)
+def test_every_theory_predicts_values_for_every_head(theory):
+    heads = random_heads(0)
+    prediction = theory.predict(heads, spectrum(heads.key), Protocol.EXACT)
+    assert isinstance(theory, Interpretation)
+    assert prediction.values.shape == heads.value.shape
+    assert prediction.values.isfinite().all()
+    assert prediction.problems == (None, None)
+
+
+def test_kernel_svd_predicts_right_singular_vectors_of_the_attention_matrix():
+    heads = random_heads(0)
+    values = interpretation("ksvd").predict(heads, spectrum(heads.key), Protocol.EXACT).values
+    attention = heads.attention()
+    products = attention.mT @ attention @ values
+    sizes = products.norm(dim=1)
+    torch.testing.assert_close(products, values * sizes[:, None, :], rtol=1e-8, atol=1e-10)
+    assert (sizes.diff(dim=-1) <= 1e-12).all()
+
+
+def test_pca_predicts_the_span_of_the_centred_keys():
+    heads = random_heads(0)
+    values = interpretation("pca").predict(heads, spectrum(heads.key), Protocol.EXACT).values
+    centred = heads.key - heads.key.mean(dim=1, keepdim=True)
+    torch.testing.assert_close(values @ (values.mT @ centred), centred, rtol=1e-10, atol=1e-12)
+
+
+def test_theories_without_enough_components_say_so():
+    heads = random_heads(0)
+    heads.key[0] = heads.key[0, :1]
+    prediction = interpretation("pca").predict(heads, spectrum(heads.key), Protocol.EXACT)
+    assert prediction.values[0].isnan().all()
+    assert "of 4 components" in prediction.problems[0]
+    assert prediction.problems[1] is None
+
+
+def test_an_unknown_theory_is_refused():
+    with pytest.raises(UsageError, match="no interpretation 'astrology'"):
+        interpretation("astrology")
+
+
+class ValuesAreKeys:
+    """A theory of a user's own."""
+
+    name = "keys"
+    text = "values equal keys"
+
+    def predict(self, heads, spectrum, protocol):
+        return Prediction(heads.key.double(), torch.zeros(len(heads), dtype=torch.float64), (None,) * len(heads))
+
+
+class TiedAttention(torch.nn.Module):
+    """Values are the keys, so that theory is exactly true of it."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.query, self.key = torch.nn.Linear(16, 16), torch.nn.Linear(16, 16)
+
+    def forward(self, x):
+        q, k = (layer(x).unflatten(-1, (2, 8)).transpose(1, 2) for layer in (self.query, self.key))
+        return torch.nn.functional.scaled_dot_product_attention(q, k, k)
+
+
+def test_a_users_own_theory_is_ranked_first_where_it_is_true():
+    inputs = torch.randn(6, 40, 16, generator=torch.Generator().manual_seed(0))
+    run = attnaudit.audit(TiedAttention(), inputs, interpretations=[ValuesAreKeys()], claims=["kpca-values"])
+    assert [entry.interpretation for entry in run.ranking] == ["keys", "kpca"]
+    assert run.ranking[0].word.value == "supported"
+    assert run.ranking[0].mean == pytest.approx(1.0)
+    assert run.verdicts[0].word.value in ("refuted", "indistinguishable")

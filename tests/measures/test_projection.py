@@ -1,0 +1,105 @@
+"""The projection error, against brute force and against the study's toy example."""
+
+import itertools
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnaudit.measures import Evaluation, KeySide
+from attnaudit.measures.controls import planted
+from attnaudit.measures.projection import projection_measures
+from tests.controls.case import situation_of
+from tests.heads import random_heads
+from tests.measures.case import seeds
+
+
+def errors_of(heads):
+    keys = KeySide(heads)
+    return projection_measures(heads, keys.unit_axes, keys.attention, keys.phi)
+
+
+def scores_and_projections(heads):
+    keys = KeySide(heads)
+    values = keys.unit_axes.values * keys.unit_axes.log_scale.exp()[:, None, None]
+    return keys.phi[0], heads.output[0], (keys.attention @ values)[0]
+
+
+@given(seeds, st.integers(1, 5))
+def test_assignment_equals_brute_force_over_all_orders_and_signs(seed, dim):
+    heads = random_heads(seed, heads=1, tokens=12, dim=dim)
+    phi, output, projected = scores_and_projections(heads)
+    best = min(
+        (phi + output.square().sum(-1) - 2 * (output[:, list(order)] * torch.tensor(signs) * projected).sum(-1)).mean()
+        for order in itertools.permutations(range(dim))
+        for signs in itertools.product((-1.0, 1.0), repeat=dim)
+    )
+    assert errors_of(heads)["projection_error_matched"].item() == pytest.approx(best.item(), rel=1e-10)
+
+
+@given(seeds, st.floats(0.1, 3))
+def test_floor_below_rotated_below_matched(seed, size):
+    numbers = errors_of(random_heads(seed, key_size=size))
+    slack = 1e-12 * numbers["projection_error_matched"].abs()
+    assert (numbers["projection_error_floor"] <= numbers["projection_error_rotated"] + slack).all()
+    assert (numbers["projection_error_rotated"] <= numbers["projection_error_matched"] + slack).all()
+
+
+@given(seeds)
+def test_planted_values_attain_the_floor(seed):
+    heads = random_heads(seed)
+    situation = situation_of(heads)
+    values = planted(situation)
+    numbers = errors_of(replace(heads, value=values, output=situation.attention @ values))
+    torch.testing.assert_close(
+        numbers["projection_error_matched"], numbers["projection_error_floor"], rtol=1e-9, atol=1e-15
+    )
+
+
+@given(seeds)
+def test_error_equals_the_distance_in_feature_space(seed):
+    """J = mean_i ‖φ(q_i) - Σ_m h_im u_m‖², with φ written out in the basis of the keys' feature vectors.
+
+    All inner products are known: φ(q)·φ(q), φ(q)·u_m = c_m, and u_m·u_n = δ_mn.
+    """
+    heads = random_heads(seed, heads=1)
+    keys = KeySide(heads)
+    gram = keys.spectrum.matrix[0]
+    coefficients = (keys.spectrum.eigenvectors * keys.spectrum.eigenvalues.rsqrt()[:, None, :])[0]
+    axes = coefficients.mT @ gram @ coefficients
+    torch.testing.assert_close(axes, torch.eye(4, dtype=torch.float64), rtol=0, atol=1e-9)
+    phi, output, projected = scores_and_projections(heads)
+    cross = torch.einsum("im,mn,in->i", output, axes, output)
+    distance = (phi - 2 * (output * projected).sum(-1) + cross).mean()
+    matched = errors_of(heads)["projection_error_matched"].item()
+    assert matched <= distance.item() + 1e-9
+
+
+def cross_term(h, axes):
+    """Σ_mn (u_m·u_n) h_m h_n, the term of appendix A.1."""
+    return float(torch.einsum("m,mn,n->", h, axes @ axes.mT, h))
+
+
+def test_appendix_a1_assignments_give_2_and_5_because_its_vectors_are_not_orthonormal():
+    h = torch.tensor([1.0, 2.0])
+    first, second = torch.tensor([[1.0, 1.0], [-1.0, 0.0]]), torch.tensor([[-1.0, 0.0], [1.0, 1.0]])
+    assert (cross_term(h, first), cross_term(h, second)) == (2.0, 5.0)
+
+
+@given(seeds)
+def test_with_orthonormal_axes_the_cross_term_is_the_squared_norm_for_every_assignment(seed):
+    generator = torch.Generator().manual_seed(seed)
+    h = torch.randn(4, generator=generator, dtype=torch.float64)
+    axes = torch.linalg.qr(torch.randn(4, 4, generator=generator, dtype=torch.float64)).Q
+    for order in itertools.permutations(range(4)):
+        assert cross_term(h, axes[list(order)]) == pytest.approx(h.square().sum().item(), rel=1e-12)
+
+
+def test_evaluation_shares_the_keys_between_observed_and_control():
+    heads = random_heads(0)
+    observed = Evaluation.of(heads)
+    control = Evaluation(replace(heads, value=heads.value.flip(1)), observed.keys, observed.theory)
+    assert control.keys.spectrum is observed.keys.spectrum
+    assert control.prediction is observed.prediction
