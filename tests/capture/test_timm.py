@@ -66,6 +66,7 @@ def test_queries_keys_and_values_are_those_of_the_qkv_layer(fused):
     assert torch.equal(heads.key, key)
     assert torch.equal(heads.value, value)
     assert heads.scale.tolist() == [0.125] * 6
+    assert heads.source.shape == (2, 197, 192)
     assert [(entry.input, entry.head) for entry in heads.index[:4]] == [
         ("input-0", 0), ("input-0", 1), ("input-0", 2), ("input-1", 0),
     ]  # fmt: skip

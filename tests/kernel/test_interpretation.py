@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -12,6 +14,7 @@ from tests.heads import random_heads
 @pytest.mark.parametrize("theory", INTERPRETATIONS.values(), ids=lambda t: t.name)
 def test_every_theory_predicts_values_for_every_head(theory):
     heads = random_heads(0)
+    heads = replace(heads, source=torch.cat([heads.key, heads.value], dim=-1))
     prediction = theory.predict(heads, spectrum(heads.key), Protocol.EXACT)
     assert isinstance(theory, Interpretation)
     assert prediction.values.shape == heads.value.shape
@@ -43,6 +46,24 @@ def test_theories_without_enough_components_say_so():
     assert prediction.values[0].isnan().all()
     assert "of 4 components" in prediction.problems[0]
     assert prediction.problems[1] is None
+
+
+def test_pca_of_the_inputs_is_exact_for_values_made_from_their_leading_components():
+    generator = torch.Generator().manual_seed(0)
+    inputs = torch.randn(1, 30, 8, generator=generator, dtype=torch.float64)
+    inputs = inputs * torch.tensor([9, 8, 7, 6, 0.1, 0.1, 0.1, 0.1], dtype=torch.float64)
+    heads = replace(random_heads(0, tokens=30), source=inputs)
+    values = interpretation("pca-inputs").predict(heads, spectrum(heads.key), Protocol.EXACT).values
+    assert torch.equal(values[0], values[1])  # two heads of one input
+    centred = (inputs - inputs.mean(dim=1, keepdim=True))[0, :, :4]
+    assert ((values[0] @ (values[0].mT @ centred)) - centred).norm() < 0.05 * centred.norm()
+
+
+def test_pca_of_unknown_inputs_is_missing():
+    heads = random_heads(0)
+    prediction = interpretation("pca-inputs").predict(heads, spectrum(heads.key), Protocol.EXACT)
+    assert prediction.values.isnan().all()
+    assert prediction.problems[0] == "the inputs of this layer are not known"
 
 
 def test_an_unknown_theory_is_refused():

@@ -172,8 +172,16 @@ def _flatten(call: AttentionCall, inputs: int) -> tuple[list[tuple[int, int, int
         "output": flat(call.output),
         "scale": scale.expand(rows * heads).clone(),
         "bias": bias,
+        "source": _source(call, rows),
     }
     return index, tensors
+
+
+def _source(call: AttentionCall, rows: int) -> Tensor | None:
+    """What the layer was given, if it has the rows and tokens of the keys (cross-attention has not)."""
+    source = call.source
+    fits = source is not None and source.shape[:2] == (rows, call.key.shape[-2])
+    return source.detach().clone() if source is not None and fits else None
 
 
 def _tolerance(heads: Heads) -> float:

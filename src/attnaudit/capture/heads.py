@@ -28,7 +28,8 @@ class Heads:
     """A batch of attention heads with `output = softmax(query @ keyᵀ · scale + bias) @ value`.
 
     `bias` holds masks (-inf) and additive position terms; `prefix_tokens` counts the class and distillation tokens
-    that stand before the patches.
+    that stand before the patches. `source`, where it is known, is what the layer made its keys and values from; each of
+    its rows serves the same number of heads, in order.
     """
 
     query: Float[Tensor, "heads queries dim"]
@@ -39,6 +40,7 @@ class Heads:
     index: tuple[HeadId, ...]
     bias: Float[Tensor, "heads queries tokens"] | None = None
     prefix_tokens: int = 0
+    source: Float[Tensor, "rows tokens width"] | None = None
 
     def __post_init__(self) -> None:
         heads, queries, dim = self.query.shape

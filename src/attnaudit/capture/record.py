@@ -14,6 +14,7 @@ class AttentionCall:
 
     Without a head axis (three dimensions) batch and heads are one axis, batch first. `error` is set where the
     certificate was computed by the recorder itself, which is needed where the model never shows the head outputs.
+    `source` is what the attention layer was given, (rows, tokens, width), where the recorder could see it.
     """
 
     query: Tensor
@@ -23,6 +24,7 @@ class AttentionCall:
     scale: float | Tensor
     bias: Tensor | None
     error: float | None = None
+    source: Tensor | None = None
 
 
 @dataclass(frozen=True)

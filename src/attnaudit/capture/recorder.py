@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -29,7 +30,7 @@ class Recorder(TorchFunctionMode):
         self._model = model
         self._on_call = on_call
         self._written_out = WrittenOutAttention()
-        self._running: list[tuple[str, tuple[int, ...] | None]] = []
+        self._running: list[tuple[str, Tensor | None]] = []
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
@@ -46,7 +47,7 @@ class Recorder(TorchFunctionMode):
         if isinstance(call, Lost):
             self.refuse(self._layer, call.reason)
         elif call is not None:
-            self._on_call(self._layer, call)
+            self._on_call(self._layer, replace(call, source=self._layer_input))
         return result
 
     def refuse(self, layer: str, reason: str) -> None:
@@ -70,11 +71,16 @@ class Recorder(TorchFunctionMode):
 
     def _over_channels(self, call: AttentionCall) -> bool:
         """Whether scores are channels x channels of the innermost module that was given (batch, tokens, width)."""
-        shape = next((shape for _, shape in reversed(self._running) if shape is not None), None)
-        if shape is None or call.query.dim() < 4:
+        given = self._layer_input
+        if given is None or call.query.dim() < 4:
             return False
         rows, columns, heads = call.query.shape[-2], call.key.shape[-2], call.query.shape[-3]
-        return shape[1] not in (rows, columns) and rows == columns and rows * heads == shape[2]
+        return given.shape[1] not in (rows, columns) and rows == columns and rows * heads == given.shape[2]
+
+    @property
+    def _layer_input(self) -> Tensor | None:
+        """What the innermost running module with a (batch, tokens, width) input was given."""
+        return next((given for _, given in reversed(self._running) if given is not None), None)
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -83,8 +89,7 @@ class Recorder(TorchFunctionMode):
         def enter(name: str) -> Callable[..., None]:
             def hook(module: nn.Module, args: tuple[Any, ...]) -> None:
                 first = args[0] if args else None
-                shape = tuple(first.shape) if isinstance(first, Tensor) and first.dim() == 3 else None
-                self._running.append((name, shape))
+                self._running.append((name, first if isinstance(first, Tensor) and first.dim() == 3 else None))
 
             return hook
 

@@ -89,7 +89,7 @@ def audit(
     console = data_console()
     if json:
         console.print_json(json_module.dumps(run.summary))
-    elif run.verdicts:
+    elif run.verdicts or run.ranking:
         console.print(verdict_report(run))
     else:
         for label, groups in run.summary["models"].items():

@@ -68,6 +68,23 @@ class PCA:
         return _columns((keys - keys.mean(dim=1, keepdim=True)).mT, heads)
 
 
+class InputPCA:
+    """The principal components of what the layer made its values from: V = XW says that they come from there."""
+
+    name = "pca-inputs"
+    text = "plain PCA of the layer's inputs"
+
+    def predict(self, heads: Heads, spectrum: Spectrum, protocol: Protocol) -> Prediction:
+        """Scores of the tokens on the d leading components of the inputs, each of unit length."""
+        if heads.source is None:
+            nothing = torch.full(heads.value.shape, torch.nan, dtype=torch.float64, device=heads.value.device)
+            reason = "the inputs of this layer are not known"
+            return Prediction(nothing, torch.zeros_like(nothing[:, 0, 0]), (reason,) * len(heads))
+        inputs = heads.source.double()
+        inputs = inputs - inputs.mean(dim=1, keepdim=True)
+        return _columns(inputs.mT.repeat_interleave(len(heads) // len(inputs), dim=0), heads)
+
+
 def _columns(matrix: torch.Tensor, heads: Heads) -> Prediction:
     """The leading right singular vectors of each matrix, over tokens; missing where there are too few."""
     width = min(heads.value.shape[-1], heads.tokens)
@@ -85,7 +102,9 @@ def _columns(matrix: torch.Tensor, heads: Heads) -> Prediction:
     return Prediction(values, torch.zeros_like(sizes[:, 0]), problems)
 
 
-INTERPRETATIONS: Mapping[str, Interpretation] = {theory.name: theory for theory in (KernelPCA(), KernelSVD(), PCA())}
+INTERPRETATIONS: Mapping[str, Interpretation] = {
+    theory.name: theory for theory in (KernelPCA(), KernelSVD(), PCA(), InputPCA())
+}
 
 
 def interpretation(name: str) -> Interpretation:

@@ -88,9 +88,11 @@ def other_head(situation: Situation) -> Tensor | None:
     return other.value
 
 
-def planted(situation: Situation, noise: float = 0.0) -> Tensor:
+def planted(situation: Situation, noise: float = 0.0) -> Tensor | None:
     """(1-ε)·V̇·P·diag(±1) + ε·noise: the prediction in random order with random signs, noise scaled by column."""
     prediction = situation.prediction
+    if prediction.values.shape != situation.heads.value.shape:  # fewer tokens, and so components, than value columns
+        return None
     exact = prediction.values.double() * torch.exp(prediction.log_scale.double())[:, None, None]
     rows = []
     for values, entry in zip(exact, situation.heads.index, strict=True):

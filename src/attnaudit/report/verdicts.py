@@ -30,13 +30,13 @@ def verdict_report(run: Run) -> RenderableType:
     parts: list[RenderableType] = []
     for model in run.summary["models"]:
         mine = [verdict for verdict in run.verdicts if verdict.model == model]
-        parts += [_scores(model, mine), _verdicts(model, mine)]
+        parts += [_scores(model, mine), _verdicts(model, mine)] if mine else []
         ranks = [entry for entry in run.ranking if entry.model == model]
         if ranks:
             parts.append(_ranking(ranks))
-    if len(run.summary["models"]) > 1:
+    if len(run.summary["models"]) > 1 and run.verdicts:
         parts.append(_tally(run.verdicts))
-    words = dict.fromkeys(verdict.word for verdict in run.verdicts)
+    words = dict.fromkeys(entry.word for entry in (*run.verdicts, *run.ranking))
     parts.append(_legend(list(words), run.level))
     return Group(*parts)
 

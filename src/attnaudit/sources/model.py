@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,6 +46,7 @@ class LoadedModel:
     fingerprint: str
     weights_origin: str
     preprocess: Callable[[Protocol], Preprocess] | None = None
+    tokenise: Callable[[Sequence[str], int], Mapping[str, Tensor]] | None = None
     untrained: Callable[[int], nn.Module] | None = None
 
 
@@ -63,7 +64,9 @@ class Source(typing.Protocol):
 
 
 #: Prefix of a model name and the module that serves it; the first is the default.
-SOURCES = {"timm": "attnaudit.sources.timm_models"}
+SOURCES = {"timm": "attnaudit.sources.timm_models", "hf": "attnaudit.sources.hf_models"}
+#: Names that mean one model of one source.
+ALIASES = {"minilm": "hf:minilm"}
 
 
 def _source(prefix: str) -> Source:
@@ -79,8 +82,9 @@ def parse_model(
     download: bool = False,
 ) -> ModelSpec:
     """A spec from `PREFIX:NAME` or a bare name; fails early if there is no such model or it has no weights."""
+    name = ALIASES.get(name, name)
     prefix, _, rest = name.rpartition(":")
-    prefix = prefix or next(iter(SOURCES))
+    prefix = prefix or ("hf" if Path(rest).is_dir() else next(iter(SOURCES)))
     if prefix not in SOURCES:
         raise ModelError(f"There is no model source {prefix!r} (in {name!r}); there is {', '.join(SOURCES)}.")
     if random_weights and weights is not None:

