@@ -18,7 +18,7 @@ $(INSTALLED): pyproject.toml $(CONSTRAINTS) requirements/torchvision_cpu.py
 	@touch $@
 
 audit: $(INSTALLED)
-	$(BIN)/attnaudit audit timm:deit_tiny_patch16_224 --random-weights --limit 4
+	HF_HUB_OFFLINE=1 $(BIN)/attnaudit audit minilm --limit 12
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest

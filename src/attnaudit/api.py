@@ -20,6 +20,7 @@ from attnaudit.protocol import Protocol
 from attnaudit.sources.images import choose_images, find_images, image_shards
 from attnaudit.sources.inputs import Shard, tensor_shards
 from attnaudit.sources.model import LoadedModel, ModelSpec, parse_model, wrap_module
+from attnaudit.sources.texts import passages, read_text, study_lines, text_shards
 
 
 def audit(
@@ -46,12 +47,12 @@ def audit(
     """Audit every attention head of a model.
 
     Args:
-        model: a torch module, or a name such as `"timm:deit_tiny_patch16_224"`.
-        inputs: a batch tensor for a module or a named model, or a folder of pictures for a named model.
+        model: a torch module, or a name such as `"timm:deit_tiny_patch16_224"`, `"hf:bert-base-uncased"` or `"minilm"`.
+        inputs: a batch tensor; or, for a named model, a folder of pictures or a text file or folder.
         weights: a local weights file for a named model.
         random_weights: audit a named model untrained, initialised from `seed`.
         download: allow the network for a named model's weights.
-        limit: how many pictures to draw from the folder; all if None.
+        limit: how many pictures or passages to draw; all if None.
         seed: of every random choice.
         protocol: `exact` or `paper`.
         claims: which claims to judge, all if None; see `attnaudit ls claims`.
@@ -91,7 +92,10 @@ def audit(
     shards: Sequence[Shard]
     if isinstance(inputs, Tensor):
         shards = tensor_shards(inputs[:limit], SHARD)
-    elif isinstance(model, str):
+    elif isinstance(subject, ModelSpec) and subject.reads_text:
+        choose = study_lines if settings.protocol is Protocol.PAPER else passages
+        shards = text_shards(choose(read_text(Path(inputs)), limit, seed), settings.protocol, SHARD)
+    elif isinstance(subject, ModelSpec):
         root = Path(inputs)
         shards = image_shards(choose_images(find_images(root), root, limit, seed), SHARD)
     else:

@@ -103,3 +103,20 @@ def test_verdicts_on_deit_tiny(audits, protocol):
         assert words[claim] in ("refuted", "indistinguishable")
     assert words["kpca-eigenvalues"] == "refuted"
     assert words["study-similarity"] == ("supported" if protocol == "paper" else "not measurable")
+
+
+def test_table_4_lands_on_the_published_row_of_minilm(data_folder):
+    """.40 / .57 / .13 / .38, with the 61 of 7,200 heads that the study lost without saying so."""
+    from attnaudit.evidence import SHARD, Settings, execute, plan_audit
+    from attnaudit.protocol import Protocol
+    from attnaudit.sources import parse_model
+    from attnaudit.sources.texts import read_text, study_lines, text_shards
+
+    lines = study_lines(read_text(data_folder / "wikitext" / "wiki.test.raw"), 100, 0)
+    table = TABLES["table4"]
+    settings = Settings(protocol=Protocol.PAPER, families=table.families)
+    plan = plan_audit([parse_model("minilm")], text_shards(lines, Protocol.PAPER, SHARD), settings)
+    observed = execute(plan, workers=2).summary["models"]["minilm"]["observed"]
+    ours = {entry.column: (round(entry.ours, 2), entry.rejected) for entry in compare(table, "minilm", observed)}
+    assert ours == {"MDC": (0.4, 61), "MOC": (0.57, 61), "LCKA": (0.13, 61), "KCKA": (0.38, 61)}
+    assert observed["linear_cka"]["n"] == 7139

@@ -1,10 +1,11 @@
-from attnaudit.claims.published import TABLE1, TABLE2, TABLE3_RAW, VISION_MODELS
+from attnaudit.claims.published import TABLE1, TABLE2, TABLE3_RAW, TABLE4, VISION_MODELS
 from attnaudit.claims.tables import TABLES, compare
 
 
 def test_every_published_row_belongs_to_a_model_of_the_study():
     assert set(TABLE1) == set(TABLE2) == set(VISION_MODELS)
     assert set(TABLE3_RAW) < set(VISION_MODELS)
+    assert len(TABLE4) == 9
 
 
 def test_the_published_standardised_eigenvalues_obey_the_bound():

@@ -122,7 +122,7 @@ BAD = [
     (("audit",), 2, "Missing argument"),
     (("audit", "resnet18", "--random-weights", "--images", "PICTURES"), 1, "no attention at all"),
     (("paper", "table9"), 2, "table9"),
-    (("paper", "table1"), 1, "None of the ten models"),
+    (("paper", "table1"), 1, "None of the 10 models"),
     (("paper", "table1", "--weights", "other.safetensors"), 2, "needs the name of its model"),
     (("paper", "table1", "deit_tiny_patch16_224", "--random-weights"), 1, "no pictures to work on"),
     (("paper", "figure2", "test_vit", "--random-weights", "--images", "PICTURES", "--limit", "0"), 2, "--limit is 0"),

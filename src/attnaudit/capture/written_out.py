@@ -172,7 +172,7 @@ class WrittenOutAttention:
         if isinstance(trails[0], Weights) and same_batch and out[-2:] == first[-2] + second[-1]:
             return _completed(trails[0], operands[1], result)
         if any(isinstance(trail, (Scores, Weights, Lost)) for trail in trails):
-            return Lost(f"its scores enter the product {equation!r}")
+            return Lost(f"its scores are multiplied by the pattern {equation!r}, as in sliding-window attention")
         return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -42,11 +42,16 @@ class GammaRecord:
     std: float
 
 
-def norm_records(model: str, layers: Sequence[Heads]) -> list[NormRecord]:
-    """‖φ(q)‖² (temperature √d) and ‖h‖² of every layer."""
+def norm_records(model: str, layers: Sequence[Heads], *, language: bool = False) -> list[NormRecord]:
+    """‖φ(q)‖² (temperature √d) and ‖h‖² of every layer.
+
+    The study's `language` script differs: it writes √64 whatever the head width, and attends to padding.
+    """
     records = []
     for heads in layers:
-        norms = token_norms(heads)
+        if language:
+            heads = replace(heads, output=heads.attention() @ heads.value.double())
+        norms = token_norms(heads, scale=torch.full_like(heads.scale, 1 / 8) if language else None)
         for quantity, values in (("phi_norm2", norms.phi), ("output_norm2", norms.output)):
             q = trimmed_quartiles(values)
             records.append(NormRecord(model, heads.index[0].layer, quantity, q.lower, q.median, q.upper, q.count))

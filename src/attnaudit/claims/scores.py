@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from attnaudit.evidence.schema import OBSERVED
 from attnaudit.evidence.summary import bootstrap_interval
 from attnaudit.measures import measure as measure_named
-from attnaudit.measures.controls import CONTROLS, NEGATIVE_CONTROLS, UNTRAINED
+from attnaudit.measures.controls import NEGATIVE_CONTROLS, POSITIVE_CONTROLS, UNTRAINED
 
 POWER = 0.95
 Numbers = NDArray[np.float64]
@@ -73,7 +73,7 @@ def score(evidence: pa.Table, model: str, measure: str, interpretation: str, *, 
         for name in NEGATIVE_CONTROLS
         if name in table.controls and not (name == UNTRAINED and kind.in_units_of_the_head)
     ]
-    positive = next((name for name in CONTROLS if CONTROLS[name].positive and name in table.controls), None)
+    positive = next((name for name in POSITIVE_CONTROLS if name in table.controls), None)
     if not len(table) or not negatives or positive is None or OBSERVED not in table.controls:
         return nothing
     observed, planted = sign * table.controls[OBSERVED], sign * table.controls[positive]

@@ -6,12 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from attnaudit.claims.published import TABLE1, TABLE2, TABLE3_RAW, Row, Value
+from attnaudit.claims.published import SAME_MODEL, TABLE1, TABLE2, TABLE3_RAW, TABLE4, Row, Value
 
 
 @dataclass(frozen=True)
 class Column:
-    """One published quantity: a measure, how it is reduced over heads (`mean` or `max`), and its unit."""
+    """One published quantity: a measure, how it is reduced over heads, and its unit.
+
+    Reductions: `mean` and `max` over the heads that could be computed, or `mean with zeros`, which counts the others as
+    0, as the study's language script does when it matches tokens.
+    """
 
     name: str
     measure: str
@@ -24,10 +28,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the study: its caption, the number of images it used, and its columns."""
+    """A table of the study: its caption, the number of images or sentences it used, and its columns."""
 
     caption: str
-    images: int
+    inputs: int
     families: tuple[str, ...]
     columns: tuple[Column, ...]
 
@@ -89,21 +93,33 @@ TABLES: Mapping[str, Table] = {
         ("standardised", "eigenvalues"),
         _STANDARDISED + _eigenvalues("", "*", TABLE3_RAW),
     ),
+    "table4": Table(
+        "Table 4: language encoders (MDC and MOC: mean over heads of the best token or matched pair)",
+        100,
+        ("cosine", "cka"),
+        (
+            Column("MDC", "direct_cosine_max", "mean", TABLE4, "MDC"),
+            Column("MOC", "matched_cosine_max", "mean with zeros", TABLE4, "MOC"),
+            Column("LCKA", "linear_cka", "mean", TABLE4, "LCKA"),
+            Column("KCKA", "kernel_cka", "mean", TABLE4, "KCKA"),
+        ),
+    ),
 }
 
 
 def compare(table: Table, model: str, observed: Mapping[str, Mapping[str, Any]]) -> list[Comparison]:
     """Our row of a table beside the published one, from a run's summary (`models.<label>.observed`)."""
-    architecture = model.partition(" ")[0].partition(".")[0]
+    name = model.partition(" ")[0]
     comparisons = []
     for column in table.columns:
         statistic = observed[column.measure]
-        ours, std = statistic[column.reduction], statistic["input_std"]
+        ours, std = _reduced(statistic, column.reduction), statistic["input_std"]
+        published = column.published.get(SAME_MODEL.get(name, name), column.published.get(name.partition(".")[0], {}))
         comparisons.append(
             Comparison(
                 model=model,
                 column=column.name,
-                published=column.published.get(architecture, {}).get(column.key),
+                published=published.get(column.key),
                 ours=None if ours is None else ours / column.unit,
                 ours_std=std / column.unit if column.reduction == "mean" and std is not None else None,
                 decimals=column.decimals,
@@ -112,3 +128,11 @@ def compare(table: Table, model: str, observed: Mapping[str, Mapping[str, Any]])
             )
         )
     return comparisons
+
+
+def _reduced(statistic: Mapping[str, Any], reduction: str) -> float | None:
+    if reduction != "mean with zeros":
+        value: float | None = statistic[reduction]
+        return value
+    total = statistic["n"] + sum(statistic["rejected"].values())
+    return statistic["mean"] * statistic["n"] / total if statistic["mean"] is not None else None

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from attnaudit.cli import audit, ls, paper
+from attnaudit.cli import audit, doctor, ls, paper
 from attnaudit.errors import AttnAuditError
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app = typer.Typer(
 app.command("audit")(audit.audit)
 app.command("paper")(paper.paper)
 app.command("ls")(ls.ls)
+app.command("doctor")(doctor.doctor)
 
 
 @app.callback(invoke_without_command=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json as json_module
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,18 +14,23 @@ from attnaudit.cli.console import data_console, say
 from attnaudit.cli.options import Device
 from attnaudit.protocol import Protocol
 
+if TYPE_CHECKING:
+    from attnaudit.claims.run import Run
+
 _DEFAULT_LIMIT = 25
 FAILED_VERDICT = 3
 
 
 def audit(
-    models: Annotated[list[str], typer.Argument(help="Model names, e.g. timm:deit_tiny_patch16_224.")],
+    models: Annotated[list[str], typer.Argument(help="Model names: timm:NAME, hf:NAME, a folder, or minilm.")],
     weights: options.Weights = None,
     random_weights: options.RandomWeights = False,
     download: options.Download = False,
     images: options.Images = None,
-    limit: Annotated[int, typer.Option(help="How many pictures to draw.")] = _DEFAULT_LIMIT,
+    text: options.TextOption = None,
+    limit: Annotated[int, typer.Option(help="How many pictures or passages to draw.")] = _DEFAULT_LIMIT,
     first: options.First = False,
+    lines: Annotated[bool, typer.Option("--lines", help="Text: lines, drawn as the study does, not passages.")] = False,
     seed: options.Seed = 0,
     protocol: Annotated[Protocol, typer.Option(help="exact: right; paper: as the study computed.")] = Protocol.EXACT,
     claims: Annotated[str, typer.Option(help="Claims to judge, comma-separated, `all` or `none`.")] = "all",
@@ -45,7 +51,11 @@ def audit(
     """Capture every attention head of MODELS, measure it among its controls, and judge what papers claim about it.
 
     Examples:
+        attnaudit audit minilm
+
         attnaudit audit timm:deit_tiny_patch16_224 --weights deit_tiny.safetensors --images photos/
+
+        attnaudit audit hf:bert-base-uncased --download --text book.txt
 
         attnaudit audit vit_base_patch16_224 --download --limit 100 --workers 8
 
@@ -55,12 +65,12 @@ def audit(
     """
     from attnaudit.claims.registry import CLAIMS, claims_named, interpretations_for
     from attnaudit.claims.run import conclude
+    from attnaudit.claims.verdict import MEANINGS
     from attnaudit.cli import work
-    from attnaudit.evidence import SHARD, Settings, plan_audit
+    from attnaudit.evidence import Settings, plan_audit
     from attnaudit.measures.controls import ALL_CONTROLS
     from attnaudit.report.terminal import statistics_table
     from attnaudit.report.verdicts import verdict_report
-    from attnaudit.sources.images import image_shards
 
     failing = _failing_words(fail_on)
     judged = claims_named(tuple(CLAIMS) if claims == "all" else options.names(claims))
@@ -74,15 +84,19 @@ def audit(
         seed=seed,
         device=work.device_name(device),
     )
-    items = work.pictures(images, limit, seed, first=first, samples_allowed=True)
-    plan = plan_audit(specs, image_shards(items, SHARD), settings)
+    shards, inputs = work.inputs(specs, work.Choice(images, text, limit, seed, first, lines=lines), protocol)
+    plan = plan_audit(specs, shards, settings)
     for model in plan.loaded:
         weights_note = (
             "RANDOM weights: this is an untrained network, its numbers say nothing about training"
             if model.weights_origin == "random"
             else f"weights {model.weights_origin}"
         )
-        say(f"Auditing {model.label} on {len(items)} pictures, protocol {protocol.value}, {weights_note}.")
+        say(f"Auditing {model.label} on {inputs}, protocol {protocol.value}, {weights_note}.")
+    if judged:
+        say("What the verdicts mean:")
+        for word, meaning in MEANINGS.items():
+            say(f"  {word.value}: {meaning}")
     measured = work.carry_out(plan, out, workers, "measuring heads and controls")
     work.report_losses(measured)
     run = conclude(measured, plan.settings, judged, threshold)
@@ -94,9 +108,21 @@ def audit(
     else:
         for label, groups in run.summary["models"].items():
             console.print(statistics_table(label, groups["observed"]))
+    _draw(run)
     say(f"Replay error of the capture: {run.summary['capture']['replay_error']:.1e}. Run folder: {Path(run.path)}")
     if any(verdict.word.value in failing for verdict in run.verdicts):
         raise typer.Exit(FAILED_VERDICT)
+
+
+def _draw(run: Run) -> None:
+    """The picture of the run, where matplotlib is installed."""
+    from attnaudit.errors import MissingExtraError
+    from attnaudit.report.controls import control_figure
+
+    if run.verdicts:
+        with suppress(MissingExtraError):
+            control_figure(run, run.path / "controls.svg")
+            say(f"Observed heads among their controls: {run.path / 'controls.svg'}")
 
 
 def _failing_words(text: str) -> tuple[str, ...]:

@@ -31,6 +31,12 @@ Images = Annotated[
     Path | None,
     typer.Option(help="Folder of pictures, nested or flat. Default: $ATTNAUDIT_DATA/imagenet_val.", show_default=False),
 ]
+TextOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--text", help="Text file or folder, for language models. Default: Python's own reference.", show_default=False
+    ),
+]
 Seed = Annotated[int, typer.Option(help="Seed of every random choice.")]
 First = Annotated[bool, typer.Option("--first", help="Take the first pictures in order of path instead of a draw.")]
 DeviceOption = Annotated[Device, typer.Option(help="Where to compute.")]

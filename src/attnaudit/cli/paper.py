@@ -14,15 +14,13 @@ import typer
 from attnaudit.cli import options
 from attnaudit.cli.console import data_console, progress_bar, say
 from attnaudit.cli.options import Device
-from attnaudit.errors import AttnAuditError, UsageError, WeightsError
+from attnaudit.errors import AttnAuditError, ModelError, UsageError, WeightsError
 
 if TYPE_CHECKING:
     from attnaudit.capture import Capture
-    from attnaudit.sources.images import ImageItem
+    from attnaudit.cli.work import Choice
+    from attnaudit.sources.inputs import Shard
     from attnaudit.sources.model import ModelSpec
-
-
-_FORENSIC_PICTURES = 5
 
 
 class Item(StrEnum):
@@ -31,9 +29,24 @@ class Item(StrEnum):
     TABLE1 = "table1"
     TABLE2 = "table2"
     TABLE3 = "table3"
+    TABLE4 = "table4"
     FIGURE2 = "figure2"
     FIGURE3 = "figure3"
+    FIGURE5 = "figure5"
     FORENSICS = "forensics"
+
+    @property
+    def about_language(self) -> bool:
+        """Whether it is about language encoders."""
+        return self in (Item.TABLE4, Item.FIGURE5)
+
+    @property
+    def study_inputs(self) -> int:
+        """How many pictures or lines the study used; ours for what it does not have."""
+        from attnaudit.claims.tables import TABLES
+
+        others = {Item.FIGURE2: 1, Item.FIGURE3: 1, Item.FIGURE5: 2, Item.FORENSICS: 5}
+        return others[self] if self in others else TABLES[self.value].inputs
 
 
 def paper(
@@ -46,8 +59,9 @@ def paper(
     random_weights: options.RandomWeights = False,
     download: options.Download = False,
     images: options.Images = None,
+    text: options.TextOption = None,
     limit: Annotated[
-        int | None, typer.Option(help="How many pictures; default: as many as the study.", show_default=False)
+        int | None, typer.Option(help="How many pictures or lines; default: as many as the study.", show_default=False)
     ] = None,
     first: options.First = False,
     seed: options.Seed = 0,
@@ -69,28 +83,26 @@ def paper(
     """
     from attnaudit.cli import work
 
-    specs = _specs(models, weights=weights, random_weights=random_weights, seed=seed, download=download)
+    specs = _specs(item, models, weights=weights, random_weights=random_weights, seed=seed, download=download)
     for spec in specs:
         if spec.random_seed is not None:
             say(f"{spec.name} has RANDOM weights: its numbers say nothing about training.")
     device_name = work.device_name(device)
-    if item is Item.FORENSICS:
-        pictures = work.pictures(
-            images, _FORENSIC_PICTURES if limit is None else limit, seed, first=first, samples_allowed=False
-        )
-        _forensics(specs, pictures, device_name, out or work.RUNS / item.value, json)
-    elif item.value.startswith("figure"):
-        pictures = work.pictures(images, 1 if limit is None else limit, seed, first=first, samples_allowed=False)
-        _figure(item, specs, pictures, seed, device_name, out or work.RUNS / item.value, json)
+    number = item.study_inputs if limit is None else limit
+    choice = work.Choice(images, text, number, seed, first, samples_allowed=False)
+    if item in (Item.TABLE1, Item.TABLE2, Item.TABLE3, Item.TABLE4):
+        _table(item, specs, choice, device_name, workers, out, json)
+    elif item is Item.FORENSICS:
+        _forensics(specs, choice, device_name, out or work.RUNS / item.value, json)
     else:
-        _table(item, specs, (images, limit, seed, first), device_name, workers, out, json)
+        _figure(item, specs, choice, device_name, out or work.RUNS / item.value, json)
 
 
 def _specs(
-    names: Sequence[str] | None, *, weights: Path | None, random_weights: bool, seed: int, download: bool
+    item: Item, names: Sequence[str] | None, *, weights: Path | None, random_weights: bool, seed: int, download: bool
 ) -> list[ModelSpec]:
     """The named models, or every model of the study that can be had here."""
-    from attnaudit.claims.published import VISION_MODELS
+    from attnaudit.claims.published import SAME_MODEL, TABLE4, VISION_MODELS
     from attnaudit.cli import work
 
     if names:
@@ -99,24 +111,27 @@ def _specs(
         raise UsageError("--weights needs the name of its model, e.g. attnaudit paper table1 deit_tiny_patch16_224.")
     found: list[ModelSpec] = []
     missing: list[str] = []
-    for name in VISION_MODELS:
+    ours = {theirs: name for name, theirs in SAME_MODEL.items()}
+    known = [ours.get(name, f"hf:{name}") for name in TABLE4] if item.about_language else list(VISION_MODELS)
+    for name in known:
         try:
             found += work.specs([name], weights=None, random_weights=random_weights, seed=seed, download=download)
-        except WeightsError:
+        except (WeightsError, ModelError):
             missing.append(name)
     if not found:
         raise WeightsError(
-            "None of the ten models of the study has local weights: name one with --weights FILE, or use --download."
+            f"None of the {len(known)} models of the study has local weights: name one with --weights FILE, or use "
+            "--download."
         )
     if missing:
-        say(f"Without local weights, and left out ({len(missing)} of {len(VISION_MODELS)}): {', '.join(missing)}.")
+        say(f"Without local weights, and left out ({len(missing)} of {len(known)}): {', '.join(missing)}.")
     return found
 
 
 def _table(
     item: Item,
     specs: Sequence[ModelSpec],
-    choice: tuple[Path | None, int | None, int, bool],
+    choice: Choice,
     device: str,
     workers: int | None,
     out: Path | None,
@@ -124,18 +139,16 @@ def _table(
 ) -> None:
     from attnaudit.claims.tables import TABLES, compare
     from attnaudit.cli import work
-    from attnaudit.evidence import SHARD, Settings, plan_audit
+    from attnaudit.evidence import Settings, plan_audit
     from attnaudit.protocol import Protocol
     from attnaudit.report.figures import write_csv
     from attnaudit.report.terminal import comparison_table
-    from attnaudit.sources.images import image_shards
 
     table = TABLES[item.value]
-    images, limit, seed, first = choice
-    pictures = work.pictures(images, table.images if limit is None else limit, seed, first=first, samples_allowed=False)
-    settings = Settings(protocol=Protocol.PAPER, families=table.families, seed=seed, device=device)
-    plan = plan_audit(specs, image_shards(pictures, SHARD), settings)
-    run = work.carry_out(plan, out, workers, f"{item.value}, {len(pictures)} pictures")
+    shards, inputs = work.inputs(specs, choice, Protocol.PAPER)
+    settings = Settings(protocol=Protocol.PAPER, families=table.families, seed=choice.seed, device=device)
+    plan = plan_audit(specs, shards, settings)
+    run = work.carry_out(plan, out, workers, f"{item.value}, {inputs}")
     work.report_losses(run)
     comparisons = [
         entry for label, c in run.summary["models"].items() for entry in compare(table, label, c["observed"])
@@ -152,16 +165,17 @@ def _table(
     say(f"Replay error of the capture: {run.summary['capture']['replay_error']:.1e}. Run folder: {run.path}")
 
 
-def _forensics(specs: Sequence[ModelSpec], pictures: Sequence[ImageItem], device: str, out: Path, json: bool) -> None:
+def _forensics(specs: Sequence[ModelSpec], choice: Choice, device: str, out: Path, json: bool) -> None:
     from attnaudit.claims.forensics import investigate
     from attnaudit.report.figures import write_rows
     from attnaudit.report.terminal import forensics_table
 
+    prepared = _shard(specs, choice)
     _make_folder(out)
     for spec in specs:
-        with progress_bar(f"96 conventions, {len(pictures)} pictures") as progress:
+        with progress_bar("96 conventions") as progress:
             progress(0, 1)
-            findings = investigate(_captured(spec, pictures, device).layers)
+            findings = investigate(_captured(spec, prepared, device).layers)
             progress(1, 1)
         table = out / f"forensics-{spec.name}.csv"
         write_rows([finding.record() for finding in findings], table)
@@ -179,31 +193,24 @@ def _make_folder(path: Path) -> None:
         raise AttnAuditError(f"{path} cannot be written ({error.strerror}): give --out another folder.") from error
 
 
-def _figure(
-    item: Item,
-    specs: Sequence[ModelSpec],
-    pictures: Sequence[ImageItem],
-    seed: int,
-    device: str,
-    out: Path,
-    json: bool,
-) -> None:
+def _figure(item: Item, specs: Sequence[ModelSpec], choice: Choice, device: str, out: Path, json: bool) -> None:
     from attnaudit.claims.figures import GAMMA_BLOCK, gamma_records, norm_records
     from attnaudit.report.figures import gamma_figure, norm_figure, write_csv
 
+    shard = _shard(specs, choice)
     _make_folder(out)
     picture, table = out / f"{item.value}.svg", out / f"{item.value}.csv"
     norms, gammas = [], []
     with progress_bar(item.value) as progress:
         for done, spec in enumerate(specs):
             progress(done, len(specs))
-            layers = _captured(spec, pictures, device).layers
-            if item is Item.FIGURE2:
-                norms += norm_records(spec.label, layers)
+            layers = _captured(spec, shard, device).layers
+            if item is Item.FIGURE3:
+                gammas += gamma_records(spec.label, layers[GAMMA_BLOCK], choice.seed)
             else:
-                gammas += gamma_records(spec.label, layers[GAMMA_BLOCK], seed)
+                norms += norm_records(spec.label, layers, language=item is Item.FIGURE5)
         progress(len(specs), len(specs))
-    if item is Item.FIGURE2:
+    if norms:
         norm_figure(norms, picture)
     else:
         gamma_figure(gammas, picture)
@@ -214,17 +221,29 @@ def _figure(
     say(f"Wrote {picture} and {table}.")
 
 
-def _captured(spec: ModelSpec, pictures: Sequence[ImageItem], device: str) -> Capture:
-    from attnaudit.capture import capture
-    from attnaudit.errors import InputError
+def _shard(specs: Sequence[ModelSpec], choice: Choice) -> Shard:
+    """All inputs of a figure as one batch."""
+    from attnaudit.cli import work
     from attnaudit.protocol import Protocol
     from attnaudit.sources.images import ImageShard
+    from attnaudit.sources.texts import TextShard
+
+    shards, _ = work.inputs(specs, choice, Protocol.PAPER)
+    if all(isinstance(shard, ImageShard) for shard in shards):
+        return ImageShard(tuple(i for shard in shards if isinstance(shard, ImageShard) for i in shard.items))
+    return TextShard(tuple(i for shard in shards if isinstance(shard, TextShard) for i in shard.items))
+
+
+def _captured(spec: ModelSpec, shard: Shard, device: str) -> Capture:
+    from attnaudit.errors import InputError
+    from attnaudit.evidence.unit import capture_prepared
+    from attnaudit.protocol import Protocol
     from attnaudit.sources.model import load_model
 
     model = load_model(spec)
-    prepared = ImageShard(tuple(pictures)).prepare(model, Protocol.PAPER)
+    prepared = shard.prepare(model, Protocol.PAPER)
     for name, reason in prepared.skipped:
         say(f"skipped input {name}: {reason}")
     if prepared.inputs is None:
         raise InputError("None of the pictures could be read.")
-    return capture(model.module.to(device), prepared.inputs.to(device), prepared.names, model_name=model.label)  # type: ignore[union-attr]
+    return capture_prepared(model.module, prepared, device, model.label)

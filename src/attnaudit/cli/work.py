@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnaudit.cli.console import progress_bar, say
 from attnaudit.cli.options import Device
-from attnaudit.errors import UsageError
+from attnaudit.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from attnaudit.evidence import Measured, Plan
+    from attnaudit.protocol import Protocol
     from attnaudit.sources.images import ImageItem
+    from attnaudit.sources.inputs import Shard
     from attnaudit.sources.model import ModelSpec
+    from attnaudit.sources.texts import TextItem
 
 RUNS = Path("attnaudit-runs")
 _UNITS_PER_WORKER = 2  # a worker needs seconds to start, so it should have something to do
@@ -34,18 +38,48 @@ def specs(
     ]
 
 
-def pictures(
-    folder: Path | None, limit: int | None, seed: int, *, first: bool, samples_allowed: bool
-) -> tuple[ImageItem, ...]:
+@dataclass(frozen=True)
+class Choice:
+    """Which inputs a command asks for."""
+
+    images: Path | None
+    text: Path | None
+    limit: int
+    seed: int
+    first: bool = False
+    samples_allowed: bool = True
+    lines: bool = False
+
+
+def inputs(specs: Sequence[ModelSpec], choice: Choice, protocol: Protocol) -> tuple[tuple[Shard, ...], str]:
+    """The shards for models of one kind, and a phrase that says what they are."""
+    from attnaudit.evidence import SHARD
+    from attnaudit.sources.images import image_shards
+    from attnaudit.sources.texts import text_shards
+
+    readers = {spec.reads_text for spec in specs}
+    if len(readers) > 1:
+        raise UsageError("Models for pictures and models for text cannot share their inputs: audit them separately.")
+    if readers == {True}:
+        if choice.images is not None:
+            raise UsageError(f"{specs[0].name} reads text: give --text instead of --images.")
+        texts, kind = _texts(choice, protocol)
+        return text_shards(texts, protocol, SHARD), f"{len(texts)} {kind}"
+    if choice.text is not None:
+        raise UsageError(f"{specs[0].name} looks at pictures: give --images instead of --text.")
+    items = pictures(choice)
+    return image_shards(items, SHARD), f"{len(items)} pictures"
+
+
+def pictures(choice: Choice) -> tuple[ImageItem, ...]:
     """The pictures a command asks for: its folder, the data folder's, or samples of an installed package."""
-    from attnaudit.errors import InputError
-    from attnaudit.sources.data import VARIABLE, data_images
+    from attnaudit.sources.data import VARIABLE, data_file
     from attnaudit.sources.images import choose_images, find_images, sample_images
 
-    root = folder or data_images()
+    root = choice.images or data_file("imagenet_val")
     if root is not None:
         paths = find_images(root)
-    elif samples_allowed:
+    elif choice.samples_allowed:
         paths = sample_images()
         root = paths[0].parent
         say(f"No --images given and {VARIABLE} is unset: using {len(paths)} photographs that scikit-image carries.")
@@ -53,9 +87,26 @@ def pictures(
         raise InputError(
             f"There are no pictures to work on: give --images DIR, or point {VARIABLE} at the data folder."
         )
-    if first and limit is not None:
-        paths = paths[: max(limit, 0)] if limit > 0 else paths
-    return choose_images(paths, root, limit, seed)
+    if choice.first and choice.limit > 0:
+        paths = paths[: choice.limit]
+    return choose_images(paths, root, choice.limit, choice.seed)
+
+
+def _texts(choice: Choice, protocol: Protocol) -> tuple[tuple[TextItem, ...], str]:
+    """The study's lines or our passages: of a file, the data folder's WikiText (`paper`), or the standard library."""
+    from attnaudit.protocol import Protocol
+    from attnaudit.sources.data import VARIABLE, data_file
+    from attnaudit.sources.texts import passages, read_text, standard_text, study_lines
+
+    paper = protocol is Protocol.PAPER
+    place = choice.text or (data_file("wikitext/wiki.test.raw") if paper else None)
+    if place is None and not choice.samples_allowed:
+        raise InputError(f"There is no text to work on: give --text FILE, or point {VARIABLE} at the data folder.")
+    if place is None:
+        say("No --text given: using the language reference that comes with Python (pydoc_data.topics).")
+    text = standard_text() if place is None else read_text(place)
+    choose, kind = (study_lines, "lines") if paper or choice.lines else (passages, "passages")
+    return choose(text, choice.limit, choice.seed), f"{kind} of {place.name if place else 'the Python reference'}"
 
 
 def device_name(device: Device) -> str:

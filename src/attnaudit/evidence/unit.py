@@ -69,19 +69,21 @@ def compute(unit: Unit, model: LoadedModel) -> tuple[pa.Table, Notes]:
     prepared = unit.shard.prepare(model, unit.settings.protocol)
     if prepared.inputs is None:
         return SCHEMA.empty_table(), Notes(prepared.skipped, {}, ())
-    captured = _capture(unit, model.module, prepared)
+    device, label = unit.settings.device, unit.model_label
+    captured = capture_prepared(model.module, prepared, device, label)
     tables = list(observed_rows(captured.layers, unit.theories, unit.settings))
     if UNTRAINED in unit.settings.controls and model.untrained is not None:
-        twin = _capture(unit, model.untrained(unit.settings.seed + 1), prepared)
+        twin = capture_prepared(model.untrained(unit.settings.seed + 1), prepared, device, label)
         tables += untrained_rows(twin.layers, unit.theories, unit.settings)
     refusals = tuple((refusal.layer, refusal.reason) for refusal in captured.refusals)
     return pa.concat_tables(tables), Notes(prepared.skipped, dict(captured.certificate.errors), refusals)
 
 
-def _capture(unit: Unit, module: nn.Module, prepared: Prepared) -> Capture:
-    device = torch.device(unit.settings.device)
+def capture_prepared(module: nn.Module, prepared: Prepared, device: str, label: str) -> Capture:
+    """Move model and inputs to a device and capture."""
+    place = torch.device(device)
     if isinstance(prepared.inputs, Tensor):
-        inputs: Tensor | dict[str, Tensor] = prepared.inputs.to(device)
+        inputs: Tensor | dict[str, Tensor] = prepared.inputs.to(place)
     else:
-        inputs = {name: value.to(device) for name, value in (prepared.inputs or {}).items()}
-    return capture(module.to(device), inputs, prepared.names, model_name=unit.model_label)
+        inputs = {name: value.to(place) for name, value in (prepared.inputs or {}).items()}
+    return capture(module.to(place), inputs, prepared.names, model_name=label)

@@ -88,11 +88,9 @@ def other_head(situation: Situation) -> Tensor | None:
     return other.value
 
 
-def planted(situation: Situation, noise: float = 0.0) -> Tensor | None:
+def planted(situation: Situation, noise: float = 0.0) -> Tensor:
     """(1-ε)·V̇·P·diag(±1) + ε·noise: the prediction in random order with random signs, noise scaled by column."""
     prediction = situation.prediction
-    if prediction.values.shape != situation.heads.value.shape:  # fewer tokens, and so components, than value columns
-        return None
     exact = prediction.values.double() * torch.exp(prediction.log_scale.double())[:, None, None]
     rows = []
     for values, entry in zip(exact, situation.heads.index, strict=True):
@@ -132,7 +130,8 @@ CONTROLS: Mapping[str, Control] = {
 
 #: Every control name, including the one that needs a network of its own.
 ALL_CONTROLS = (*CONTROLS, UNTRAINED)
-NEGATIVE_CONTROLS = tuple(name for name in ALL_CONTROLS if name == UNTRAINED or not CONTROLS[name].positive)
+POSITIVE_CONTROLS = tuple(name for name, control in CONTROLS.items() if control.positive)
+NEGATIVE_CONTROLS = tuple(name for name in ALL_CONTROLS if name not in POSITIVE_CONTROLS)
 
 
 def check_controls(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn.functional import pad
 
 from attnaudit import kernel
 from attnaudit.capture.heads import Heads
@@ -85,8 +86,13 @@ class TheorySide:
 
     @cached_property
     def prediction(self) -> Prediction:
-        """The predicted values."""
-        return self.theory.predict(self.keys.heads, self.keys.spectrum, self.keys.protocol)
+        """The predicted values; a head with fewer tokens than value columns has no prediction, of the right shape."""
+        found = self.theory.predict(self.keys.heads, self.keys.spectrum, self.keys.protocol)
+        missing = self.keys.heads.value.shape[-1] - found.values.shape[-1]
+        if missing <= 0:
+            return found
+        values = torch.full_like(pad(found.values, (0, missing)), torch.nan)
+        return replace(found, values=values, problems=("it has fewer tokens than value columns",) * len(values))
 
     @property
     def problems(self) -> tuple[str | None, ...]:

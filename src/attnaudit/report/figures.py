@@ -47,7 +47,7 @@ def norm_figure(records: Sequence[NormRecord], path: Path) -> None:
     models = list(dict.fromkeys(record.model for record in records))
     columns = min(len(models), 3)
     rows = -(-len(models) // columns)
-    with _drawing(path, rows, columns, (max(3.4, 2.6 * columns), 2.3 * rows)) as axes:
+    with drawing(path, rows, columns, (max(3.4, 2.6 * columns), 2.3 * rows)) as axes:
         looks = {"phi_norm2": (r"$\|\varphi(q)\|^2$", BLUE, "o"), "output_norm2": (r"$\|h\|^2$", VERMILION, "s")}
         for place, axis in enumerate(axes.flat):
             if place >= len(models):
@@ -68,7 +68,7 @@ def norm_figure(records: Sequence[NormRecord], path: Path) -> None:
 
 def gamma_figure(records: Sequence[GammaRecord], path: Path) -> None:
     """Figure 3: |γ_i - γ_j| per component for true (top) and perturbed (bottom) eigenvectors."""
-    with _drawing(path, 2, 2, (6.4, 4.0)) as axes:
+    with drawing(path, 2, 2, (6.4, 4.0)) as axes:
         for row, vectors in enumerate(("true", "perturbed")):
             for column, (kind, colour) in enumerate((("absolute", BLUE), ("relative", GREEN))):
                 axis = axes[row, column]
@@ -85,7 +85,7 @@ def gamma_figure(records: Sequence[GammaRecord], path: Path) -> None:
 
 
 @contextmanager
-def _drawing(path: Path, rows: int, columns: int, size: tuple[float, float]) -> Iterator[Any]:
+def drawing(path: Path, rows: int, columns: int, size: tuple[float, float]) -> Iterator[Any]:
     """A grid of axes in our style; leaving the block writes the figure, whole, and leaves matplotlib as it was."""
     matplotlib = optional("matplotlib", "report", "Drawing a figure")
     figure_module = optional("matplotlib.figure", "report", "Drawing a figure")

@@ -36,7 +36,7 @@ def verdict_report(run: Run) -> RenderableType:
             parts.append(_ranking(ranks))
     if len(run.summary["models"]) > 1 and run.verdicts:
         parts.append(_tally(run.verdicts))
-    words = dict.fromkeys(entry.word for entry in (*run.verdicts, *run.ranking))
+    words = dict.fromkeys([v.word for v in run.verdicts] + [entry.word for entry in run.ranking])
     parts.append(_legend(list(words), run.level))
     return Group(*parts)
 

@@ -14,10 +14,10 @@ def data_folder() -> Path | None:
     return Path(value) if value and Path(value).is_dir() else None
 
 
-def data_images() -> Path | None:
-    """Its ImageNet validation images."""
+def data_file(name: str) -> Path | None:
+    """A file or folder in it, such as `imagenet_val` or `wikitext/wiki.test.raw`."""
     folder = data_folder()
-    return folder / "imagenet_val" if folder and (folder / "imagenet_val").is_dir() else None
+    return folder / name if folder and (folder / name).exists() else None
 
 
 def data_weights(model: str) -> Path | None:

@@ -62,6 +62,7 @@ def _cached(name: str) -> bool:
 def load(spec: ModelSpec) -> LoadedModel:
     """Build encoder and tokenizer; code from a repository is never run, and only safetensors are read."""
     transformers = _transformers()
+    transformers.utils.logging.disable_progress_bar()
     place = str(_folder(spec.name) or spec.name)
     options = {"local_files_only": not spec.download, "trust_remote_code": False}
     try:

@@ -32,6 +32,11 @@ class ModelSpec:
     download: bool = False
 
     @property
+    def reads_text(self) -> bool:
+        """Whether its inputs are texts rather than pictures."""
+        return self.source == "hf"
+
+    @property
     def label(self) -> str:
         """How the model appears in evidence: its name, marked if its weights are random."""
         return self.name if self.random_seed is None else f"{self.name} (random weights)"

@@ -96,7 +96,7 @@ def standard_text() -> str:
 
 def study_lines(text: str, limit: int | None, seed: int) -> tuple[TextItem, ...]:
     """Lines of more than 30 characters, `limit` of them drawn by `random.sample` after the seed."""
-    lines = [line for line in text.split("\n") if len(line.strip()) > STUDY_CHARACTERS]
+    lines = [line.rstrip("\r") for line in text.split("\n") if len(line.strip()) > STUDY_CHARACTERS]
     if not lines:
         raise InputError(
             f"The text has no line of more than {STUDY_CHARACTERS} characters, which the study's filter asks for."
