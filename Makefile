@@ -21,7 +21,7 @@ audit: $(INSTALLED)
 	HF_HUB_OFFLINE=1 $(BIN)/attnaudit audit minilm --limit 12
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -43,8 +43,9 @@ class RunFolderError(AttnAuditError):
     """A run folder cannot be written, or belongs to another run."""
 
 
+class WorkerError(AttnAuditError):
+    """A worker process died."""
+
+
 class MissingExtraError(AttnAuditError):
     """An optional dependency is not installed."""
-
-    def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(f"{purpose} needs {package}, which is not installed: pip install 'attnaudit[{extra}]'.")

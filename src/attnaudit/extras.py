@@ -15,4 +15,7 @@ def optional(module: str, extra: str, purpose: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or not module.startswith(error.name):
             raise
-        raise MissingExtraError(module.partition(".")[0], extra, purpose) from error
+        package = module.partition(".")[0]
+        raise MissingExtraError(
+            f"{purpose} needs {package}, which is not installed: pip install 'attnaudit[{extra}]'."
+        ) from error

@@ -210,3 +210,18 @@ def test_overflowing_keys_are_counted_under_paper_and_measured_under_exact(proto
     assert (lost.num_rows > 0) == rejected
     if rejected:
         assert set(lost["layer"].to_pylist()) == {0}
+
+
+def test_a_worker_that_dies_is_explained_and_the_run_can_go_on(picture_folder, finished, tmp_path, monkeypatch):
+    import attnaudit.evidence.pool as pool
+    from attnaudit.errors import WorkerError
+
+    monkeypatch.setattr(pool, "_work", _die)
+    with pytest.raises(WorkerError, match="repeat the command"):
+        run(picture_folder, tmp_path / "run", workers=2)
+    monkeypatch.undo()
+    assert run(picture_folder, tmp_path / "run").evidence.equals(finished.evidence)
+
+
+def _die(unit, spec, folder):
+    os.kill(os.getpid(), signal.SIGKILL)

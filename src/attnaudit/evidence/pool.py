@@ -8,12 +8,14 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import lru_cache
 
 import torch
 from threadpoolctl import threadpool_limits
 
+from attnaudit.errors import WorkerError
 from attnaudit.evidence.folder import RunFolder
 from attnaudit.evidence.unit import Unit, compute
 from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
@@ -46,6 +48,10 @@ def run_in_processes(units: Sequence[Unit], spec: ModelSpec, folder: RunFolder, 
                     unit = running.pop(future)
                     future.result()
                     yield unit
+        except BrokenProcessPool as error:
+            raise WorkerError(
+                "A worker process died, perhaps for want of memory: repeat the command to go on, with fewer --workers."
+            ) from error
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
