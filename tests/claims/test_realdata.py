@@ -4,6 +4,7 @@ import pytest
 
 import attnaudit
 from attnaudit.claims.tables import TABLES, compare
+from attnaudit.protocol import Protocol
 from attnaudit.sources.data import data_weights
 
 pytestmark = pytest.mark.realdata
@@ -64,7 +65,7 @@ def audits():
     claims = tuple(claim for name, claim in CLAIMS.items() if name != "ksvd-values")
     runs = {}
     for protocol in ("paper", "exact"):
-        plan = plan_audit([parse_model(MODEL)], shards, Settings(protocol=protocol, controls=ALL_CONTROLS))
+        plan = plan_audit([parse_model(MODEL)], shards, Settings(protocol=Protocol(protocol), controls=ALL_CONTROLS))
         runs[protocol] = conclude(execute(plan, workers=2), plan.settings, claims)
     return runs
 
@@ -108,7 +109,6 @@ def test_verdicts_on_deit_tiny(audits, protocol):
 def test_table_4_lands_on_the_published_row_of_minilm(data_folder):
     """.40 / .57 / .13 / .38, with the 61 of 7,200 heads that the study lost without saying so."""
     from attnaudit.evidence import SHARD, Settings, execute, plan_audit
-    from attnaudit.protocol import Protocol
     from attnaudit.sources import parse_model
     from attnaudit.sources.texts import read_text, study_lines, text_shards
 

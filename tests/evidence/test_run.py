@@ -192,6 +192,11 @@ def test_unknown_measures_are_refused():
         Settings(families=("vibes",))
 
 
+def test_a_control_is_drawn_at_least_once():
+    with pytest.raises(UsageError, match="repeats is 0"):
+        Settings(repeats=0)
+
+
 @pytest.mark.parametrize(("protocol", "rejected"), [("paper", True), ("exact", False)])
 def test_overflowing_keys_are_counted_under_paper_and_measured_under_exact(protocol, rejected):
     """Keys of one layer scaled until float32 exp overflows."""

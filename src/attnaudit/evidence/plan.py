@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -68,5 +68,5 @@ def plan_audit(
     loaded = tuple(model if isinstance(model, LoadedModel) else load_model(model) for model in models)
     theories = (*(interpretation(name) for name in settings.interpretations), *extra_theories)
     names = tuple(theory.name for theory in theories)
-    settings = settings.model_copy(update={"interpretations": names})
+    settings = replace(settings, interpretations=names)
     return Plan(tuple(models), loaded, tuple(shards), settings, theories)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from typing import Any
-
-from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from attnaudit.errors import UsageError
 from attnaudit.measures import DEFAULT_FAMILIES, FAMILIES
@@ -15,33 +14,27 @@ from attnaudit.protocol import Protocol
 SHARD = 4
 
 
-class Settings(BaseModel):
+@dataclass(frozen=True)
+class Settings:
     """Protocol, measures, theories, controls and seed of an audit."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     protocol: Protocol = Protocol.EXACT
     families: tuple[str, ...] = DEFAULT_FAMILIES
     interpretations: tuple[str, ...] = ("kpca",)
     controls: tuple[str, ...] = ()
-    repeats: int = Field(default=1, ge=1)
+    repeats: int = 1
     seed: int = 0
     device: str = "cpu"
 
-    @field_validator("families")
-    @classmethod
-    def _known(cls, families: tuple[str, ...]) -> tuple[str, ...]:
-        for family in families:
+    def __post_init__(self) -> None:
+        for family in self.families:
             if family not in FAMILIES:
                 raise UsageError(f"There is no measure family {family!r}; there are {', '.join(FAMILIES)}.")
-        return families
-
-    @field_validator("controls")
-    @classmethod
-    def _known_controls(cls, controls: tuple[str, ...]) -> tuple[str, ...]:
-        return check_controls(controls)
+        check_controls(self.controls)
+        if self.repeats < 1:
+            raise UsageError(f"repeats is {self.repeats}: each random control is drawn at least once.")
 
     @property
     def identity(self) -> dict[str, Any]:
-        """As plain data, for hashes and comparison."""
-        return self.model_dump(mode="json")
+        """As plain data that JSON gives back unchanged, for hashes and comparison."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
