@@ -8,19 +8,17 @@ measures, kernel PCA. Prints ms per head of the observed audit and of each contr
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections import Counter
 
 import torch
-from threadpoolctl import threadpool_limits
 
 from attnaudit.capture import capture
 from attnaudit.evidence.measuring import observed_rows, untrained_rows
 from attnaudit.evidence.settings import Settings
 from attnaudit.kernel.interpretation import KernelPCA
 from attnaudit.measures.controls import CONTROLS, UNTRAINED
-from head_cost import SHARD, build
+from head_cost import SHARD, build, run_on_one_thread
 
 
 def main(images: int) -> None:
@@ -52,9 +50,4 @@ def main(images: int) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--images", type=int, default=8)
-    arguments = parser.parse_args()
-    torch.set_num_threads(1)
-    with threadpool_limits(1):
-        main(arguments.images)
+    run_on_one_thread(main, __doc__ or "")

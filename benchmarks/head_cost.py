@@ -97,11 +97,20 @@ def gamma() -> None:
     print(f"         first component: {result.absolute_mean[0, 0]:.4e} and {plain[0]:.4e}")
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
+def main(images: int) -> None:
+    table1(images)
+    gamma()
+
+
+def run_on_one_thread(benchmark: Callable[[int], None], description: str) -> None:
+    """Read --images and run a benchmark with one thread for torch and BLAS."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--images", type=int, default=8)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     with threadpool_limits(1):
-        table1(arguments.images)
-        gamma()
+        benchmark(arguments.images)
+
+
+if __name__ == "__main__":
+    run_on_one_thread(main, __doc__ or "")

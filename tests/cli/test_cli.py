@@ -126,6 +126,8 @@ BAD = [
     (("paper", "table1", "--weights", "other.safetensors"), 2, "needs the name of its model"),
     (("paper", "table1", "deit_tiny_patch16_224", "--random-weights"), 1, "no pictures to work on"),
     (("paper", "figure2", "test_vit", "--random-weights", "--images", "PICTURES", "--limit", "0"), 2, "--limit is 0"),
+    (("paper", "figure3", "test_vit", "test_vit2", "--random-weights", "--images", "PICTURES"), 2, "shows one model"),
+    (("audit", "test_vit", "--random-weights", "--images", "PICTURES", "--lines"), 2, "have no --lines"),
 ]
 
 

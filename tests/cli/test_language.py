@@ -26,6 +26,23 @@ def test_minilm_is_audited_on_text(cli, capsys, text_file):  # noqa: F811
     assert "kpca-values" in out
 
 
+def test_the_first_passages_are_taken_in_order_when_asked(text_file):
+    from attnaudit.cli.work import Choice, inputs
+    from attnaudit.protocol import Protocol
+    from attnaudit.sources import parse_model
+
+    specs = [parse_model("minilm")]
+    first, _ = inputs(specs, Choice(None, text_file, 3, 0, first=True), Protocol.EXACT)
+    assert [shard.identity[0][0] for shard in first] == ["passage-0", "passage-1", "passage-2"]
+
+
+def test_json_has_no_infinity(capsys):
+    from attnaudit.cli.console import print_json
+
+    print_json({"a": [float("inf"), float("nan"), 1.5], "b": {"c": (2, "x")}})
+    assert json.loads(capsys.readouterr().out) == {"a": [None, None, 1.5], "b": {"c": [2, "x"]}}
+
+
 def test_python_audits_text_by_name(text_file):
     import attnaudit
 

@@ -84,6 +84,13 @@ def test_exact_never_pads_and_paper_pads_to_the_longest_line_of_the_run():
     assert paper[0].sum() == 4
 
 
+def test_a_line_padded_for_other_company_is_another_input():
+    items = [TextItem(f"line-{place}", "text " * (place + 1)) for place in range(3)]
+    alone = text_shards(items[:1], Protocol.PAPER, 4)[0]
+    together = text_shards(items, Protocol.PAPER, 4)[0]
+    assert alone.identity[0] != together.identity[0]
+
+
 def test_a_model_for_pictures_does_not_read_text():
     model = load_model(parse_model("test_vit", random_weights=True))
     with pytest.raises(ModelError, match="has no tokenizer"):

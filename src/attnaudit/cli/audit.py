@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_module
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attnaudit.cli import options
-from attnaudit.cli.console import data_console, say
+from attnaudit.cli.console import data_console, print_json, say
 from attnaudit.cli.options import Device
 from attnaudit.protocol import Protocol
 
@@ -102,7 +101,7 @@ def audit(
     run = conclude(measured, plan.settings, judged, threshold)
     console = data_console()
     if json:
-        console.print_json(json_module.dumps(run.summary))
+        print_json(run.summary)
     elif run.verdicts or run.ranking:
         console.print(verdict_report(run))
     else:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -21,6 +24,19 @@ def data_console() -> Console:
 def talk_console() -> Console:
     """For everything else."""
     return Console(stderr=True, highlight=False)
+
+
+def print_json(content: Any) -> None:
+    """A result as JSON on stdout; a number that is not finite becomes null, which JSON has no other word for."""
+    data_console().print_json(json.dumps(_finite(content), ensure_ascii=False))
+
+
+def _finite(content: Any) -> Any:
+    if isinstance(content, Mapping):
+        return {name: _finite(value) for name, value in content.items()}
+    if isinstance(content, (list, tuple)):
+        return [_finite(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def say(text: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_module
 import platform
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated
@@ -13,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from attnaudit.cli import options
-from attnaudit.cli.console import data_console
+from attnaudit.cli.console import data_console, print_json
 
 #: Package and the extra that brings it; None: always needed.
 _PACKAGES = {
@@ -46,7 +45,7 @@ def doctor(
     """
     report = _environment() if model is None else _model(model, download)
     if json:
-        data_console().print_json(json_module.dumps(report))
+        print_json(report)
         return
     for title, rows in report.items():
         table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_header=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_module
 from enum import StrEnum
 from typing import Annotated
 
@@ -11,7 +10,7 @@ from rich import box
 from rich.table import Table
 
 from attnaudit.cli import options
-from attnaudit.cli.console import data_console
+from attnaudit.cli.console import data_console, print_json
 from attnaudit.errors import UsageError
 
 
@@ -51,7 +50,7 @@ def ls(
     }
     rows = listing[kind]()
     if json:
-        data_console().print_json(json_module.dumps(rows))
+        print_json(rows)
         return
     table = Table(box=box.SIMPLE_HEAD)
     for column in rows[0]:

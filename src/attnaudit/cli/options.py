@@ -38,7 +38,7 @@ TextOption = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option(help="Seed of every random choice.")]
-First = Annotated[bool, typer.Option("--first", help="Take the first pictures in order of path instead of a draw.")]
+First = Annotated[bool, typer.Option("--first", help="Take the first inputs in order instead of a draw.")]
 DeviceOption = Annotated[Device, typer.Option(help="Where to compute.")]
 Workers = Annotated[
     int | None,

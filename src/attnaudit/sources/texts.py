@@ -25,15 +25,10 @@ PASSAGE_TOKENS = 256
 
 @dataclass(frozen=True)
 class TextItem:
-    """One line or passage: its name in the evidence, the text, and a hash of it."""
+    """One line or passage, and its name in the evidence."""
 
     name: str
     text: str
-
-    @property
-    def fingerprint(self) -> str:
-        """A hash of the text."""
-        return hashlib.blake2b(self.text.encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -49,8 +44,12 @@ class TextShard:
 
     @property
     def identity(self) -> list[tuple[str, str]]:
-        """Names and content hashes."""
-        return [(item.name, item.fingerprint) for item in self.items]
+        """Names and content hashes; the companions decide how far a line is padded, so they count."""
+        beside = "\0".join(self.companions)
+        return [
+            (item.name, hashlib.blake2b(f"{item.text}\0{beside}".encode(), digest_size=16).hexdigest())
+            for item in self.items
+        ]
 
     def prepare(self, model: LoadedModel, protocol: Protocol) -> Prepared:
         """Token ids and masks."""

@@ -8,14 +8,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import nn
 
 from attnaudit.errors import ModelError, WeightsError
 from attnaudit.extras import optional
 from attnaudit.protocol import Protocol
 from attnaudit.sources.data import VARIABLE, data_weights
-from attnaudit.sources.model import LoadedModel, ModelSpec, Preprocess
+from attnaudit.sources.model import LoadedModel, ModelSpec, Preprocess, seeded
 from attnaudit.sources.preprocess import squashed
 from attnaudit.sources.weights import fingerprint, fit_weights, read_weights
 
@@ -73,13 +72,12 @@ def load(spec: ModelSpec) -> LoadedModel:
 
 
 def _build(name: str, seed: int, *, pretrained: bool) -> nn.Module:
-    """The network in evaluation mode, initialised from a seed; the global random state is left as it was."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        try:
+    """The network in evaluation mode, initialised from a seed."""
+    try:
+        with seeded(seed):
             module: nn.Module = _timm().create_model(name, pretrained=pretrained)
-        except (OSError, RuntimeError, ValueError) as error:
-            raise ModelError(f"timm cannot build {name} ({str(error).splitlines()[0]}).") from error
+    except (OSError, RuntimeError, ValueError) as error:
+        raise ModelError(f"timm cannot build {name} ({str(error).splitlines()[0]}).") from error
     return module.eval()
 
 
