@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -17,11 +17,24 @@ from attnaudit.capture.record import AttentionCall, Refusal
 from attnaudit.capture.written_out import Lost, WrittenOutAttention
 
 
+@dataclass
+class _Running:
+    """A module whose forward is under way, what it was given, and its last attention call where only that counts."""
+
+    name: str
+    module: nn.Module
+    given: Tensor | None
+    last_call: AttentionCall | None = None
+
+
 class Recorder(TorchFunctionMode):
     """Intercepts torch functions, never the model: nothing of it is replaced, patched or re-implemented.
 
     `on_call` receives the layer's name and the attention call, in the order the model makes them, while the model
     runs: a caller may keep, reduce or drop the tensors at once.
+
+    A module may say two things about itself: `last_call_counts`, if it attends several times and only the last makes
+    its output (RPC-Attention), and `not_softmax`, the reason why there is nothing to capture.
     """
 
     def __init__(self, model: nn.Module, on_call: Callable[[str, AttentionCall], None]) -> None:
@@ -30,7 +43,8 @@ class Recorder(TorchFunctionMode):
         self._model = model
         self._on_call = on_call
         self._written_out = WrittenOutAttention()
-        self._running: list[tuple[str, Tensor | None]] = []
+        self._running: list[_Running] = []
+        self._looking = True
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
@@ -38,6 +52,8 @@ class Recorder(TorchFunctionMode):
         """Let the call through unchanged, then look at it."""
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
+        if not self._looking:
+            return result
         try:
             call = self._recognise(func, args, kwargs, result)
         except fused.NotCapturable as reason:
@@ -47,8 +63,16 @@ class Recorder(TorchFunctionMode):
         if isinstance(call, Lost):
             self.refuse(self._layer, call.reason)
         elif call is not None:
-            self._on_call(self._layer, replace(call, source=self._layer_input))
+            self._take(replace(call, source=self._layer_input))
         return result
+
+    def _take(self, call: AttentionCall) -> None:
+        """Pass a call on, at once or, inside a layer of several, when the layer is done and this was its last."""
+        layer = next((r for r in self._running if getattr(r.module, "last_call_counts", False)), None)
+        if layer is None:
+            self._on_call(self._layer, call)
+        else:
+            layer.last_call = call
 
     def refuse(self, layer: str, reason: str) -> None:
         """Note once that a layer is not captured."""
@@ -67,7 +91,7 @@ class Recorder(TorchFunctionMode):
 
     @property
     def _layer(self) -> str:
-        return self._running[-1][0] if self._running else "(outside any module)"
+        return self._running[-1].name if self._running else "(outside any module)"
 
     def _over_channels(self, call: AttentionCall) -> bool:
         """Whether scores are channels x channels of the innermost module that was given (batch, tokens, width)."""
@@ -80,7 +104,7 @@ class Recorder(TorchFunctionMode):
     @property
     def _layer_input(self) -> Tensor | None:
         """What the innermost running module with a (batch, tokens, width) input was given."""
-        return next((given for _, given in reversed(self._running) if given is not None), None)
+        return next((running.given for running in reversed(self._running) if running.given is not None), None)
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -89,12 +113,20 @@ class Recorder(TorchFunctionMode):
         def enter(name: str) -> Callable[..., None]:
             def hook(module: nn.Module, args: tuple[Any, ...]) -> None:
                 first = args[0] if args else None
-                self._running.append((name, first if isinstance(first, Tensor) and first.dim() == 3 else None))
+                given = first if isinstance(first, Tensor) and first.dim() == 3 else None
+                self._running.append(_Running(name, module, given))
 
             return hook
 
         def leave(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
-            self._running.pop()
+            done = self._running.pop()
+            if done.last_call is not None:
+                self._looking = False  # what becomes of the call is not the model's doing
+                self._on_call(done.name, done.last_call)
+                self._looking = True
+            reason = getattr(module, "not_softmax", None)
+            if reason is not None:
+                self.refuse(done.name, reason)
 
         handles = []
         for name, module in self._model.named_modules():

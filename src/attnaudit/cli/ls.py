@@ -22,6 +22,7 @@ class Kind(StrEnum):
     MEASURES = "measures"
     CONTROLS = "controls"
     INTERPRETATIONS = "interpretations"
+    ATTENTION = "attention"
 
 
 def ls(
@@ -29,7 +30,7 @@ def ls(
     name: Annotated[str | None, typer.Argument(help="A claim, to read it in full.", show_default=False)] = None,
     json: options.Json = False,
 ) -> None:
-    """List models, claims, measures, controls or interpretations; with the name of a claim, print its page.
+    """List what there is to choose from; with the name of a claim, print its page.
 
     Examples:
         attnaudit ls claims
@@ -47,6 +48,7 @@ def ls(
         Kind.MEASURES: _measures,
         Kind.CONTROLS: _controls,
         Kind.INTERPRETATIONS: _interpretations,
+        Kind.ATTENTION: _attention,
     }
     rows = listing[kind]()
     if json:
@@ -87,6 +89,15 @@ def _interpretations() -> list[dict[str, str | None]]:
     from attnaudit.kernel.interpretation import INTERPRETATIONS
 
     return [{"interpretation": theory.name, "what": theory.text} for theory in INTERPRETATIONS.values()]
+
+
+def _attention() -> list[dict[str, str | None]]:
+    from attnaudit.attention import VARIANTS
+
+    return [
+        {"attention": v.name, "module": v.module.__name__, "formula": v.formula, "source": v.citation}
+        for v in VARIANTS.values()
+    ]
 
 
 def _models() -> list[dict[str, str | None]]:

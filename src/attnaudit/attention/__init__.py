@@ -1,0 +1,34 @@
+"""Attention variants as drop-in modules, and swapping one into a model.
+
+>>> from attnaudit import attention
+>>> change = attention.swap(model, "rpc", layers=[0], iterations=4)  # doctest: +SKIP
+>>> print(change); change.undo()                                    # doctest: +SKIP
+"""
+
+from attnaudit.attention import functional
+from attnaudit.attention.base import Attention
+from attnaudit.attention.diagnosis import Diagnosis, diagnosing
+from attnaudit.attention.primal import PrimalAttention, ksvd_loss
+from attnaudit.attention.registry import VARIANTS, Variant
+from attnaudit.attention.rpc import RPCAttention
+from attnaudit.attention.scaled import ScaledAttention
+from attnaudit.attention.softmax import SoftmaxAttention
+from attnaudit.attention.swapping import Swap, swap
+from attnaudit.attention.symmetric import SymmetricAttention
+
+__all__ = [
+    "VARIANTS",
+    "Attention",
+    "Diagnosis",
+    "PrimalAttention",
+    "RPCAttention",
+    "ScaledAttention",
+    "SoftmaxAttention",
+    "Swap",
+    "SymmetricAttention",
+    "Variant",
+    "diagnosing",
+    "functional",
+    "ksvd_loss",
+    "swap",
+]

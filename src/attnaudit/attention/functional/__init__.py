@@ -1,0 +1,33 @@
+"""The mathematics of the attention variants, on `(batch, heads, tokens, dim)` tensors.
+
+Masks follow `F.scaled_dot_product_attention`: a boolean mask is True where a query may see a key, any other mask is
+added to the scores; `is_causal` hides later tokens. Nothing here keeps a tokens x tokens matrix.
+"""
+
+from attnaudit.attention.functional.dot_product import Pass, softmax, symmetric
+from attnaudit.attention.functional.ksvd import (
+    ScorePair,
+    combined_weight,
+    kkt_residual,
+    ksvd_objective,
+    primal,
+)
+from attnaudit.attention.functional.pursuit import PRESETS, Pursuit, pursue, rpc
+from attnaudit.attention.functional.rescaling import rescaled_values, scaled
+
+__all__ = [
+    "PRESETS",
+    "Pass",
+    "Pursuit",
+    "ScorePair",
+    "combined_weight",
+    "kkt_residual",
+    "ksvd_objective",
+    "primal",
+    "pursue",
+    "rescaled_values",
+    "rpc",
+    "scaled",
+    "softmax",
+    "symmetric",
+]

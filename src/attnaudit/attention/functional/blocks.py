@@ -1,0 +1,47 @@
+"""Scores in blocks of rows, for what fused attention does not return: a tokens x tokens matrix is never whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attnaudit.attention.functional.masks import Mask
+
+#: Most scores held at once.
+BLOCK = 1 << 20
+
+
+def row_blocks(like: Float[Tensor, "batch heads tokens dim"]) -> Iterator[slice]:
+    """Slices of tokens, each small enough for `BLOCK` scores."""
+    batch, heads, tokens, _ = like.shape
+    rows = max(1, BLOCK // max(1, batch * heads * tokens))
+    return (slice(first, min(first + rows, tokens)) for first in range(0, tokens, rows))
+
+
+def score_block(
+    query: Float[Tensor, "batch heads tokens dim"],
+    key: Float[Tensor, "batch heads tokens dim"],
+    rows: slice,
+    *,
+    mask: Mask | None,
+    is_causal: bool,
+    scale: float | None,
+) -> Float[Tensor, "batch heads rows tokens"]:
+    """The rows of QKᵀ·scale + mask; mask and causality as `one_mask` gives them."""
+    scores = query[..., rows, :] @ key.mT * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    if is_causal:
+        place = torch.arange(key.shape[-2], device=key.device)
+        scores = scores.masked_fill(place > place[rows, None], -torch.inf)
+    if mask is not None:
+        shown = mask_rows(mask, rows)
+        scores = scores.masked_fill(~shown, -torch.inf) if shown.dtype == torch.bool else scores + shown
+    return scores
+
+
+def mask_rows(mask: Mask, rows: slice) -> Mask:
+    """These rows of a mask that may be the same for all queries."""
+    return mask if mask.shape[-2] == 1 else mask[..., rows, :]

@@ -1,0 +1,117 @@
+"""Primal-Attention: kernel SVD of an asymmetric attention kernel in its primal form, without scores and softmax."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from attnaudit.attention.functional.masks import Mask, padding
+
+
+class ScorePair(NamedTuple):
+    """Projections on the left and on the right singular directions, `(batch, heads, tokens, rank)`."""
+
+    e: Tensor
+    r: Tensor
+
+
+def primal(
+    query: Float[Tensor, "batch heads tokens dim"],
+    key: Float[Tensor, "batch heads tokens dim"],
+    weight_e: Float[Tensor, "*batch heads dim rank"],
+    weight_r: Float[Tensor, "*batch heads dim rank"],
+    *,
+    mask: Mask | None = None,
+    is_causal: bool = False,
+) -> ScorePair:
+    """E = φ(q) W_e and r = φ(k) W_r with φ(z) = z / ‖z‖ (Chen et al. 2023, eq. 6 and section 4).
+
+    Causal: queries and keys are first replaced by their running means. The weights are shared by all tokens, so a token
+    that may not be seen is hidden by nothing else than its absence from `combined_weight` and from the objective.
+    """
+    seen = padding(mask, "Primal-Attention")
+    if is_causal:
+        hidden = torch.ones_like(query[..., :1]) if seen is None else seen.mT.to(query.dtype)
+        query, key = (_running_mean(rows, hidden) for rows in (query, key))
+    return ScorePair(
+        F.normalize(query, dim=-1) @ weight_e.to(query.dtype), F.normalize(key, dim=-1) @ weight_r.to(key.dtype)
+    )
+
+
+def _running_mean(rows: Tensor, weight: Tensor) -> Tensor:
+    """Mean over the tokens up to each one, counted with `weight` (batch, heads, tokens, 1)."""
+    return (rows * weight).cumsum(dim=-2) / weight.cumsum(dim=-2).clamp_min(1)
+
+
+def combined_weight(
+    source: Float[Tensor, "batch heads tokens dim"],
+    weight: Float[Tensor, "heads rows rank"],
+    *,
+    mask: Mask | None = None,
+) -> Float[Tensor, "batch heads dim rank"]:
+    """W_{·|X} = f(X)ᵀ W: data-dependent weights from evenly spaced rows of the layer's input, split into heads.
+
+    f(X) has as many rows as W; a shorter input uses all its tokens and the first rows of W. Padded rows count as zero.
+    """
+    tokens, rows = source.shape[-2], weight.shape[-2]
+    seen = padding(mask, "Primal-Attention")
+    if seen is not None:
+        source = source * seen.mT.to(source.dtype)
+    if tokens > rows:
+        # Rounded down in integers, which no device or precision can turn into another row.
+        place = torch.arange(rows, device=source.device) * (tokens - 1) // max(rows - 1, 1)
+        source = source.index_select(-2, place)
+    return source.mT @ weight[:, : source.shape[-2]].to(source.dtype)
+
+
+def ksvd_objective(
+    scores: ScorePair,
+    singular: Float[Tensor, "heads rank"],
+    weight_e: Float[Tensor, "heads rows rank"],
+    weight_r: Float[Tensor, "heads rows rank"],
+    *,
+    mask: Mask | None = None,
+    reduction: Literal["mean", "sum"] = "mean",
+) -> Float[Tensor, "batch heads"]:
+    """J = ½ Σ_i e_iᵀΛe_i + ½ Σ_j r_jᵀΛr_j - Tr(W_eᵀW_r) of every head, Λ = diag(`singular`) (Chen et al., eq. 6).
+
+    The paper sums over tokens, its code takes means. J = 0 at every stationary point (Lemma 4.2), so J² serves as a
+    regulariser; it does not certify one, for J = 0 at W = 0 too: see `kkt_residual`.
+    """
+    exact = torch.promote_types(scores.e.dtype, torch.float32)
+    energy = ((scores.e.to(exact).square() + scores.r.to(exact).square()) * singular[:, None]).sum(dim=-1)
+    trace = (weight_e * weight_r).sum(dim=(-2, -1))
+    seen = padding(mask, "Primal-Attention")
+    if seen is not None:
+        energy = energy * seen[..., 0, :]
+    total = energy.sum(dim=-1)
+    if reduction == "mean":
+        total = total / (energy.shape[-1] if seen is None else seen.sum(dim=(-2, -1)).clamp_min(1))
+    return total / 2 - trace
+
+
+def kkt_residual(
+    scores: ScorePair,
+    query: Float[Tensor, "batch heads tokens dim"],
+    key: Float[Tensor, "batch heads tokens dim"],
+    singular: Float[Tensor, "heads rank"],
+    weight_e: Float[Tensor, "*batch heads dim rank"],
+    weight_r: Float[Tensor, "*batch heads dim rank"],
+) -> Float[Tensor, "batch heads"]:
+    """How far the weights are from a singular value decomposition: 0 at one, about 1 if unrelated, NaN at W = 0.
+
+    With data-independent weights the stationarity conditions are W_e = Φ(K)ᵀ r Λ and W_r = Φ(Q)ᵀ e Λ; this is the root
+    of their squared errors over the squared size of both sides.
+    """
+    expected_e = F.normalize(key, dim=-1).mT @ (scores.r * singular[:, None])
+    expected_r = F.normalize(query, dim=-1).mT @ (scores.e * singular[:, None])
+
+    def size(left: Tensor, right: Tensor) -> Tensor:
+        return left.square().sum(dim=(-2, -1)) + right.square().sum(dim=(-2, -1))
+
+    both = size(weight_e, weight_r) + size(expected_e, expected_r)
+    return (size(weight_e - expected_e, weight_r - expected_r) / both).sqrt()

@@ -1,0 +1,58 @@
+"""Who may see whom, in the forms that masks come in."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from attnaudit.errors import ShapeError
+
+#: A mask for SDPA: boolean, or added to the scores; its axes broadcast to (batch, heads, queries, tokens).
+Mask = Tensor
+
+
+def visible(mask: Mask) -> Bool[Tensor, "..."]:
+    """True where a key is seen. Libraries write "not at all" as -inf or as the lowest finite number."""
+    return mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
+
+
+def one_mask(mask: Mask | None, is_causal: bool, tokens: int) -> tuple[Mask | None, bool]:
+    """Mask and causality as SDPA takes them, which is one or the other: a causal mask is merged into one that is given.
+
+    Only this case builds a tokens x tokens tensor, a boolean or a copy of the mask.
+    """
+    if mask is None or not is_causal:
+        return mask, is_causal
+    later = torch.ones(tokens, tokens, dtype=torch.bool, device=mask.device).triu(1)
+    hidden = False if mask.dtype == torch.bool else -torch.inf
+    return mask.masked_fill(later, hidden), False
+
+
+def visible_mean(
+    rows: Float[Tensor, "batch heads tokens dim"], mask: Mask | None, is_causal: bool
+) -> Float[Tensor, "batch heads tokens_or_1 dim"]:
+    """For every token, the mean of `rows` over the tokens it may see; one row where that is the same for all.
+
+    A padded token is seen by none, so it never counts; under a causal mask this is a running mean.
+    """
+    mask, is_causal = one_mask(mask, is_causal, rows.shape[-2])
+    if is_causal:
+        count = torch.arange(1, rows.shape[-2] + 1, device=rows.device, dtype=rows.dtype)
+        return rows.cumsum(dim=-2) / count[:, None]
+    if mask is None:
+        return rows.mean(dim=-2, keepdim=True)
+    weight = visible(mask).to(rows.dtype)
+    return weight @ rows / weight.sum(dim=-1, keepdim=True).clamp_min(1)
+
+
+def padding(mask: Mask | None, what: str) -> Bool[Tensor, "batch #heads 1 tokens"] | None:
+    """The mask as one row per input: True for a real token; `what` cannot hide a token from some queries only."""
+    if mask is None:
+        return None
+    if mask.dim() < 2 or mask.shape[-2] != 1:
+        raise ShapeError(
+            f"{what} has no scores to mask, so it takes a padding mask (batch, 1, 1, tokens) or is_causal=True, "
+            f"not a mask of shape {tuple(mask.shape)}."
+        )
+    return visible(mask)

@@ -1,0 +1,155 @@
+"""RPC-Attention: principal attention pursuit, a fixed number of steps that split the keys into L + S."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attnaudit.attention.functional.dot_product import Observer, Pass, softmax
+from attnaudit.attention.functional.masks import Mask, visible_mean
+from attnaudit.errors import ShapeError, UsageError
+
+#: What the fields of a rule may be.
+ALLOWED = {"threshold": ("lam*mu", "lam/mu"), "mu_width": ("model", "head"), "dual_sign": (-1, 1)}
+
+
+@dataclass(frozen=True)
+class Pursuit:
+    """Which of the published rules is followed, and for how long.
+
+    With m = mean|K| of a head and μ = width / (4·d·m), the shrinkage threshold τ is λ·μ or λ/μ:
+
+    * `threshold="lam*mu", mu_width="model"` (the authors' code): τ = λ·H / (4m). Larger keys are clipped *more*.
+    * `threshold="lam/mu", mu_width="head"` (the paper): τ = 4·λ·m, which scales with the keys.
+
+    `dual_sign` is the sign of Y/μ in the step for L: -1 as published, +1 as minimising the stated Lagrangian gives.
+    """
+
+    iterations: int = 4
+    lam: float = 4.0
+    threshold: str = "lam*mu"
+    mu_width: str = "model"
+    dual_sign: int = -1
+
+    def __post_init__(self) -> None:
+        if self.iterations < 1:
+            raise UsageError(f"RPC-Attention needs at least 1 iteration, not {self.iterations}.")
+        if not self.lam >= 0:
+            raise UsageError(f"RPC-Attention's λ is a weight of the sparse part and cannot be negative ({self.lam}).")
+        for name, values in ALLOWED.items():
+            if getattr(self, name) not in values:
+                raise UsageError(f"RPC-Attention's {name} is one of {values}, not {getattr(self, name)!r}.")
+
+    @classmethod
+    def preset(cls, name: str, **changes: object) -> Pursuit:
+        """A named rule of `PRESETS` with some fields changed; a change of None is none."""
+        if name not in PRESETS:
+            raise UsageError(f"RPC-Attention has no preset {name!r}; there is {', '.join(PRESETS)}.")
+        given = {field: value for field, value in changes.items() if value is not None}
+        return replace(PRESETS[name], **given)  # type: ignore[arg-type]
+
+    def tau(
+        self, key: Float[Tensor, "batch heads tokens dim"], mask: Mask | None, is_causal: bool
+    ) -> Float[Tensor, "batch heads tokens_or_1 1"]:
+        """The threshold of each head and input; under a mask, of each token, from the tokens it may see.
+
+        μ over the whole sequence would let a causal model see the size of keys to come, and padding would count.
+        """
+        with torch.autocast(key.device.type, enabled=False):
+            size = visible_mean(key.abs().mean(dim=-1, keepdim=True), mask, is_causal)
+        width = key.shape[1] if self.mu_width == "model" else 1
+        mu = width / (4 * size.clamp_min(torch.finfo(size.dtype).tiny))
+        return self.lam * mu if self.threshold == "lam*mu" else self.lam / mu
+
+
+#: `code`: the authors' repository; `paper`: their equations; `admm`: ADMM for the problem the paper states.
+PRESETS = {
+    "code": Pursuit(),
+    "paper": Pursuit(threshold="lam/mu", mu_width="head"),
+    "admm": Pursuit(threshold="lam/mu", mu_width="head", dual_sign=1),
+}
+
+
+def rpc(
+    key: Float[Tensor, "batch heads tokens dim"],
+    value: Float[Tensor, "batch heads tokens value_dim"],
+    *,
+    iterations: int = 4,
+    lam: float = 4.0,
+    preset: str = "code",
+    threshold: str | None = None,
+    mu_width: str | None = None,
+    dual_sign: int | None = None,
+    query: Float[Tensor, "batch heads tokens dim"] | None = None,
+    mask: Mask | None = None,
+    is_causal: bool = False,
+    dropout: float = 0.0,
+    scale: float | None = None,
+) -> Float[Tensor, "batch heads tokens dim"]:
+    """RPC-Attention: `pursue` by the rule of a preset, of which single parts may be changed."""
+    rule = Pursuit.preset(
+        preset, iterations=iterations, lam=lam, threshold=threshold, mu_width=mu_width, dual_sign=dual_sign
+    )
+    return pursue(key, value, rule, query=query, mask=mask, is_causal=is_causal, dropout=dropout, scale=scale)
+
+
+def pursue(
+    key: Float[Tensor, "batch heads tokens dim"],
+    value: Float[Tensor, "batch heads tokens value_dim"],
+    rule: Pursuit,
+    *,
+    query: Float[Tensor, "batch heads tokens dim"] | None = None,
+    mask: Mask | None = None,
+    is_causal: bool = False,
+    dropout: float = 0.0,
+    scale: float | None = None,
+    observe: Observer | None = None,
+) -> Float[Tensor, "batch heads tokens dim"]:
+    """Return L after some steps of principal attention pursuit (Teo & Nguyen 2024, section 3.2).
+
+    From L = U = 0, with U = Y/μ and h(Z) = softmax(ZZᵀ·scale) V in the place of singular value thresholding:
+
+        R = K - L + U,   S = R - clamp(R, -τ, τ),   Z = K - S + dual_sign·U,   L = h(Z),   U = U + K - L - S.
+
+    Given `query`, h(Z) = softmax(QZᵀ·scale) V instead (their appendix E.10). Dropout acts on the last attention only.
+    The published loop is a fixed-depth heuristic: nothing makes L, which lives in V's space, approach K; and with a
+    true singular value thresholding its sign diverges, where +1 converges.
+
+    Each step is one SDPA call; besides it the loop carries L, U and one clipped matrix of the keys' size, in float32 or
+    wider whatever the inputs are.
+    """
+    if value.shape != key.shape:
+        shapes = f"values {tuple(value.shape)} and keys {tuple(key.shape)}"
+        raise ShapeError(f"RPC-Attention subtracts L, which has the shape of V, from K, but {shapes} differ.")
+    exact = key.to(torch.promote_types(key.dtype, torch.float32))
+    tau = rule.tau(exact, mask, is_causal)
+    residual, before = exact, torch.zeros((), dtype=exact.dtype, device=exact.device)
+    clipped = residual.clamp(-tau, tau)
+    target = clipped  # K - S of the first step, where L = U = 0
+    for step in range(1, rule.iterations + 1):
+        keys = target.to(value.dtype)
+        low_rank = softmax(
+            keys if query is None else query,
+            keys,
+            value,
+            mask=mask,
+            is_causal=is_causal,
+            dropout=dropout if step == rule.iterations else 0.0,
+            scale=scale,
+        )
+        if observe is not None:
+            sparse = residual - clipped
+            seen = Pass(keys if query is None else query, keys, mask, is_causal, scale, exact)
+            observe(seen._replace(sparse=sparse, residual=exact - low_rank - sparse))
+        if step < rule.iterations:
+            # As S = R - C with C = clamp(R), the dual update U + K - L - S is C + (L before) - L, and K - S is
+            # L - U + C: three matrices to carry instead of five.
+            dual = clipped + before - low_rank
+            residual = exact - low_rank + dual
+            clipped = residual.clamp(-tau, tau)
+            target = torch.add(low_rank + clipped, dual, alpha=rule.dual_sign - 1)
+            before = low_rank
+    return low_rank

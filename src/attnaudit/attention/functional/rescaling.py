@@ -1,0 +1,81 @@
+"""Scaled Attention: softmax attention whose values are first moved by (I - S)."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attnaudit.attention.functional.dot_product import Observer, softmax, symmetric
+from attnaudit.attention.functional.log_sums import log_row_sums
+from attnaudit.attention.functional.masks import Mask, one_mask, visible, visible_mean
+from attnaudit.errors import ShapeError, UsageError
+
+
+def scaled(
+    query: Float[Tensor, "batch heads tokens dim"],
+    key: Float[Tensor, "batch heads tokens dim"],
+    value: Float[Tensor, "batch heads tokens value_dim"],
+    *,
+    matrix: Float[Tensor, "heads size size"] | None = None,
+    alpha: Float[Tensor, ""] | float | None = None,
+    mask: Mask | None = None,
+    is_causal: bool = False,
+    dropout: float = 0.0,
+    scale: float | None = None,
+    observe: Observer | None = None,
+) -> Float[Tensor, "batch heads tokens value_dim"]:
+    """H = softmax(QKᵀ·scale + mask) (I - S) V (Teo & Nguyen 2024, Remark 3); S as in `rescaled_values`."""
+    moved = rescaled_values(key, value, matrix=matrix, alpha=alpha, mask=mask, is_causal=is_causal, scale=scale)
+    return softmax(query, key, moved, mask=mask, is_causal=is_causal, dropout=dropout, scale=scale, observe=observe)
+
+
+def rescaled_values(
+    key: Float[Tensor, "batch heads tokens dim"],
+    value: Float[Tensor, "batch heads tokens value_dim"],
+    *,
+    matrix: Float[Tensor, "heads size size"] | None = None,
+    alpha: Float[Tensor, ""] | float | None = None,
+    mask: Mask | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> Float[Tensor, "batch heads tokens value_dim"]:
+    """V' = (I - S) V.
+
+    * `matrix`: S as given, one per head, shared by all inputs (learned, in the authors' code without 1/N).
+    * `alpha`: S = α·softmax(KKᵀ·scale), one more attention.
+    * neither: the exact S(j,j') = g(k_j') / (N·g(k_j)), g(k_j) = Σ_j' exp(scale·k_j·k_j'). It has rank one and S² = S,
+      so V'_j = V_j - exp(-l_j)·mean_j'(exp(l_j') V_j') with l = log g: no matrix is built. At the kernel-PCA solution
+      S V = 0, and Scaled Attention *is* softmax attention.
+
+    A token that may not be seen takes no part: sums, means and rows of S run over the tokens that token j sees.
+    """
+    if matrix is not None and alpha is not None:
+        raise UsageError("Scaled Attention takes a matrix S or a factor alpha, not both.")
+    if matrix is not None:
+        return value - _masked(matrix, value, mask, is_causal) @ value
+    if alpha is not None:
+        return value - alpha * symmetric(key, value, mask=mask, is_causal=is_causal, scale=scale)
+    # A running sum of exp(l - max l) needs float64's range: the largest l may come after a token that is far below it.
+    wide = torch.promote_types(value.dtype, torch.float64 if is_causal or mask is not None else torch.float32)
+    with torch.autocast(value.device.type, enabled=False):
+        log_sums = log_row_sums(key, mask=mask, is_causal=is_causal, scale=scale)[..., None].to(wide)
+        top = log_sums.amax(dim=-2, keepdim=True).detach()
+        mean = visible_mean((log_sums - top).exp() * value.to(wide), mask, is_causal)
+        return (value.to(wide) - (top - log_sums).exp() * mean).to(value.dtype)
+
+
+def _masked(matrix: Tensor, value: Tensor, mask: Mask | None, is_causal: bool) -> Tensor:
+    """The learned S in the values' type, without the entries of tokens that may not be seen."""
+    tokens = value.shape[-2]
+    if matrix.shape[-3:] != (value.shape[1], tokens, tokens):
+        heads, size = matrix.shape[-3], matrix.shape[-1]
+        raise ShapeError(
+            f"The learned S of Scaled Attention is for {heads} heads and {size} tokens, but the input has "
+            f"{value.shape[1]} heads and {tokens} tokens: its size is fixed when it is built."
+        )
+    matrix = matrix.to(value.dtype)
+    mask, is_causal = one_mask(mask, is_causal, tokens)
+    if is_causal:
+        return matrix.tril()
+    return matrix if mask is None else matrix.masked_fill(~visible(mask), 0)

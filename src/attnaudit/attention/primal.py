@@ -1,0 +1,112 @@
+"""Primal-Attention."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Unpack
+
+import torch
+from torch import Tensor, nn
+
+from attnaudit.attention import functional
+from attnaudit.attention.base import Attention, AttentionArguments
+from attnaudit.attention.functional.masks import Mask
+from attnaudit.errors import UsageError
+
+
+class PrimalAttention(Attention):
+    """Low-rank attention by kernel SVD in primal form (Chen et al. 2023): no values, no softmax, linear in the tokens.
+
+    Per head, e = φ(q) W_e and r = φ(k) W_r; one linear map, shared by the heads, makes the output of both. With
+    `data_dependent`, W_e and W_r are f(X)ᵀ times the parameters, f(X) being evenly spaced rows of the layer's input.
+
+    Args:
+        dim: width of the model.
+        num_heads: number of heads.
+        rank: s, the number of singular directions; at most the width of a head.
+        data_dependent: whether the weights depend on the input; a causal layer cannot, it would see what is to come.
+        row_factor: f(X) has `rank * row_factor` rows, or `tokens` if that is less.
+        tokens: the number of tokens of an input, where it is known.
+        overcomplete: allow a rank above the width of a head (published: 96 of 64), which is not low rank.
+        arguments: further arguments of timm's `Attention`; there is no attention matrix for `attn_drop` to act on.
+    """
+
+    not_softmax = "Primal-Attention has no softmax and no values: it projects queries and keys on learned directions"
+
+    def __init__(
+        self,
+        dim: int,
+        num_heads: int = 8,
+        *,
+        rank: int = 20,
+        data_dependent: bool = True,
+        row_factor: int = 10,
+        tokens: int | None = None,
+        overcomplete: bool = False,
+        **arguments: Unpack[AttentionArguments],
+    ) -> None:
+        super().__init__(dim, num_heads, **arguments, projections="qk")
+        if rank < 1 or (rank > self.head_dim and not overcomplete):
+            raise UsageError(
+                f"Primal-Attention's rank is between 1 and the width of a head, {self.head_dim}, not {rank} "
+                "(overcomplete=True allows more)."
+            )
+        if data_dependent and dim != self.attn_dim:
+            raise UsageError(
+                f"Data-dependent Primal-Attention splits its input among the heads, but the input has width {dim} and "
+                f"the heads {self.num_heads} x {self.head_dim}: use data_dependent=False."
+            )
+        self.rank = rank
+        self.data_dependent = data_dependent
+        place: dict[str, Any] = {"device": arguments.get("device"), "dtype": arguments.get("dtype")}
+        rows = min(rank * row_factor, tokens or rank * row_factor) if data_dependent else self.head_dim
+        self.weight_e = nn.Parameter(torch.empty(num_heads, rows, rank, **place))
+        self.weight_r = nn.Parameter(torch.empty(num_heads, rows, rank, **place))
+        self.root_singular = nn.Parameter(torch.empty(num_heads, rank, **place))
+        self.combine = nn.Linear(2 * rank, self.head_dim, **place)
+        for weight in (self.weight_e, self.weight_r):
+            nn.init.orthogonal_(weight)  # over all heads at once: each head has Frobenius norm 1
+        nn.init.uniform_(self.root_singular)
+        self._objective: Tensor | None = None
+
+    def mix(self, parts: Mapping[str, Tensor], x: Tensor, mask: Mask | None, is_causal: bool) -> Tensor:
+        """Project on both sides, keep the objective, combine."""
+        weights = (self.weight_e, self.weight_r)
+        if self.data_dependent:
+            if is_causal:
+                raise UsageError(
+                    "A causal Primal-Attention cannot depend on the whole input: use data_dependent=False."
+                )
+            source = x.view(*x.shape[:2], self.num_heads, self.head_dim).transpose(1, 2)
+            weight_e, weight_r = (functional.combined_weight(source, weight, mask=mask) for weight in weights)
+        else:
+            weight_e, weight_r = weights
+        scores = functional.primal(parts["q"], parts["k"], weight_e, weight_r, mask=mask, is_causal=is_causal)
+        self._objective = functional.ksvd_objective(scores, self.root_singular.square(), *weights, mask=mask)
+        combined: Tensor = self.combine(torch.cat(scores, dim=-1))
+        return combined
+
+    def ksvd_loss(self, per: Literal["batch", "sample"] = "batch") -> Tensor:
+        """J² of the last forward pass: J averaged over the batch and squared, or squared sample by sample and averaged.
+
+        As published for vision and LRA (`batch`) and for time series, language and reinforcement learning (`sample`).
+        """
+        if self._objective is None:
+            raise UsageError("Primal-Attention has no KSVD loss before its first forward pass.")
+        heads_mean = self._objective.mean(dim=-1)
+        return heads_mean.mean().square() if per == "batch" else heads_mean.square().mean()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The objective belongs to a graph that a copy or a pickle of the module does not have.
+        return {**self.__dict__, "_objective": None}
+
+
+def ksvd_loss(
+    model: nn.Module, *, per: Literal["batch", "sample"] = "batch", reduction: Literal["mean", "sum"] = "mean"
+) -> Tensor:
+    """J² of all Primal-Attention layers: their mean (the authors' code) or their sum (their paper); add η times it."""
+    losses = [layer.ksvd_loss(per) for layer in model.modules() if isinstance(layer, PrimalAttention)]
+    if not losses:
+        raise UsageError(f"{type(model).__name__} has no Primal-Attention layer, so it has no KSVD loss.")
+    stacked = torch.stack(losses)
+    return stacked.mean() if reduction == "mean" else stacked.sum()

@@ -1,0 +1,44 @@
+"""The attention variants by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attnaudit.attention.base import Attention
+from attnaudit.attention.primal import PrimalAttention
+from attnaudit.attention.rpc import RPCAttention
+from attnaudit.attention.scaled import ScaledAttention
+from attnaudit.attention.softmax import SoftmaxAttention
+from attnaudit.attention.symmetric import SymmetricAttention
+from attnaudit.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Variant:
+    """An attention variant: what it computes, who proposed it."""
+
+    name: str
+    module: type[Attention]
+    formula: str
+    citation: str
+
+
+VARIANTS = {
+    variant.name: variant
+    for variant in (
+        Variant("softmax", SoftmaxAttention, "softmax(QKᵀ/√d) V", "Vaswani et al. 2017"),
+        Variant("symmetric", SymmetricAttention, "softmax(KKᵀ/√d) V", "Teo & Nguyen 2024 (SymViT)"),
+        Variant("scaled", ScaledAttention, "softmax(QKᵀ/√d) (I - S) V", "Teo & Nguyen 2024, Remark 3"),
+        Variant(
+            "rpc", RPCAttention, "L of K = L + S after n steps, L = softmax(ZZᵀ/√d) V", "Teo & Nguyen 2024, section 3"
+        ),
+        Variant("primal", PrimalAttention, "Linear([φ(q) W_e; φ(k) W_r])", "Chen et al. 2023"),
+    )
+}
+
+
+def variant_named(name: str) -> Variant:
+    """The variant, or an error that lists them."""
+    if name not in VARIANTS:
+        raise UsageError(f"There is no attention variant {name!r}; there is {', '.join(VARIANTS)}.")
+    return VARIANTS[name]

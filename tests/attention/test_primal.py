@@ -1,0 +1,139 @@
+"""Primal-Attention: its objective vanishes at a singular value decomposition, and nowhere does N x N appear."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from attnaudit.attention import PrimalAttention, ksvd_loss
+from attnaudit.attention.functional import ScorePair, combined_weight, kkt_residual, ksvd_objective, primal
+from attnaudit.errors import AttnAuditError, ShapeError
+from tests.attention.case import HEADS, TOKENS, WIDTH, AttentionTestCase, heads, tokens
+
+
+class TestDataDependent(AttentionTestCase):
+    name = "primal"
+    options = {"rank": 3, "row_factor": 2}
+    causal_options = {"data_dependent": False}
+
+
+class TestDataIndependent(AttentionTestCase):
+    name = "primal"
+    options = {"rank": 3, "data_dependent": False}
+    mixes_tokens = False  # but for running means each token goes its own way
+
+
+def stationary_point(query, key, rank):
+    """Weights and singular values at which the conditions of the kernel SVD of <φ(q_i), φ(k_j)> hold."""
+    left, values, right = torch.linalg.svd(F.normalize(query, dim=-1) @ F.normalize(key, dim=-1).mT)
+    # K H_r = H_e Σ and Λ = Σ⁻¹; scaled so that e = W_eᵀφ(q) with W_e = Φ(K)ᵀ H_r gives Λ e = H_e.
+    weight_e = F.normalize(key, dim=-1).mT @ right.mT[..., :rank]
+    weight_r = F.normalize(query, dim=-1).mT @ left[..., :rank]
+    return weight_e, weight_r, 1 / values[..., :rank]
+
+
+def test_the_objective_vanishes_at_a_singular_value_decomposition():
+    query, key, _ = (part.detach() for part in heads(batch=1, count=40, dim=8))
+    weight_e, weight_r, singular = (part[0] for part in stationary_point(query, key, 5))
+    scores = primal(query, key, weight_e, weight_r)
+    objective = ksvd_objective(scores, singular, weight_e, weight_r, reduction="sum")
+    size = (scores.e.square() * singular[:, None]).sum(dim=(-2, -1))
+    assert (objective.abs() < 1e-12 * size).all()
+    assert (kkt_residual(scores, query, key, singular, weight_e, weight_r) < 1e-12).all()
+
+
+def test_the_objective_vanishes_elsewhere_too_and_the_residual_does_not():
+    query, key, _ = (part.detach() for part in heads(batch=1, count=40, dim=8))
+    weight_e, weight_r, singular = (part[0] for part in stationary_point(query, key, 5))
+    turned = torch.linalg.qr(torch.randn(5, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))).Q
+    scores = primal(query, key, weight_e @ turned, weight_r @ turned)
+    flat = torch.full_like(singular, singular.mean().item())
+    assert (kkt_residual(scores, query, key, flat, weight_e @ turned, weight_r @ turned) > 0.05).all()
+    zero = torch.zeros_like(weight_e)
+    assert (ksvd_objective(primal(query, key, zero, zero), singular, zero, zero) == 0).all()
+
+
+def test_the_objective_is_that_of_the_published_code():
+    """½ mean‖λe‖² + ½ mean‖λr‖² - mean_h Tr(W_eᵀW_r), squared, with λ learned and entering squared."""
+    layer = PrimalAttention(WIDTH, HEADS, rank=3, data_dependent=False).double()
+    x = tokens()
+    layer(x)
+    parts = layer._projected(x)
+    e, r = F.normalize(parts["q"], dim=-1) @ layer.weight_e, F.normalize(parts["k"], dim=-1) @ layer.weight_r
+    root = layer.root_singular[:, None]
+    trace = torch.stack([torch.trace(e.T @ r) for e, r in zip(layer.weight_e, layer.weight_r, strict=True)]).mean()
+    half = ((root * e).square().sum(-1).mean() + (root * r).square().sum(-1).mean()) / 2
+    torch.testing.assert_close(layer.ksvd_loss(), (half - trace).square())
+    other = PrimalAttention(WIDTH, HEADS, rank=2).double()
+    other(x)
+    both, losses = torch.nn.ModuleList([layer, other]), torch.stack([layer.ksvd_loss(), other.ksvd_loss()])
+    torch.testing.assert_close(ksvd_loss(both, reduction="sum"), losses.sum())
+    torch.testing.assert_close(ksvd_loss(both), losses.mean())
+    per_sample = ((root * e).square().sum(-1).mean((-2, -1)) + (root * r).square().sum(-1).mean((-2, -1))) / 2 - trace
+    torch.testing.assert_close(layer.ksvd_loss("sample"), per_sample.square().mean())
+
+
+def test_the_loss_reaches_the_parameters():
+    layer = PrimalAttention(WIDTH, HEADS, rank=3).double()
+    layer(tokens())
+    ksvd_loss(layer).backward()
+    assert all(p.grad.abs().max() > 0 for p in (layer.weight_e, layer.weight_r, layer.root_singular, layer.qk.weight))
+
+
+def test_orthogonal_start_gives_every_head_norm_one():
+    layer = PrimalAttention(64, 4, rank=8)
+    torch.testing.assert_close(layer.weight_e.square().sum(dim=(-2, -1)), torch.ones(4))
+
+
+@pytest.mark.parametrize("count", [4, 6, 7, 23])
+def test_rows_of_the_input_are_evenly_spaced_or_all(count):
+    source = heads(count=count)[0].detach()
+    weight = torch.randn(HEADS, 6, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    places = list(range(count)) if count <= 6 else [i * (count - 1) // 5 for i in range(6)]
+    expected = torch.einsum("bhnd,hns->bhds", source[..., places, :], weight[:, : len(places)])
+    torch.testing.assert_close(combined_weight(source, weight), expected)
+    assert places[0] == 0
+    assert places[-1] == count - 1
+
+
+def test_causal_scores_are_those_of_running_means():
+    query, key, _ = (part.detach() for part in heads())
+    weight = torch.randn(HEADS, 4, 3, dtype=torch.float64)
+    scores = primal(query, key, weight, weight, is_causal=True)
+    expected = F.normalize(query[..., :3, :].mean(dim=-2), dim=-1)[..., None, :] @ weight
+    torch.testing.assert_close(scores.e[..., 2:3, :], expected)
+
+
+def test_padding_does_not_enter_the_objective():
+    singular, weight = torch.rand(HEADS, 3, dtype=torch.float64), torch.rand(HEADS, 4, 3, dtype=torch.float64)
+    query, key, _ = (part.detach() for part in heads())
+    seen = torch.ones(2, 1, 1, TOKENS, dtype=torch.bool)
+    seen[..., 5:] = False
+    whole = ksvd_objective(primal(query, key, weight, weight), singular, weight, weight, mask=seen)
+    cut = primal(query[..., :5, :], key[..., :5, :], weight, weight)
+    torch.testing.assert_close(whole, ksvd_objective(ScorePair(*cut), singular, weight, weight))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rank": 5}, "between 1 and the width of a head, 4, not 5"),
+        ({"rank": 0}, "not 0"),
+        ({"rank": 2, "attn_head_dim": 8}, "the input has width 12 and the heads 3 x 8"),
+    ],
+)
+def test_settings_that_make_no_sense_are_errors(options, message):
+    with pytest.raises(AttnAuditError, match=message):
+        PrimalAttention(WIDTH, HEADS, **options)
+    assert PrimalAttention(WIDTH, HEADS, rank=5, overcomplete=True).rank == 5
+
+
+def test_what_it_cannot_do_is_an_error():
+    layer = PrimalAttention(WIDTH, HEADS, rank=3).double()
+    with pytest.raises(AttnAuditError, match="no KSVD loss before its first forward"):
+        layer.ksvd_loss()
+    with pytest.raises(AttnAuditError, match="has no Primal-Attention layer"):
+        ksvd_loss(torch.nn.Identity())
+    with pytest.raises(AttnAuditError, match="use data_dependent=False"):
+        layer(tokens(), is_causal=True)
+    with pytest.raises(ShapeError, match="takes a padding mask"):
+        layer(tokens(), torch.ones(TOKENS, TOKENS, dtype=torch.bool))

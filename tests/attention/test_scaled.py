@@ -1,0 +1,125 @@
+"""Scaled Attention: the exact S has rank one and vanishes on the kernel-PCA solution."""
+
+import pytest
+import torch
+from benchmarks import explicit_attention as explicit
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnaudit.attention import ScaledAttention, SoftmaxAttention
+from attnaudit.attention.functional import blocks, rescaled_values, scaled, softmax
+from attnaudit.errors import AttnAuditError, ShapeError
+from attnaudit.kernel import kernel_pca_values, spectrum
+from tests.attention.case import TOKENS, AttentionTestCase, assert_same_with_gradients, heads, tokens
+
+
+class TestAlpha(AttentionTestCase):
+    name = "scaled"
+
+
+class TestLearned(AttentionTestCase):
+    name = "scaled"
+    options = {"form": "learned", "tokens": TOKENS}
+
+
+class TestExact(AttentionTestCase):
+    name = "scaled"
+    options = {"form": "exact"}
+
+
+@given(st.integers(0, 1000), st.floats(0.1, 3.0))
+def test_the_exact_matrix_has_rank_one_and_is_a_projection(seed, size):
+    _, key, _ = heads(seed, size=size)
+    matrix = explicit.exact_matrix(key.detach())
+    scale = matrix.abs().amax()
+    torch.testing.assert_close(matrix @ matrix, matrix, rtol=1e-9, atol=1e-12 * scale.item())
+    values = torch.linalg.svdvals(matrix)
+    assert (values[..., 1] <= 1e-10 * values[..., 0]).all()
+
+
+@pytest.mark.parametrize("block", [1 << 20, 60])
+@pytest.mark.parametrize("kind", ["none", "causal", "padding", "any"])
+def test_the_rank_one_path_equals_the_dense_one(kind, block, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK", block)
+    query, key, value = heads()
+    padded = torch.zeros(2, 1, 1, TOKENS, dtype=torch.bool)
+    padded[1, ..., -2:] = True
+    some = torch.rand(2, 3, TOKENS, TOKENS, generator=torch.Generator().manual_seed(1)) < 0.4
+    some = some & ~torch.eye(TOKENS, dtype=torch.bool)
+    later = torch.ones(TOKENS, TOKENS, dtype=torch.bool).triu(1)
+    hidden = {"none": None, "causal": later, "padding": padded, "any": some}[kind]
+    mask = None if kind in ("none", "causal") else ~hidden
+    assert_same_with_gradients(
+        lambda q, k, v: scaled(q, k, v, mask=mask, is_causal=kind == "causal"),
+        lambda q, k, v: explicit.scaled(q, k, v, explicit.exact_matrix(k, hidden), hidden),
+        (query, key, value),
+    )
+
+
+def test_learned_and_alpha_equal_the_dense_form():
+    query, key, value = heads()
+    matrix = torch.randn(3, TOKENS, TOKENS, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    assert_same_with_gradients(
+        lambda q, k, v, s: scaled(q, k, v, matrix=s), explicit.scaled, (query, key, value, matrix)
+    )
+    assert_same_with_gradients(
+        lambda q, k, v, a: scaled(q, k, v, alpha=a),
+        lambda q, k, v, a: explicit.scaled(q, k, v, a * explicit.attention_matrix(k, k)),
+        (query, key, value, torch.tensor(0.3, dtype=torch.float64)),
+    )
+
+
+def test_at_zero_it_is_softmax_attention():
+    query, key, value = heads()
+    expected = softmax(query, key, value)
+    for options in ({"alpha": 0.0}, {"matrix": torch.zeros(3, TOKENS, TOKENS, dtype=torch.float64)}):
+        torch.testing.assert_close(scaled(query, key, value, **options), expected, rtol=0, atol=1e-15)
+    for options in ({"form": "alpha"}, {"form": "learned", "tokens": TOKENS}):
+        layer, reference = ScaledAttention(12, 3, **options).double(), SoftmaxAttention(12, 3).double()
+        reference.load_state_dict(layer.state_dict(), strict=False)
+        torch.testing.assert_close(layer(tokens()), reference(tokens()), rtol=0, atol=1e-14)
+
+
+def test_the_kernel_pca_solution_is_left_alone():
+    """S V = 0 for V = G A: at the solution of the theory Scaled Attention is softmax attention."""
+    _, key, _ = heads(count=20)
+    flat = key.detach().flatten(0, 1)
+    values = kernel_pca_values(spectrum(flat, 4)).values.view_as(key)
+    moved = rescaled_values(key.detach(), values)
+    assert (moved - values).abs().max() < 1e-12 * values.abs().max()
+    assert (rescaled_values(key.detach(), torch.randn_like(values)) - values).abs().max() > 0.1
+
+
+def test_keys_of_very_different_size_do_not_overflow():
+    _, key, value = (part.detach().float() for part in heads())
+    key[..., 3, :] = 12.0  # its row sum is e^288
+    key[..., 0, :] = 0.0
+    for options in ({}, {"is_causal": True}):
+        moved = rescaled_values(key.double(), value.double(), **options)
+        assert moved.isfinite().all()
+    causal = rescaled_values(key, value, is_causal=True)
+    assert causal[..., :3, :].isfinite().all()
+
+
+def test_a_learned_matrix_of_another_size_is_an_error():
+    layer = ScaledAttention(12, 3, form="learned", tokens=5)
+    with pytest.raises(ShapeError, match="3 heads and 5 tokens, but the input has 3 heads and 7 tokens"):
+        layer(torch.randn(1, 7, 12))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"form": "learned"}, "needs the number of tokens, not tokens=None"),
+        ({"form": "other"}, "no form 'other'"),
+    ],
+)
+def test_settings_that_make_no_sense_are_errors(options, message):
+    with pytest.raises(AttnAuditError, match=message):
+        ScaledAttention(12, 3, **options)
+
+
+def test_a_matrix_and_a_factor_are_an_error():
+    query, key, value = heads()
+    with pytest.raises(AttnAuditError, match="not both"):
+        scaled(query, key, value, alpha=1.0, matrix=torch.zeros(3, TOKENS, TOKENS))

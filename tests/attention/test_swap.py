@@ -1,0 +1,206 @@
+"""Variants swapped into timm and transformers models: they run, train, save, load, and go away again."""
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+import attnaudit
+from attnaudit.attention import VARIANTS, SoftmaxAttention, ksvd_loss, swap
+from attnaudit.attention.sites import attention_sites
+from attnaudit.errors import AttnAuditError
+
+OPTIONS = {
+    "softmax": {},
+    "symmetric": {},
+    "scaled": {},
+    "scaled learned": {"form": "learned"},
+    "scaled exact": {"form": "exact"},
+    "rpc": {"iterations": 3},
+    "rpc asymmetric": {"asymmetric": True, "preset": "paper"},
+    "primal": {"rank": 4},
+}
+
+
+def deit():
+    timm = pytest.importorskip("timm")
+    torch.manual_seed(0)
+    model = timm.create_model("deit_tiny_patch16_224", img_size=32, num_classes=10)
+    return model.eval(), lambda m: m(torch.randn(2, 3, 32, 32, generator=torch.Generator().manual_seed(1))), 5
+
+
+def vit():
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    config = transformers.ViTConfig(hidden_size=24, num_hidden_layers=3, num_attention_heads=3, intermediate_size=32,
+                                    image_size=8, patch_size=2)  # fmt: skip
+    pixels = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(1))
+    return transformers.ViTModel(config).eval(), lambda m: m(pixel_values=pixels).last_hidden_state, 17
+
+
+def bert():
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    config = transformers.BertConfig(vocab_size=50, hidden_size=24, num_hidden_layers=3, num_attention_heads=3,
+                                     intermediate_size=32)  # fmt: skip
+    words = torch.randint(0, 50, (2, 9), generator=torch.Generator().manual_seed(1))
+    seen = torch.ones_like(words)
+    seen[1, 5:] = 0
+
+    def run(model):
+        return model(input_ids=words, attention_mask=seen).last_hidden_state[:, :5]
+
+    return transformers.BertModel(config).eval(), run, 9
+
+
+MODELS = {"deit": deit, "vit": vit, "bert": bert}
+
+
+def arguments(name, tokens):
+    variant, _, kind = name.partition(" ")
+    return variant, {**OPTIONS[name], **({"tokens": tokens} if kind == "learned" else {})}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("model", MODELS)
+class TestEveryVariantInEveryModel:
+    def test_forward_backward_save_load_and_undo(self, model, name, tmp_path):
+        network, run, tokens = MODELS[model]()
+        variant, options = arguments(name, tokens)
+        with torch.no_grad():
+            before = run(network)
+        keys = list(network.state_dict())
+        change = swap(network, variant, layers=[0, -1], **options)
+        output = run(network.train())
+        (output.square().sum() + (ksvd_loss(network) if variant == "primal" else 0)).backward()
+        swapped = [layer for layer in network.modules() if isinstance(layer, VARIANTS[variant].module)]
+        assert len(swapped) == 2
+        assert all(p.grad is not None and p.grad.isfinite().all() for layer in swapped for p in layer.parameters())
+        network.eval()
+        with torch.no_grad():
+            trained = run(network)
+        save_file({k: v.contiguous() for k, v in network.state_dict().items()}, tmp_path / "weights.safetensors")
+        other, _, _ = MODELS[model]()
+        swap(other, variant, layers=[0, -1], **options)
+        with torch.no_grad():
+            for parameter in other.parameters():
+                parameter.zero_()
+        other.load_state_dict(load_file(tmp_path / "weights.safetensors"))
+        with torch.no_grad():
+            assert torch.equal(run(other), trained)
+        change.undo()
+        with torch.no_grad():
+            assert torch.equal(run(network), before)
+        assert list(network.state_dict()) == keys
+
+    def test_softmax_with_the_same_weights_is_the_same_model(self, model, name):
+        network, run, _ = MODELS[model]()
+        if name == "softmax":
+            with torch.no_grad():
+                before = run(network)
+                swap(network, "softmax")
+                torch.testing.assert_close(run(network), before, rtol=1e-5, atol=1e-5)
+
+    def test_captured_with_what_it_used(self, model, name):
+        network, _, tokens = MODELS[model]()
+        variant, options = arguments(name, tokens)
+        swap(network, variant, layers=[1], **options)
+        inputs = {
+            "deit": torch.randn(2, 3, 32, 32),
+            "vit": {"pixel_values": torch.randn(2, 3, 8, 8)},
+            "bert": {"input_ids": torch.randint(0, 50, (2, 9))},
+        }[model]
+        found = attnaudit.capture(network, inputs)
+        layers = len(attention_sites(network))
+        if variant == "primal":
+            assert len(found.layers) == layers - 1
+            (refusal,) = found.refusals
+            assert "no softmax" in refusal.reason
+            return
+        assert len(found.layers) == layers
+        assert not found.refusals
+        assert found.certificate.worst < 1e-5
+        heads = found.layers[1]
+        if variant == "symmetric" or name == "rpc":
+            assert torch.equal(heads.query, heads.key)
+
+
+def test_says_what_it_kept_dropped_and_added():
+    network, _, _ = deit()
+    text = repr(swap(network, "rpc", layers=[0]))
+    assert text == "Swap(rpc into VisionTransformer)\n  layer 0 (blocks.0.attn): kept key, value, output; dropped query"
+    (layer,) = swap(network, "primal", layers=[1], rank=4).layers
+    assert layer.dropped == ("value",)
+    assert "weight_e" in layer.new
+    (layer,) = swap(network, "scaled", layers=[0]).layers  # the symmetric layer of before has no queries
+    assert layer.new == ("query", "alpha")
+
+
+def test_undone_at_the_end_of_a_block():
+    network, run, _ = deit()
+    with torch.no_grad():
+        before = run(network)
+        with swap(network, "symmetric"):
+            assert not torch.equal(run(network), before)
+        assert torch.equal(run(network), before)
+
+
+def test_a_swapped_model_is_audited_like_any_other():
+    network, _, _ = deit()
+    swap(network, "rpc", layers=[0], iterations=2)
+    run = attnaudit.audit(network, torch.randn(2, 3, 32, 32), claims=["kpca-values"], controls=["gaussian"])
+    assert run.verdicts
+
+
+def test_trained_mode_and_dropout_are_kept():
+    network, _, _ = bert()
+    network.train()
+    swap(network, "symmetric", layers=[0])
+    layer = attention_sites(network)[0].module.inner
+    assert layer.training
+    assert layer.attn_drop.p == 0.1
+
+
+def test_norms_of_queries_and_keys_are_kept():
+    timm = pytest.importorskip("timm")
+    model = timm.create_model("vit_tiny_patch16_224", img_size=32, qk_norm=True).eval()
+    x = torch.randn(1, 3, 32, 32)
+    with torch.no_grad():
+        for module in model.modules():
+            if isinstance(module, torch.nn.LayerNorm):
+                module.weight.uniform_(0.5, 1.5)
+        before = model(x)
+        swap(model, "softmax")
+        assert isinstance(model.blocks[0].attn, SoftmaxAttention)
+        torch.testing.assert_close(model(x), before, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("variant", "options", "message"),
+    [
+        ("other", {}, "no attention variant 'other'; there is softmax, symmetric, scaled, rpc, primal"),
+        ("rpc", {"layers": [12]}, "no attention layer 12: the model has 12, 0 to 11"),
+        ("rpc", {"steps": 3}, "does not take these options"),
+        ("rpc", {"iterations": 0}, "at least 1 iteration"),
+        ("primal", {"rank": 65}, "the width of a head, 64, not 65"),
+    ],
+)
+def test_what_does_not_fit_is_an_error_and_changes_nothing(variant, options, message):
+    network, run, _ = deit()
+    with torch.no_grad():
+        before = run(network)
+        with pytest.raises(AttnAuditError, match=message):
+            swap(network, variant, **options)
+        assert torch.equal(run(network), before)
+
+
+def test_models_without_known_attention_are_an_error():
+    with pytest.raises(AttnAuditError, match="Sequential has no attention layer that can be swapped"):
+        swap(torch.nn.Sequential(torch.nn.Linear(2, 2)), "rpc")
+
+
+def test_decoders_are_refused():
+    transformers = pytest.importorskip("transformers")
+    config = transformers.BertConfig(hidden_size=24, num_hidden_layers=1, num_attention_heads=3, intermediate_size=32,
+                                     vocab_size=50, is_decoder=True)  # fmt: skip
+    with pytest.raises(AttnAuditError, match="only encoders"):
+        swap(transformers.BertModel(config), "rpc")
