@@ -165,7 +165,7 @@ def test_diagnoses_of_a_default_layer():
 
 
 def test_a_diagnosis_is_that_of_the_whole_matrix(monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK", 100)  # so that there are several
+    monkeypatch.setitem(blocks.BLOCK, "cpu", 100)  # so that there are several
     torch.manual_seed(0)
     layer, x = RPCAttention(12, 3, iterations=1, lam=0.4).double(), torch.randn(2, 7, 12, dtype=torch.float64)
     with diagnosing(layer) as found, torch.no_grad():

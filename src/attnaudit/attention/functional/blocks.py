@@ -11,14 +11,14 @@ from torch import Tensor
 
 from attnaudit.attention.functional.masks import Mask
 
-#: Most scores held at once.
-BLOCK = 1 << 20
+#: Most scores held at once: about a CPU's cache; enough to keep a GPU busy (64 MiB).
+BLOCK = {"cpu": 1 << 20, "cuda": 1 << 24}
 
 
 def row_blocks(like: Float[Tensor, "batch heads tokens dim"]) -> Iterator[slice]:
     """Slices of tokens, each small enough for `BLOCK` scores."""
     batch, heads, tokens, _ = like.shape
-    rows = max(1, BLOCK // max(1, batch * heads * tokens))
+    rows = max(1, BLOCK.get(like.device.type, BLOCK["cpu"]) // max(1, batch * heads * tokens))
     return (slice(first, min(first + rows, tokens)) for first in range(0, tokens, rows))
 
 

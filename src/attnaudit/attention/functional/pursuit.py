@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attnaudit.attention.functional.clipping import clip
 from attnaudit.attention.functional.dot_product import Observer, Pass, softmax
 from attnaudit.attention.functional.masks import Mask, visible_mean
 from attnaudit.errors import ShapeError, UsageError
@@ -127,7 +128,7 @@ def pursue(
     exact = key.to(torch.promote_types(key.dtype, torch.float32))
     tau = rule.tau(exact, mask, is_causal)
     residual, before = exact, torch.zeros((), dtype=exact.dtype, device=exact.device)
-    clipped = residual.clamp(-tau, tau)
+    clipped = clip(residual, tau)
     target = clipped  # K - S of the first step, where L = U = 0
     for step in range(1, rule.iterations + 1):
         keys = target.to(value.dtype)
@@ -149,7 +150,7 @@ def pursue(
             # L - U + C: three matrices to carry instead of five.
             dual = clipped + before - low_rank
             residual = exact - low_rank + dual
-            clipped = residual.clamp(-tau, tau)
+            clipped = clip(residual, tau)
             target = torch.add(low_rank + clipped, dual, alpha=rule.dual_sign - 1)
             before = low_rank
     return low_rank
