@@ -88,8 +88,8 @@ def gamma() -> None:
     key = 0.5 * torch.randn(3, 197, 64, generator=torch.Generator().manual_seed(0))
     spectrum = paper.spectrum(standardised(key))
     vectors = perturbed(spectrum.eigenvectors, 0)
-    fast, result = best_of(5, lambda: gamma_differences(spectrum.matrix, vectors))
-    component = gammas(spectrum.matrix, vectors)[0, :, 0]
+    fast, result = best_of(5, lambda: gamma_differences(spectrum.image(vectors), vectors))
+    component = gammas(spectrum.image(vectors), vectors)[0, :, 0]
     slow, plain = best_of(1, lambda: reference.gamma_component(component))
     print(f"gamma:   attnaudit {fast / 3 * 1e3:.2f} ms per head (64 components, mean and deviation, both kinds)")
     print(f"         reference {slow * 64:.1f} s per head (one component measured, times 64; means only)")

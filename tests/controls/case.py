@@ -23,7 +23,7 @@ def labelled(heads, inputs=2, layer=0):
 
 def situation_of(heads, seed=0, repeat=0, other=None):
     keys = KeySide(heads)
-    return Situation(heads, keys.predict(KernelPCA()).prediction, keys.attention, other, seed, repeat)
+    return Situation(heads, keys.predict(KernelPCA()).prediction, other, seed, repeat)
 
 
 def some(heads, places):

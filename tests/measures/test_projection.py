@@ -18,13 +18,13 @@ from tests.measures.case import seeds
 
 def errors_of(heads):
     keys = KeySide(heads)
-    return projection_measures(heads, keys.unit_axes, keys.attention, keys.phi)
+    return projection_measures(heads, keys.unit_axes, keys.phi)
 
 
 def scores_and_projections(heads):
     keys = KeySide(heads)
     values = keys.unit_axes.values * keys.unit_axes.log_scale.exp()[:, None, None]
-    return keys.phi[0], heads.output[0], (keys.attention @ values)[0]
+    return keys.phi[0], heads.output[0], heads.attended(values)[0]
 
 
 @given(seeds, st.integers(1, 5))
@@ -52,7 +52,7 @@ def test_planted_values_attain_the_floor(seed):
     heads = random_heads(seed)
     situation = situation_of(heads)
     values = planted(situation)
-    numbers = errors_of(replace(heads, value=values, output=situation.attention @ values))
+    numbers = errors_of(replace(heads, value=values, output=heads.attended(values)))
     torch.testing.assert_close(
         numbers["projection_error_matched"], numbers["projection_error_floor"], rtol=1e-9, atol=1e-15
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -21,6 +21,10 @@ class HeadId(NamedTuple):
     layer: int
     head: int
     window: int = 0
+
+
+#: Scores held at once by what goes through a head in blocks of queries.
+BLOCK = {"cpu": 1 << 22, "cuda": 1 << 26}
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,14 @@ class Heads:
         """softmax(QKᵀ·scale) in float64, without masks and position terms: what the theories are about."""
         return torch.softmax(self.query.double() @ self.key.double().mT * self.scale.double()[:, None, None], dim=-1)
 
+    def attended(self, values: Float[Tensor, "heads tokens columns"]) -> Float[Tensor, "heads queries columns"]:
+        """softmax(QKᵀ·scale) times columns, as `attention` but in blocks of queries: for any number of tokens."""
+        result = values.new_empty(len(self), self.query.shape[1], values.shape[2], dtype=torch.float64)
+        for rows in query_blocks(self):
+            part = replace(self, query=self.query[:, rows], output=self.output[:, rows], bias=None)
+            result[:, rows] = part.attention() @ values.double()
+        return result
+
     def replayed(self) -> Float[Tensor, "heads queries value_dim"]:
         """softmax(QKᵀ·scale + bias)V from the captured parts, as an explicit product."""
         scores = self.query @ self.key.mT * self.scale[:, None, None]
@@ -120,3 +132,11 @@ class Heads:
             bias=bias,
             prefix_tokens=first.prefix_tokens,
         )
+
+
+def query_blocks(heads: Heads) -> Iterator[slice]:
+    """Slices of queries, each of about `BLOCK` scores over all heads."""
+    queries = heads.query.shape[1]
+    size = BLOCK.get(heads.query.device.type, BLOCK["cpu"])
+    rows = max(1, size // max(1, len(heads) * heads.tokens))
+    return (slice(first, min(first + rows, queries)) for first in range(0, queries, rows))

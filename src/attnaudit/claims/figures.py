@@ -50,7 +50,7 @@ def norm_records(model: str, layers: Sequence[Heads], *, language: bool = False)
     records = []
     for heads in layers:
         if language:
-            heads = replace(heads, output=heads.attention() @ heads.value.double())
+            heads = replace(heads, output=heads.attended(heads.value))
         norms = token_norms(heads, scale=torch.full_like(heads.scale, 1 / 8) if language else None)
         for quantity, values in (("phi_norm2", norms.phi), ("output_norm2", norms.output)):
             q = trimmed_quartiles(values)
@@ -63,7 +63,7 @@ def gamma_records(model: str, heads: Heads, seed: int) -> list[GammaRecord]:
     spectrum = paper.spectrum(standardised(heads.key.float()))
     records = []
     for label, vectors in (("true", spectrum.eigenvectors), ("perturbed", perturbed(spectrum.eigenvectors, seed))):
-        differences = gamma_differences(spectrum.matrix, vectors)
+        differences = gamma_differences(spectrum.image(vectors), vectors)
         for kind, means in (("absolute", differences.absolute_mean), ("relative", differences.relative_mean)):
             centre, spread = means.mean(dim=0), torch.std(means, dim=0, correction=0)
             records += [

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from attnaudit.capture.heads import Heads
 from attnaudit.claims.published import TEO_NGUYEN_EIGENVALUES
-from attnaudit.kernel.eigen import one_thread
 from attnaudit.kernel.gram import standardised
+from attnaudit.kernel.solvers import one_thread
 
 FACTOR = 2.0
 STATISTICS = tuple(TEO_NGUYEN_EIGENVALUES)

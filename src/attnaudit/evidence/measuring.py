@@ -56,7 +56,7 @@ def _control_rows(
             continue
         control = CONTROLS[name]
         for repeat in range(settings.repeats if control.random else 1):
-            situation = Situation(heads, side.prediction, keys.attention, other, settings.seed, repeat)
+            situation = Situation(heads, side.prediction, other, settings.seed, repeat)
             changed = control.apply(situation)
             if changed is not None:
                 yield _measured(changed, keys, side, theory, settings, first=first, control=name, repeat=repeat)

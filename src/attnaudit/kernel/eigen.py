@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import torch
@@ -13,41 +11,60 @@ from torch import Tensor
 from attnaudit.errors import NumericalError, ShapeError
 from attnaudit.kernel.graded import graded_eigenpairs
 from attnaudit.kernel.gram import Keys, PerHead, PerToken, Square, centred, normalised_gram, temperature
+from attnaudit.kernel.implicit import ImplicitKernel, implicit_gram
+from attnaudit.kernel.krylov import Ritz, leading_eigenpairs
+from attnaudit.kernel.solvers import Backend, chosen, eigenpairs
 
 BOUND_SLACK = 1e-9
-#: Relative accuracy asked of the smallest kept eigenvalue before the dearer graded solver is called.
+#: Relative accuracy asked of the smallest kept eigenvalue before a dearer solver is called.
 ACCURACY = 1e-6
 
 
 @dataclass(frozen=True)
 class Spectrum:
-    """The leading eigenpairs of K̃ = exp(log_scale) · `centred_gram`, largest first.
+    """The leading eigenpairs of K̃ = exp(log_scale) · `operator`, largest first.
 
     Attributes:
-        scaled_eigenvalues: eigenvalues of `centred_gram`; μ = exp(log_scale) · these.
+        scaled_eigenvalues: eigenvalues of `operator`; μ = exp(log_scale) · these.
         eigenvectors: unit length, one per column; their signs are arbitrary.
         log_scale: what was divided out of the matrix to keep it in range.
         log_mass: log g_i, the logarithm of each token's kernel row sum.
-        centred_gram: the matrix itself, for tests that multiply with it.
-        numerical_rank: how many of *all* eigenvalues stand above rounding.
+        operator: the matrix itself, or for long inputs what multiplies like it.
+        numerical_rank: how many of all computed eigenvalues stand above rounding; a solver that does not compute all
+            of them computes more than it is asked for, so that this tells whether there are more.
+        residual: max_m ‖K̃a_m - μ_m a_m‖ / μ_m.
+        solvers: by which solver each head was solved, the last one if several were tried.
     """
 
     scaled_eigenvalues: Float[Tensor, "heads rank"]
     eigenvectors: Float[Tensor, "heads tokens rank"]
     log_scale: PerHead
     log_mass: PerToken
-    centred_gram: Square
+    operator: Square | ImplicitKernel
     numerical_rank: Int[Tensor, "heads"]
+    residual: PerHead
+    solvers: tuple[str, ...]
 
     @property
     def eigenvalues(self) -> Float[Tensor, "heads rank"]:
         """μ, the eigenvalues of K̃ itself (N times those of the feature covariance)."""
         return self.scaled_eigenvalues * torch.exp(self.log_scale)[:, None]
 
+    def times(self, vectors: Float[Tensor, "heads tokens columns"]) -> Float[Tensor, "heads tokens columns"]:
+        """K̃ / exp(log_scale) times columns, in their precision."""
+        operator = self.operator
+        return (operator.to(vectors.dtype) if isinstance(operator, Tensor) else operator) @ vectors
+
+    def image(self, vectors: Float[Tensor, "heads tokens columns"]) -> Float[Tensor, "heads tokens columns"]:
+        """K̃ times columns; underflows to zero where the keys are huge."""
+        return self.times(vectors) * torch.exp(self.log_scale).to(vectors.dtype)[:, None, None]
+
     @property
     def matrix(self) -> Square:
-        """K̃ at its own scale; underflows to zero where the keys are huge."""
-        return self.centred_gram * torch.exp(self.log_scale)[:, None, None]
+        """K̃ at its own scale, where it was built; underflows to zero where the keys are huge."""
+        if not isinstance(self.operator, Tensor):
+            raise ShapeError(f"K̃ of {self.log_mass.shape[1]} tokens was never built: multiply with it by `times`.")
+        return self.operator * torch.exp(self.log_scale)[:, None, None]
 
     @property
     def bound_ratio(self) -> PerHead:
@@ -60,24 +77,77 @@ class Spectrum:
         return torch.exp(log_largest + self.log_mass.amin(dim=-1))
 
 
-def spectrum(keys: Keys, rank: int | None = None, *, scale: PerHead | None = None) -> Spectrum:
-    """The `rank` leading eigenpairs (the head's width by default) for keys of any size, in float64.
+def spectrum(keys: Keys, rank: int | None = None, *, scale: PerHead | None = None, backend: str = "auto") -> Spectrum:
+    """The `rank` leading eigenpairs (the head's width by default) for keys of any size and number, in float64.
 
-    Heads whose kernel spans more orders of magnitude than float64 has digits are solved again by
-    `attnaudit.kernel.graded`.
+    `backend` is one of `attnaudit.kernel.solvers.BACKENDS`; `auto` chooses by device and size. Heads that a Krylov
+    solver leaves with a residual above `ACCURACY` are solved again with all eigenpairs where the matrix fits, and heads
+    whose kernel spans more orders of magnitude than float64 has digits by `attnaudit.kernel.graded`; `solvers` and
+    `residual` of the result say so.
 
     Raises:
         NumericalError: an eigenvalue exceeds its provable bound, which only a faulty solver can bring about.
     """
-    gram = normalised_gram(keys, scale)
-    matrix = centred(gram.matrix)
-    values, vectors = eigenpairs(matrix)
-    result = from_ascending(matrix, values, vectors, rank_for(keys, rank), gram.log_scale, gram.log_mass)
-    result = _with_graded_heads(result, keys, scale)
+    kept = rank_for(keys, rank)
+    solver = chosen(backend, keys.shape[1], kept, keys.device)
+    if solver in ("subspace", "matrix-free"):
+        result = _by_krylov(keys, kept, scale, solver)
+    else:
+        gram = normalised_gram(keys, scale)
+        matrix = centred(gram.matrix)
+        values, vectors = eigenpairs(matrix, solver)
+        result = from_ascending(matrix, values, vectors, kept, gram.log_scale, gram.log_mass, solver)
+    if isinstance(result.operator, Tensor):
+        result = _with_graded_heads(result, keys, scale)
     if (result.bound_ratio > 1 + BOUND_SLACK).any():
         worst = result.bound_ratio.nan_to_num().amax().item()
         raise NumericalError(f"The largest eigenvalue came out {worst:.6f} times its bound 1/min g: solver failure.")
     return result
+
+
+def _by_krylov(keys: Keys, rank: int, scale: PerHead | None, solver: Backend) -> Spectrum:
+    """With the matrix or without; heads that are not finite are solved as zeros and lost afterwards."""
+    finite = keys.isfinite().all(dim=-1).all(dim=-1)
+    usable = keys.masked_fill(~finite[:, None, None], 0.0)
+    if solver == "matrix-free":
+        operator, log_scale, log_mass = implicit_gram(usable, scale)
+        found = leading_eigenpairs(operator, usable, rank)
+        result = from_ritz(operator, found, rank, log_scale, log_mass, solver)
+    else:
+        gram = normalised_gram(usable, scale)
+        matrix = centred(gram.matrix)
+        found = leading_eigenpairs(matrix, usable, rank)
+        result = _with_dense_heads(from_ritz(matrix, found, rank, gram.log_scale, gram.log_mass, solver), matrix)
+    return replace(
+        result,
+        scaled_eigenvalues=result.scaled_eigenvalues.masked_fill(~finite[:, None], torch.nan),
+        eigenvectors=result.eigenvectors.masked_fill(~finite[:, None, None], torch.nan),
+        numerical_rank=result.numerical_rank.masked_fill(~finite, 0),
+    )
+
+
+def _with_dense_heads(spectrum: Spectrum, matrix: Square) -> Spectrum:
+    """The spectrum with those heads solved in full whose Krylov iteration did not converge."""
+    slow = spectrum.residual > ACCURACY
+    if not slow.any():
+        return spectrum
+    rank = spectrum.scaled_eigenvalues.shape[1]
+    values, vectors = eigenpairs(matrix[slow])
+    dense = from_ascending(
+        matrix[slow], values, vectors, rank, spectrum.log_scale[slow], spectrum.log_mass[slow], "dense"
+    )
+    return _replaced(spectrum, slow, dense)
+
+
+def _replaced(spectrum: Spectrum, where: Tensor, other: Spectrum) -> Spectrum:
+    changed = {}
+    for name in ("scaled_eigenvalues", "eigenvectors", "numerical_rank", "residual"):
+        changed[name] = getattr(spectrum, name).clone()
+        changed[name][where] = getattr(other, name)
+    solvers = list(spectrum.solvers)
+    for place, solver in zip(where.nonzero().flatten().tolist(), other.solvers, strict=True):
+        solvers[place] = solver
+    return replace(spectrum, **changed, solvers=tuple(solvers))
 
 
 def _with_graded_heads(spectrum: Spectrum, keys: Keys, scale: PerHead | None) -> Spectrum:
@@ -90,7 +160,7 @@ def _with_graded_heads(spectrum: Spectrum, keys: Keys, scale: PerHead | None) ->
     if rank >= keys.shape[1] or not uncertain.any():  # centring leaves N - 1 eigenpairs at most
         return spectrum
     values, vectors = spectrum.scaled_eigenvalues.clone(), spectrum.eigenvectors.clone()
-    ranks = spectrum.numerical_rank.clone()
+    ranks, solvers = spectrum.numerical_rank.clone(), list(spectrum.solvers)
     factors = temperature(keys.double(), scale).flatten().tolist()
     for head in uncertain.nonzero().flatten().tolist():
         solved = graded_eigenpairs(keys[head].double().numpy(force=True), factors[head])
@@ -98,19 +168,10 @@ def _with_graded_heads(spectrum: Spectrum, keys: Keys, scale: PerHead | None) ->
             values[head] = values.new_tensor(solved[0][:rank])
             vectors[head] = vectors.new_tensor(solved[1][:, :rank])
             ranks[head] = int((solved[0] > torch.finfo(torch.float64).tiny).sum())
-    return replace(spectrum, scaled_eigenvalues=values, eigenvectors=vectors, numerical_rank=ranks)
-
-
-def eigenpairs(matrix: Square) -> tuple[PerToken, Square]:
-    """All eigenpairs, ascending; NaN for a matrix that is not finite."""
-    finite = matrix.isfinite().all(dim=-1).all(dim=-1)
-    with one_thread():
-        if finite.all():
-            values, vectors = torch.linalg.eigh(matrix)
-        else:
-            values, vectors = matrix.new_full(matrix.shape[:2], torch.nan), torch.full_like(matrix, torch.nan)
-            values[finite], vectors[finite] = torch.linalg.eigh(matrix[finite])
-    return values, vectors
+            solvers[head] = "graded"
+    return replace(
+        spectrum, scaled_eigenvalues=values, eigenvectors=vectors, numerical_rank=ranks, solvers=tuple(solvers)
+    )
 
 
 def from_ascending(
@@ -120,17 +181,45 @@ def from_ascending(
     rank: int,
     log_scale: PerHead,
     log_mass: PerToken,
+    solver: str,
 ) -> Spectrum:
-    """A `Spectrum` from LAPACK's ascending eigenpairs."""
+    """A `Spectrum` from all eigenpairs in ascending order."""
     noise = _rounding(values.abs().amax(dim=-1, keepdim=True), values.shape[-1])
+    kept_values, kept_vectors = values[:, -rank:].flip(-1), vectors[:, :, -rank:].flip(-1)
     return Spectrum(
-        scaled_eigenvalues=values[:, -rank:].flip(-1),
-        eigenvectors=vectors[:, :, -rank:].flip(-1),
+        scaled_eigenvalues=kept_values,
+        eigenvectors=kept_vectors,
         log_scale=log_scale,
         log_mass=log_mass,
-        centred_gram=matrix,
+        operator=matrix,
         numerical_rank=(values > noise).sum(dim=-1),
+        residual=_residual(matrix @ kept_vectors, kept_values, kept_vectors),
+        solvers=(solver,) * len(values),
     )
+
+
+def from_ritz(
+    operator: Square | ImplicitKernel, found: Ritz, rank: int, log_scale: PerHead, log_mass: PerToken, solver: str
+) -> Spectrum:
+    """A `Spectrum` from the leading eigenpairs and some more."""
+    noise = _rounding(found.values[:, :1], log_mass.shape[1])
+    return Spectrum(
+        scaled_eigenvalues=found.values[:, :rank],
+        eigenvectors=found.vectors[:, :, :rank],
+        log_scale=log_scale,
+        log_mass=log_mass,
+        operator=operator,
+        numerical_rank=(found.values > noise).sum(dim=-1),
+        residual=found.residual,
+        solvers=(solver,) * len(found.values),
+    )
+
+
+def _residual(images: Tensor, values: Tensor, vectors: Tensor) -> PerHead:
+    """max_m ‖K̃a_m - μ_m a_m‖ / μ_m, by rounding at most for an eigenvalue that is rounding itself."""
+    floor = _rounding(values[:, :1].abs(), vectors.shape[1])
+    error: Tensor = torch.linalg.vector_norm(images - vectors * values[:, None, :], dim=1)
+    return (error / torch.maximum(values.abs(), floor)).amax(dim=-1)
 
 
 def _rounding(largest: Tensor, tokens: int) -> Tensor:
@@ -143,14 +232,3 @@ def rank_for(keys: Keys, rank: int | None) -> int:
     if rank is not None and not 1 <= rank <= keys.shape[1]:
         raise ShapeError(f"rank is {rank}, but a head of {keys.shape[1]} tokens has 1 to {keys.shape[1]} eigenpairs.")
     return min(keys.shape[2], keys.shape[1]) if rank is None else rank
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Small batched LAPACK calls are slower on several CPU threads than on one."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)

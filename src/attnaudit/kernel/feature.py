@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnaudit.capture.heads import Heads
+from attnaudit.capture.heads import Heads, query_blocks
 from attnaudit.kernel.gram import temperature
 
 
@@ -24,6 +24,7 @@ def token_norms(heads: Heads, *, scale: Float[Tensor, "heads"] | None = None) ->
     """‖φ(q)‖² = k(q,q)/g(q)² = exp(scale·‖q‖² - 2 logsumexp_j scale·q·k_j), and ‖h‖² before the output projection."""
     query, key = heads.query.double(), heads.key.double()
     factor = temperature(query, scale)
-    log_mass = torch.logsumexp(query @ key.mT * factor, dim=-1)
+    blocks = [torch.logsumexp(query[:, rows] @ key.mT * factor, dim=-1) for rows in query_blocks(heads)]
+    log_mass = torch.cat(blocks, dim=-1)
     phi = torch.exp(query.square().sum(dim=-1) * factor[:, :, 0] - 2 * log_mass)
     return TokenNorms(phi, heads.output.double().square().sum(dim=-1))

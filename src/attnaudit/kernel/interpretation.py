@@ -14,8 +14,9 @@ import torch
 from attnaudit.capture.heads import Heads
 from attnaudit.errors import UsageError
 from attnaudit.kernel import paper
-from attnaudit.kernel.eigen import Spectrum, one_thread
+from attnaudit.kernel.eigen import Spectrum
 from attnaudit.kernel.prediction import Prediction, kernel_pca_values
+from attnaudit.kernel.solvers import LARGE, one_thread
 from attnaudit.protocol import Protocol
 
 
@@ -53,6 +54,8 @@ class KernelSVD:
 
     def predict(self, heads: Heads, spectrum: Spectrum, protocol: Protocol) -> Prediction:
         """The d right singular vectors with the largest singular values."""
+        if heads.tokens > LARGE:
+            return _nothing(heads, f"kernel SVD needs the attention matrix, which is not built above {LARGE:,} tokens")
         return _columns(heads.attention(), heads)
 
 
@@ -77,12 +80,15 @@ class InputPCA:
     def predict(self, heads: Heads, spectrum: Spectrum, protocol: Protocol) -> Prediction:
         """Scores of the tokens on the d leading components of the inputs, each of unit length."""
         if heads.source is None:
-            nothing = torch.full(heads.value.shape, torch.nan, dtype=torch.float64, device=heads.value.device)
-            reason = "the inputs of this layer are not known"
-            return Prediction(nothing, torch.zeros_like(nothing[:, 0, 0]), (reason,) * len(heads))
+            return _nothing(heads, "the inputs of this layer are not known")
         inputs = heads.source.double()
         inputs = inputs - inputs.mean(dim=1, keepdim=True)
         return _columns(inputs.mT.repeat_interleave(len(heads) // len(inputs), dim=0), heads)
+
+
+def _nothing(heads: Heads, reason: str) -> Prediction:
+    nothing = torch.full(heads.value.shape, torch.nan, dtype=torch.float64, device=heads.value.device)
+    return Prediction(nothing, torch.zeros_like(nothing[:, 0, 0]), (reason,) * len(heads))
 
 
 def _columns(matrix: torch.Tensor, heads: Heads) -> Prediction:

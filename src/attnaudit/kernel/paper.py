@@ -10,9 +10,10 @@ import math
 
 import torch
 
-from attnaudit.kernel.eigen import Spectrum, eigenpairs, from_ascending, rank_for
+from attnaudit.kernel.eigen import Spectrum, from_ascending, rank_for
 from attnaudit.kernel.gram import Keys, PerToken, Square, centred
 from attnaudit.kernel.prediction import Prediction
+from attnaudit.kernel.solvers import eigenpairs
 
 KERNEL_GUARD = 1e-6
 
@@ -29,7 +30,7 @@ def spectrum(keys: Keys, rank: int | None = None, *, by_magnitude: bool = False)
         order = values.abs().argsort(dim=-1, stable=True)
         values, vectors = values.gather(-1, order), vectors.gather(-1, order[:, None, :].expand_as(vectors))
     zeros = torch.zeros_like(values[:, 0])
-    return from_ascending(matrix, values, vectors, rank_for(keys, rank), zeros, log_mass)
+    return from_ascending(matrix, values, vectors, rank_for(keys, rank), zeros, log_mass, "float32")
 
 
 def _centred_gram(keys: Keys) -> tuple[Square, PerToken]:
@@ -48,7 +49,7 @@ def kernel_pca_values(spectrum: Spectrum) -> Prediction:
 
 def problems(spectrum: Spectrum) -> tuple[str | None, ...]:
     """Which heads float32 could not represent: overflow to NaN, or g_i g_j to infinity and kernel entries to zero."""
-    overflowed = ~spectrum.centred_gram.isfinite().all(dim=-1).all(dim=-1)
+    overflowed = ~spectrum.scaled_eigenvalues.isfinite().all(dim=-1)
     vanished = spectrum.log_mass.amax(dim=-1) * 2 > math.log(torch.finfo(torch.float32).max)
     words = {
         (True, True): "float32 exp overflows in the kernel",

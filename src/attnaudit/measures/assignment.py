@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
-_SHARPNESS = 150.0  # exp(-150) is far inside the range of float64
-_ROUNDS = 20
+from attnaudit.measures import gpu_assignment
+from attnaudit.measures.gpu_assignment import ROUNDS, SHARPNESS
 
 
 def matched(scores: Float[Tensor, "heads rows columns"]) -> Float[Tensor, "heads pairs"]:
@@ -21,6 +21,10 @@ def matched(scores: Float[Tensor, "heads rows columns"]) -> Float[Tensor, "heads
     scores = scores if scores.shape[1] <= scores.shape[2] else scores.mT
     picked = scores.new_full(scores.shape[:2], torch.nan)
     usable = scores.isfinite().all(dim=-1).all(dim=-1)
+    if gpu_assignment.available(scores) and usable.any():
+        row_of = gpu_assignment.assigned_rows(-scores[usable])
+        picked[usable] = scores[usable].gather(1, row_of[:, None, :])[:, 0]
+        return picked
     for place in usable.nonzero().flatten().tolist():
         matrix = scores[place].double().numpy(force=True)
         rows, columns = linear_sum_assignment(_reduced(matrix), maximize=True)
@@ -39,10 +43,10 @@ def _reduced(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     spread = float(np.ptp(matrix))
     if spread == 0.0 or matrix.shape[0] != matrix.shape[1]:
         return matrix
-    softness = spread / _SHARPNESS
+    softness = spread / SHARPNESS
     kernel = np.exp((matrix - matrix.max()) / softness)
     columns = np.ones(matrix.shape[1])
-    for _ in range(_ROUNDS):
+    for _ in range(ROUNDS):
         rows = 1 / (kernel @ columns)
         columns = 1 / (rows @ kernel)
     reduced: NDArray[np.float64] = matrix + softness * (np.log(rows)[:, None] + np.log(columns)[None, :])

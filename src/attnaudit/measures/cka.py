@@ -17,6 +17,7 @@ from torch import Tensor
 
 from attnaudit.kernel.gram import PerHead, Square, centred
 from attnaudit.measures.guards import EXACT, Guards
+from attnaudit.measures.pairs import too_many_pairs
 
 Rows = Float[Tensor, "heads tokens dim"]
 
@@ -36,15 +37,24 @@ class RowGeometry:
     @cached_property
     def radial(self) -> tuple[Square, PerHead]:
         """Centred exp(-‖x_i - x_j‖²/2σ²), σ² the lower median of the non-zero squared distances."""
+        if too_many_pairs(self.rows):
+            return self._nothing
         gram = centred(_radial_basis(self.rows))
         return gram, _gram_hsic(gram, gram)
 
     @cached_property
     def hollow(self) -> tuple[Square, PerHead]:
         """Linear Gram matrix without diagonal."""
+        if too_many_pairs(self.rows):
+            return self._nothing
         gram = self.rows @ self.rows.mT
         gram.diagonal(dim1=-2, dim2=-1).zero_()
         return gram, unbiased_hsic(gram, gram)
+
+    @property
+    def _nothing(self) -> tuple[Square, PerHead]:
+        lost = self.rows.new_full((len(self.rows), 4, 4), torch.nan)
+        return lost, lost[:, 0, 0]
 
 
 def alignment(value: RowGeometry, predicted: RowGeometry, guards: Guards = EXACT) -> dict[str, PerHead]:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from attnaudit.capture.heads import HeadId, Heads
@@ -26,11 +25,10 @@ UNTRAINED = "untrained"
 
 @dataclass(frozen=True)
 class Situation:
-    """What a control may use: the heads, the prediction it could plant, their attention, another layer, and a seed."""
+    """What a control may use: the heads, the prediction it could plant, another layer, and a seed."""
 
     heads: Heads
     prediction: Prediction
-    attention: Float[Tensor, "heads queries tokens"]
     other_layer: Heads | None
     seed: int
     repeat: int = 0
@@ -53,7 +51,7 @@ class Control:
             return None
         changed = replace(situation.heads, value=values.double())
         if changed.bias is None:
-            return replace(changed, output=situation.attention @ changed.value)
+            return replace(changed, output=changed.attended(changed.value))
         return replace(changed, output=changed.to(torch.float64).replayed())
 
 

@@ -14,14 +14,15 @@ from attnaudit.capture.heads import Heads
 from attnaudit.kernel.prediction import Prediction
 from attnaudit.measures.assignment import matched
 from attnaudit.measures.guards import EXACT, Guards
+from attnaudit.measures.pairs import too_many_pairs
 
 
 def token_cosines(heads: Heads, prediction: Prediction, guards: Guards = EXACT) -> dict[str, Float[Tensor, "heads"]]:
     """c_ij = v_i·w_j / (‖v_i‖‖w_j‖) over tokens; `direct` takes i = j, `matched` the best assignment of tokens."""
     value, predicted = heads.value.to(prediction.values.dtype), prediction.values
-    cosines = unit_rows(value, guards) @ unit_rows(predicted, guards).mT
-    direct = cosines.diagonal(dim1=-2, dim2=-1)
-    best = matched(cosines)
+    left, right = unit_rows(value, guards), unit_rows(predicted, guards)
+    direct = (left * right).sum(dim=-1)
+    best = torch.full_like(direct, torch.nan) if too_many_pairs(value) else matched(left @ right.mT)
     return {
         "direct_cosine_mean": direct.mean(dim=-1),
         "direct_cosine_max": direct.amax(dim=-1),

@@ -30,7 +30,7 @@ def eigenvector_measures(heads: Heads, spectrum: Spectrum) -> dict[str, Float[Te
     """
     weighted = weighted_values(heads, spectrum)
     implied = weighted - weighted.mean(dim=1, keepdim=True)
-    image = spectrum.centred_gram.double() @ implied
+    image = spectrum.times(implied)
     rayleigh = (implied * image).sum(dim=1) / implied.square().sum(dim=1)
     residual = _norm(image - rayleigh[:, None, :] * implied) / _norm(image)
     defect = torch.linalg.vector_norm(weighted.sum(dim=1), dim=-1) / (
@@ -43,7 +43,8 @@ def eigenvector_measures(heads: Heads, spectrum: Spectrum) -> dict[str, Float[Te
 def implied_gamma(heads: Heads, spectrum: Spectrum) -> dict[str, Float[Tensor, "heads"]]:
     """Teo & Nguyen's γ test (eq. 11) on Â: mean |γ_i - γ_j| over pairs of tokens and columns, absolute and relative."""
     weighted = weighted_values(heads, spectrum)
-    differences = gamma_differences(spectrum.matrix.double(), weighted - weighted.mean(dim=1, keepdim=True))
+    implied = weighted - weighted.mean(dim=1, keepdim=True)
+    differences = gamma_differences(spectrum.image(implied), implied)
     return {
         "gamma_abs": differences.absolute_mean.mean(dim=-1),
         "gamma_rel": differences.relative_mean.mean(dim=-1),

@@ -20,6 +20,7 @@ from attnaudit.kernel.interpretation import Interpretation, KernelPCA
 from attnaudit.kernel.prediction import Prediction, kernel_pca_values
 from attnaudit.measures.cka import RowGeometry
 from attnaudit.measures.guards import Guards, guards_of
+from attnaudit.measures.pairs import REASON, too_many_pairs
 from attnaudit.measures.subspace import orthonormal
 from attnaudit.protocol import Protocol
 
@@ -48,11 +49,6 @@ class KeySide:
         if self.protocol is Protocol.PAPER:
             return paper.spectrum(standardised(self.heads.key.float()), self._rank)
         return kernel.spectrum(standardised(self.heads.key.double()), self._rank)
-
-    @cached_property
-    def attention(self) -> Float[Tensor, "heads queries tokens"]:
-        """softmax(QKᵀ·scale)."""
-        return self.heads.attention()
 
     @cached_property
     def unit_axes(self) -> Prediction:
@@ -144,7 +140,8 @@ class Evaluation:
     @property
     def problems(self) -> tuple[str | None, ...]:
         """Why a head cannot be measured, where a reason is known."""
-        return tuple(a or b for a, b in zip(self.keys.problems, self.theory.problems, strict=True))
+        known = tuple(a or b for a, b in zip(self.keys.problems, self.theory.problems, strict=True))
+        return tuple(problem or REASON for problem in known) if too_many_pairs(self.heads.key) else known
 
     @property
     def norms(self) -> TokenNorms:

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnaudit.kernel.gram import Square
+from attnaudit.kernel.eigen import Spectrum
 
 Columns = Float[Tensor, "heads tokens components"]
 PerComponent = Float[Tensor, "heads components"]
@@ -31,14 +31,14 @@ class GammaDifferences:
     relative_std: PerComponent
 
 
-def gammas(matrix: Square, vectors: Columns) -> Columns:
-    """γ = K̃A / (N·A), entry by entry."""
-    return (matrix @ vectors) / (vectors * matrix.shape[-1])
+def gammas(images: Columns, vectors: Columns) -> Columns:
+    """γ = K̃A / (N·A), entry by entry, from `images` = K̃A."""
+    return images / (vectors * vectors.shape[1])
 
 
-def gamma_differences(matrix: Square, vectors: Columns) -> GammaDifferences:
+def gamma_differences(images: Columns, vectors: Columns) -> GammaDifferences:
     """Statistics over all N(N-1)/2 pairs of tokens, in O(N log N) by sorting instead of forming the pairs."""
-    values = gammas(matrix, vectors).double()
+    values = gammas(images, vectors).double()
     pairs = values.shape[1] * (values.shape[1] - 1) / 2
     return GammaDifferences(
         *_mean_and_std(*_absolute_sums(values), pairs), *_mean_and_std(*_relative_sums(values), pairs)
@@ -99,9 +99,10 @@ def perturbed(vectors: Columns, seed: int) -> Columns:
     return basis
 
 
-def study_gamma(matrix: Square, vectors: Columns, seed: int = 0) -> dict[str, Float[Tensor, "heads"]]:
+def study_gamma(spectrum: Spectrum, seed: int = 0) -> dict[str, Float[Tensor, "heads"]]:
     """Figure 3 in four numbers per head: mean difference for true and for perturbed eigenvectors."""
-    true, random = gamma_differences(matrix, vectors), gamma_differences(matrix, perturbed(vectors, seed))
+    vectors = spectrum.eigenvectors
+    true, random = (gamma_differences(spectrum.image(v), v) for v in (vectors, perturbed(vectors, seed)))
     return {
         "gamma_abs_true": true.absolute_mean.mean(dim=-1),
         "gamma_rel_true": true.relative_mean.mean(dim=-1),

@@ -23,13 +23,12 @@ from attnaudit.measures.assignment import matched
 def projection_measures(
     heads: Heads,
     prediction: Prediction,
-    attention: Float[Tensor, "heads queries tokens"],
     phi: Float[Tensor, "heads queries"],
 ) -> dict[str, Float[Tensor, "heads"]]:
     """`projection_error_matched`, `_rotated` and `_floor`; `prediction` must have unit axes."""
     output = heads.output.double()
     scale = torch.exp(prediction.log_scale.double())[:, None, None]
-    projected = attention @ (prediction.values.double() * scale)
+    projected = heads.attended(prediction.values.double() * scale)
     product = output.mT @ projected
     finite = product.isfinite().all(dim=-1).all(dim=-1)
     nuclear = torch.linalg.svdvals(product.masked_fill(~finite[:, None, None], 0.0)).sum(dim=-1)

@@ -95,7 +95,7 @@ FAMILIES: Mapping[str, Family] = {
     ),
     "projection": Family(
         Scope.VALUES,
-        lambda at: projection_measures(at.heads, at.keys.unit_axes, at.keys.attention, at.keys.phi),
+        lambda at: projection_measures(at.heads, at.keys.unit_axes, at.keys.phi),
         (
             Measure(
                 "projection_error_matched", "J_proj with the best order and signs", "lower", in_units_of_the_head=True
@@ -172,7 +172,7 @@ FAMILIES: Mapping[str, Family] = {
     ),
     "gamma": Family(
         Scope.KEYS,
-        lambda at: study_gamma(at.keys.spectrum.matrix, at.keys.spectrum.eigenvectors, at.seed),
+        lambda at: study_gamma(at.keys.spectrum, at.seed),
         (
             Measure("gamma_abs_true", "mean |γ_i - γ_j| of the true eigenvectors", "lower", 0.0),
             Measure("gamma_rel_true", "the same relative to the larger", "lower", 0.0),

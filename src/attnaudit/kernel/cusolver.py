@@ -1,0 +1,105 @@
+"""All eigenpairs of many small symmetric matrices at once on an NVIDIA GPU.
+
+torch's `eigh` runs a batch matrix by matrix there. cuSOLVER's `cusolverDnXsyevBatched` (CUDA 12.6 and later) does not,
+and the library is in the process already, because torch's own linear algebra is linked with it; torch only has no
+name for the function, so it is called through ctypes. Where it is missing, `available` says no.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from attnaudit.errors import NumericalError
+
+_TYPES = {torch.float32: 0, torch.float64: 1}  # CUDA_R_32F, CUDA_R_64F
+_WITH_VECTORS, _LOWER = 1, 0
+#: Matrices per call: bounds the workspace, and a part of many thousand gains nothing from company.
+_BATCH = 1024
+
+
+def available(matrix: Tensor) -> bool:
+    """Whether these matrices can be solved here."""
+    return matrix.is_cuda and matrix.dtype in _TYPES and _library() is not None
+
+
+def batched_eigh(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    """Eigenvalues (batch, n), ascending, and eigenvectors (batch, n, n) in columns."""
+    parts = [_solve(part.contiguous().clone()) for part in matrix.split(_BATCH)]  # type: ignore[no-untyped-call]
+    return torch.cat([values for values, _ in parts]), torch.cat([vectors for _, vectors in parts])
+
+
+@lru_cache(maxsize=1)
+def _library() -> ctypes.CDLL | None:
+    torch.linalg.eigh(torch.eye(2, device="cuda"))  # makes torch load its linear algebra, and cuSOLVER with it
+    beside = sorted(Path(torch.__file__).parent.parent.glob("nvidia/*/lib/libcusolver.so.*"))
+    for name in ("libcusolver.so.12", "libcusolver.so.11", *map(str, beside)):
+        try:
+            library = ctypes.CDLL(name)
+        except OSError:
+            continue
+        if hasattr(library, "cusolverDnXsyevBatched"):
+            return library
+    return None
+
+
+@lru_cache(maxsize=8)
+def _handles(device: int) -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
+    """A solver and its parameters, kept for the life of the process as torch keeps its own."""
+    solver, parameters = ctypes.c_void_p(), ctypes.c_void_p()
+    _checked(_loaded().cusolverDnCreate(ctypes.byref(solver)))
+    _checked(_loaded().cusolverDnCreateParams(ctypes.byref(parameters)))
+    return solver, parameters
+
+
+def _loaded() -> ctypes.CDLL:
+    library = _library()
+    if library is None:
+        raise NumericalError("cuSOLVER has no batched eigen-solver here: CUDA 12.6 or later is needed.")
+    return library
+
+
+def _solve(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    """One call; the matrices are overwritten by their eigenvectors, which lie in rows as torch counts them."""
+    library = _loaded()
+    count, size = matrix.shape[0], matrix.shape[-1]
+    values = matrix.new_empty(count, size)
+    info = torch.zeros(count, dtype=torch.int32, device=matrix.device)
+    with torch.cuda.device(matrix.device):
+        solver, parameters = _handles(matrix.device.index or 0)
+        stream = torch.cuda.current_stream().cuda_stream
+        _checked(library.cusolverDnSetStream(solver, ctypes.c_void_p(stream)))
+        kind, length = _TYPES[matrix.dtype], ctypes.c_int64(size)
+        problem = (
+            solver,
+            parameters,
+            _WITH_VECTORS,
+            _LOWER,
+            length,
+            kind,
+            ctypes.c_void_p(matrix.data_ptr()),
+            length,
+            kind,
+            ctypes.c_void_p(values.data_ptr()),
+            kind,
+        )
+        on_device, on_host = ctypes.c_size_t(), ctypes.c_size_t()
+        batch = ctypes.c_int64(count)
+        sizes = ctypes.byref(on_device), ctypes.byref(on_host)
+        _checked(library.cusolverDnXsyevBatched_bufferSize(*problem, *sizes, batch))
+        workspace = torch.empty(max(on_device.value, 1), dtype=torch.uint8, device=matrix.device)
+        host = ctypes.create_string_buffer(max(on_host.value, 1))
+        buffers = ctypes.c_void_p(workspace.data_ptr()), on_device, host, on_host
+        _checked(library.cusolverDnXsyevBatched(*problem, *buffers, ctypes.c_void_p(info.data_ptr()), batch))
+    if info.any():
+        values[info != 0] = torch.nan
+    return values, matrix.mT
+
+
+def _checked(status: int) -> None:
+    if status != 0:
+        raise NumericalError(f"cuSOLVER's batched eigen-solver failed with status {status}.")

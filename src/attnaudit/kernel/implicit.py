@@ -1,0 +1,67 @@
+"""K̃ of long inputs, multiplied with without ever being built.
+
+K_φ,ij = exp(scale·k_i·k_j - l_i - l_j), l = log g, is one matrix product of the keys with two columns more,
+[√scale·k, -l, 1]·[√scale·k, 1, -l]ᵀ, and an exponential; its largest entry stands on the diagonal, because
+scale·k_i·k_j is at most the mean of scale·‖k_i‖² and scale·‖k_j‖². Rows are made in blocks and thrown away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attnaudit.kernel.gram import Keys, PerHead, PerToken, temperature
+
+#: Numbers of a block of rows: on a CPU 32 MiB, on a GPU 512 MiB, whatever the number of tokens.
+BLOCK = {"cpu": 1 << 22, "cuda": 1 << 26}
+
+Columns = Float[Tensor, "heads tokens columns"]
+
+
+@dataclass(frozen=True)
+class ImplicitKernel:
+    """(I - 1_N) K_φ (I - 1_N) / exp(log_scale) of each head, by its factors; multiply from the left with `@`."""
+
+    left: Float[Tensor, "heads tokens dim"]
+    right: Float[Tensor, "heads tokens dim"]
+
+    def __matmul__(self, vectors: Columns) -> Columns:
+        """The product, in float64, with O(tokens · columns) memory beside one block of rows."""
+        vectors = vectors.double()
+        vectors = vectors - vectors.mean(dim=1, keepdim=True)
+        result = torch.empty_like(vectors)
+        for head, (left, right) in enumerate(zip(self.left, self.right, strict=True)):
+            for rows in row_blocks(len(left), left.device):
+                block = (left[rows] @ right.mT).exp_()
+                torch.mm(block, vectors[head], out=result[head, rows])
+        return result - result.mean(dim=1, keepdim=True)
+
+
+def implicit_gram(keys: Keys, scale: PerHead | None = None) -> tuple[ImplicitKernel, PerHead, PerToken]:
+    """The kernel, log_scale and log g, as `normalised_gram` gives them for a matrix that fits."""
+    keys = keys.double()
+    factor = temperature(keys, scale)
+    scaled = keys * factor.sqrt()
+    log_mass = torch.stack([_log_sums(head) for head in scaled])
+    log_scale = (scaled.square().sum(dim=-1) - 2 * log_mass).amax(dim=-1)
+    ones = torch.ones_like(log_mass)
+    shifted = -log_mass - log_scale[:, None] / 2
+    left = torch.cat([scaled, shifted[..., None], ones[..., None]], dim=-1)
+    right = torch.cat([scaled, ones[..., None], shifted[..., None]], dim=-1)
+    return ImplicitKernel(left, right), log_scale, log_mass
+
+
+def row_blocks(tokens: int, device: torch.device) -> Iterator[slice]:
+    """Slices of rows that hold about `BLOCK` numbers each."""
+    rows = max(1, BLOCK.get(device.type, BLOCK["cpu"]) // tokens)
+    return (slice(first, min(first + rows, tokens)) for first in range(0, tokens, rows))
+
+
+def _log_sums(scaled: Float[Tensor, "tokens dim"]) -> Float[Tensor, "tokens"]:
+    return torch.cat(
+        [torch.logsumexp(scaled[rows] @ scaled.mT, dim=-1) for rows in row_blocks(len(scaled), scaled.device)]
+    )

@@ -1,0 +1,124 @@
+"""Every eigen-solver finds the same spectrum, and says how well."""
+
+import pytest
+import torch
+
+from attnaudit.errors import AttnAuditError, ShapeError
+from attnaudit.kernel import krylov, normalised_gram, solvers, spectrum
+from attnaudit.kernel.gram import centred
+from attnaudit.kernel.implicit import BLOCK, implicit_gram
+from attnaudit.measures import Evaluation, evaluate, pairs
+from tests.heads import make_heads
+
+
+def long_keys(tokens, heads=2, dim=8, seed=0):
+    """Keys with a mean and a decaying covariance, as trained heads have."""
+    generator = torch.Generator().manual_seed(seed)
+    sizes = torch.logspace(0.4, -0.6, dim, dtype=torch.float64)
+    centre = torch.randn(heads, 1, dim, generator=generator, dtype=torch.float64)
+    return centre + sizes * torch.randn(heads, tokens, dim, generator=generator, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("backend", ["subspace", "matrix-free"])
+@pytest.mark.parametrize("tokens", [100, 400])
+def test_krylov_solvers_find_the_dense_spectrum(backend, tokens):
+    keys = long_keys(tokens)
+    dense, found = spectrum(keys, backend="dense"), spectrum(keys, backend=backend)
+    torch.testing.assert_close(found.eigenvalues, dense.eigenvalues, rtol=1e-9, atol=0)
+    overlap = (found.eigenvectors.mT @ dense.eigenvectors).square().sum(dim=(1, 2)) / 8
+    torch.testing.assert_close(overlap, torch.ones(2, dtype=torch.float64), rtol=0, atol=1e-9)
+    torch.testing.assert_close(found.log_mass, dense.log_mass)
+    assert found.solvers == (backend,) * 2
+    assert (found.residual < 1e-7).all()
+    assert (found.numerical_rank > 8).all()
+
+
+def test_keys_in_general_position_with_a_flat_spectrum():
+    """Independent keys have no gap after the last eigenvalue: the hardest case, and a rank that is not the width."""
+    keys = torch.randn(1, 300, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    dense, found = spectrum(keys, 10, backend="dense"), spectrum(keys, 10, backend="matrix-free")
+    torch.testing.assert_close(found.eigenvalues, dense.eigenvalues, rtol=1e-8, atol=0)
+
+
+def test_products_without_the_matrix_are_those_with_it(monkeypatch):
+    monkeypatch.setitem(BLOCK, "cpu", 1000)  # several blocks
+    keys = long_keys(150) * 4  # entries over many orders of magnitude
+    scale = torch.tensor([0.3, 0.05], dtype=torch.float64)
+    gram = normalised_gram(keys, scale)
+    operator, log_scale, log_mass = implicit_gram(keys, scale)
+    torch.testing.assert_close(log_scale, gram.log_scale, rtol=0, atol=1e-10)
+    torch.testing.assert_close(log_mass, gram.log_mass, rtol=1e-12, atol=0)
+    vectors = torch.randn(2, 150, 3, dtype=torch.float64)
+    expected = centred(gram.matrix) @ vectors
+    torch.testing.assert_close(operator @ vectors, expected, rtol=1e-9, atol=1e-11 * expected.abs().max().item())
+
+
+def test_what_does_not_converge_is_solved_in_full_and_says_so(monkeypatch):
+    monkeypatch.setattr(krylov, "CYCLES", 1)
+    monkeypatch.setattr(krylov, "DEPTH", 1)
+    keys = torch.randn(2, 200, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    found = spectrum(keys, backend="subspace")
+    assert found.solvers == ("dense", "dense")
+    torch.testing.assert_close(found.eigenvalues, spectrum(keys, backend="dense").eigenvalues)
+    stopped = spectrum(keys, backend="matrix-free")
+    assert stopped.solvers == ("matrix-free",) * 2
+    assert (stopped.residual > 1e-6).all()  # it cannot be solved otherwise, so the residual tells
+
+
+def test_the_residual_is_what_it_says():
+    found = spectrum(long_keys(60), backend="dense")
+    error = found.times(found.eigenvectors) - found.eigenvectors * found.scaled_eigenvalues[:, None, :]
+    share = torch.linalg.vector_norm(error, dim=1) / found.scaled_eigenvalues
+    torch.testing.assert_close(found.residual, share.amax(dim=-1))
+
+
+def test_the_solver_is_chosen_by_size():
+    cpu = torch.device("cpu")
+    assert solvers.chosen("auto", 197, 64, cpu) == "dense"
+    assert solvers.chosen("auto", 1024, 64, cpu) == "subspace"
+    assert solvers.chosen("auto", 4096, 64, cpu) == "matrix-free"
+    assert solvers.chosen("auto", 4096, 1000, cpu) == "dense"
+    assert spectrum(long_keys(solvers.LARGE + 1, heads=1)).solvers == ("matrix-free",)
+
+
+def test_solvers_that_are_not_there_are_errors():
+    with pytest.raises(AttnAuditError, match="no eigen-solver 'other'; there is auto, dense, batched"):
+        spectrum(long_keys(20), backend="other")
+    if not torch.cuda.is_available():
+        with pytest.raises(AttnAuditError, match="needs an NVIDIA GPU"):
+            spectrum(long_keys(20), backend="batched")
+    with pytest.raises(ShapeError, match="never built"):
+        _ = spectrum(long_keys(100), backend="matrix-free").matrix
+
+
+def test_measures_of_long_heads_are_those_of_the_matrix(monkeypatch):
+    """The same head measured with the matrix and without it; what needs all pairs is missing, with the reason."""
+    generator = torch.Generator().manual_seed(1)
+    keys = long_keys(300)
+    query, value = (torch.randn(2, 300, 8, generator=generator, dtype=torch.float64) for _ in range(2))
+    heads = make_heads(query, keys, value)
+    with_matrix = evaluate(Evaluation.of(heads))
+    monkeypatch.setattr(solvers, "LARGE", 100)
+    monkeypatch.setattr(pairs, "MOST_TOKENS", 100)
+    monkeypatch.setitem(BLOCK, "cpu", 5000)
+    evaluation = Evaluation.of(heads)
+    without = evaluate(evaluation)
+    assert evaluation.keys.spectrum.solvers == ("matrix-free",) * 2
+    needs_pairs = {"matched_cosine_mean", "matched_cosine_max", "kernel_cka", "linear_cka_debiased"}
+    signs = {"direct_cosine_mean", "direct_cosine_max"}  # hang on the arbitrary signs of eigenvectors
+    for name, values in without.items():
+        if name in needs_pairs:
+            assert values.isnan().all(), name
+        elif name != "kernel_rank" and name not in signs:
+            torch.testing.assert_close(values, with_matrix[name], rtol=2e-5, atol=1e-9, msg=name)
+    assert all("all pairs of tokens" in problem for problem in evaluation.problems)
+
+
+def test_heads_that_are_not_finite_are_lost_alone():
+    keys = long_keys(200)
+    keys[1, 5, 2] = torch.nan
+    for backend in ("subspace", "matrix-free"):
+        found = spectrum(keys, backend=backend)
+        assert found.eigenvalues[1].isnan().all()
+        torch.testing.assert_close(found.eigenvalues[0], spectrum(keys[:1], backend="dense").eigenvalues[0])
+        assert found.numerical_rank[1] == 0
