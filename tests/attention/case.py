@@ -38,6 +38,12 @@ def _with_gradients(function, parts, weight):
     return [output, *(gradient for gradient in gradients if gradient is not None)]
 
 
+def all_forms(seen):
+    """A boolean mask, and the ways libraries write it for adding to scores."""
+    added = torch.zeros(seen.shape, dtype=torch.float64)
+    return [seen, *(added.masked_fill(~seen, low) for low in (-torch.inf, torch.finfo(added.dtype).min, -1e9, -1e4))]
+
+
 class AttentionTestCase:
     """Subclass, set `name` and the `options` of the module; `causal_options` where a causal layer needs others."""
 
@@ -45,6 +51,7 @@ class AttentionTestCase:
     options: dict = {}
     causal_options: dict = {}
     mixes_tokens = True
+    takes_any_mask = True
 
     def build(self, **options):
         torch.manual_seed(0)
@@ -101,10 +108,24 @@ class AttentionTestCase:
         seen[..., -2:] = False
         changed = x.clone()
         changed[:, -2:] = 50 * torch.randn_like(x[:, -2:])
-        for mask in (seen, torch.zeros(seen.shape, dtype=x.dtype).masked_fill(~seen, torch.finfo(x.dtype).min)):
+        for mask in all_forms(seen):
             before, after = module(x, mask), module(changed, mask)
             torch.testing.assert_close(before[:, :-2], after[:, :-2], rtol=0, atol=1e-12)
+            if "tokens" not in self.options:
+                torch.testing.assert_close(before[:, :-2], module(x[:, :-2]), rtol=0, atol=1e-12)
         assert torch.allclose(module(x)[:, :-2], module(changed)[:, :-2]) != self.mixes_tokens
+
+    def test_a_causal_mask_of_any_form_leaks_nothing(self):
+        if not self.takes_any_mask:
+            return
+        module, x = self.build(), tokens()
+        changed = x.clone()
+        changed[:, 4:] += 10 * torch.randn_like(x[:, 4:])
+        seen = torch.ones(TOKENS, TOKENS, dtype=torch.bool).tril()
+        for mask in (*all_forms(seen), *all_forms(seen.expand(BATCH, HEADS, -1, -1))):
+            before = module(x, mask)
+            torch.testing.assert_close(before, module(x, is_causal=True), rtol=0, atol=1e-12)
+            torch.testing.assert_close(module(changed, mask)[:, :4], before[:, :4], rtol=0, atol=1e-12)
 
     def test_state_dict_round_trip(self):
         module, other, x = self.build(), self.build(), tokens()
@@ -137,11 +158,12 @@ class AttentionTestCase:
             assert output.dtype == dtype
             assert output.isfinite().all()
 
-    def test_dropout_acts_in_training_only(self):
-        module, x = self.build(attn_drop=0.5, proj_drop=0.5), tokens()
+    @pytest.mark.parametrize("kind", ["attn_drop", "proj_drop"])
+    def test_dropout_acts_in_training_only(self, kind):
+        module, x = self.build(**{kind: 0.5}), tokens()
         assert torch.equal(module(x), module(x))
         module.train()
-        assert not torch.equal(module(x), module(x))
+        assert torch.equal(module(x), module(x)) == (kind == "attn_drop" and not self.takes_any_mask)
 
     def test_a_width_that_does_not_split_is_an_error(self):
         with pytest.raises(AttnAuditError, match="13 does not split into 3"):

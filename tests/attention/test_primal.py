@@ -14,11 +14,13 @@ class TestDataDependent(AttentionTestCase):
     name = "primal"
     options = {"rank": 3, "row_factor": 2}
     causal_options = {"data_dependent": False}
+    takes_any_mask = False
 
 
 class TestDataIndependent(AttentionTestCase):
     name = "primal"
     options = {"rank": 3, "data_dependent": False}
+    takes_any_mask = False
     mixes_tokens = False  # but for running means each token goes its own way
 
 
@@ -103,6 +105,25 @@ def test_causal_scores_are_those_of_running_means():
     torch.testing.assert_close(scores.e[..., 2:3, :], expected)
 
 
+def test_padded_tokens_do_not_enter_running_means():
+    query, key, _ = (part.detach() for part in heads())
+    weight = torch.randn(HEADS, 4, 3, dtype=torch.float64)
+    seen = torch.ones(2, 1, 1, TOKENS, dtype=torch.bool)
+    seen[..., :2] = False  # padded on the left
+    scores = primal(query, key, weight, weight, mask=seen, is_causal=True)
+    cut = primal(query[..., 2:, :], key[..., 2:, :], weight, weight, is_causal=True)
+    torch.testing.assert_close(scores.e[..., 2:, :], cut.e)
+    assert primal(query.half(), key.half(), weight.half(), weight.half(), mask=seen, is_causal=True).e.isfinite().all()
+
+
+def test_a_pass_without_gradient_has_no_loss():
+    layer = PrimalAttention(WIDTH, HEADS, rank=3).double()
+    with torch.no_grad():
+        layer(tokens())
+    with pytest.raises(AttnAuditError, match="kept no gradient"):
+        layer.ksvd_loss()
+
+
 def test_padding_does_not_enter_the_objective():
     singular, weight = torch.rand(HEADS, 3, dtype=torch.float64), torch.rand(HEADS, 4, 3, dtype=torch.float64)
     query, key, _ = (part.detach() for part in heads())
@@ -118,6 +139,8 @@ def test_padding_does_not_enter_the_objective():
     [
         ({"rank": 5}, "between 1 and the width of a head, 4, not 5"),
         ({"rank": 0}, "not 0"),
+        ({"rank": 2, "row_factor": 0}, "row_factor is 0"),
+        ({"rank": 2, "tokens": -3}, "tokens is -3"),
         ({"rank": 2, "attn_head_dim": 8}, "the input has width 12 and the heads 3 x 8"),
     ],
 )

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnaudit.attention import RPCAttention, diagnosing
-from attnaudit.attention.functional import PRESETS, blocks, rpc, symmetric
+from attnaudit.attention.functional import PRESETS, blocks, pursuit, rpc, softmax, symmetric
 from attnaudit.errors import AttnAuditError, ShapeError
 from tests.attention.case import TOKENS, AttentionTestCase, assert_same_with_gradients, heads
 
@@ -95,6 +95,74 @@ def test_without_clipping_the_closed_forms_hold():
             found.append(h(key if count == 1 else target))
             ours = rpc(key, value, iterations=count, lam=math.inf, preset=preset)
             torch.testing.assert_close(ours, found[-1], rtol=0, atol=1e-13)
+
+
+def test_without_a_threshold_gradients_are_finite():
+    _, key, value = heads()
+    for lam in (math.inf, 1e300):
+        gradients = torch.autograd.grad(rpc(key, value, lam=lam).square().sum(), (key, value))
+        assert all(gradient.isfinite().all() for gradient in gradients)
+
+
+def test_a_scale_of_its_own_reaches_every_pass():
+    _, key, value = heads()
+    unscaled, halved = (rpc(key, value, lam=math.inf, scale=scale) for scale in (None, 0.25))
+    found = [symmetric(key, value, scale=0.25)]
+    for count in range(2, 5):
+        found.append(symmetric(sum(found) - (count - 2) * key, value, scale=0.25))
+    torch.testing.assert_close(halved, found[-1])
+    assert not torch.allclose(unscaled, halved)
+
+
+def test_dropout_acts_on_the_last_pass_only(monkeypatch):
+    seen = []
+
+    def noted(*args, **kwargs):
+        seen.append(kwargs["dropout"])
+        return softmax(*args, **kwargs)
+
+    monkeypatch.setattr(pursuit, "softmax", noted)
+    _, key, value = heads()
+    rpc(key, value, iterations=3, dropout=0.25)
+    assert seen == [0.0, 0.0, 0.25]
+
+
+def test_a_mask_over_pairs_is_made_additive_once():
+    """SDPA would keep one of its own per pass: the tensors kept for the gradient must not grow with the iterations."""
+    _, key, value = heads()
+    mask = torch.ones(TOKENS, TOKENS, dtype=torch.bool).tril()
+
+    def kept(iterations):
+        shapes = set()
+
+        def note(tensor):
+            if tensor.shape[-2:] == (TOKENS, TOKENS):
+                shapes.add(tensor.data_ptr())
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+            rpc(key, value, iterations=iterations, mask=mask)
+        return len(shapes)
+
+    assert kept(5) <= max(1, kept(1))
+
+
+def test_memory_grows_linearly_with_tokens():
+    """What is kept for the gradient, in numbers per token, does not depend on how many tokens there are."""
+
+    def kept(count):
+        _, key, value = heads(batch=1, number=1, count=count)
+        sizes = {}
+
+        def note(tensor):
+            sizes[tensor.data_ptr()] = tensor.numel()
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+            rpc(key, value)
+        return sum(sizes.values()) / count
+
+    assert kept(400) < 1.1 * kept(100)
 
 
 @given(st.floats(0.2, 5.0))

@@ -90,15 +90,33 @@ def test_the_kernel_pca_solution_is_left_alone():
     assert (rescaled_values(key.detach(), torch.randn_like(values)) - values).abs().max() > 0.1
 
 
-def test_keys_of_very_different_size_do_not_overflow():
-    _, key, value = (part.detach().float() for part in heads())
-    key[..., 3, :] = 12.0  # its row sum is e^288
-    key[..., 0, :] = 0.0
-    for options in ({}, {"is_causal": True}):
-        moved = rescaled_values(key.double(), value.double(), **options)
-        assert moved.isfinite().all()
-    causal = rescaled_values(key, value, is_causal=True)
-    assert causal[..., :3, :].isfinite().all()
+def test_a_huge_key_to_come_does_not_matter():
+    _, key, value = (part.detach() for part in heads())
+    key[..., 5, :] = 40.0  # its row sum is e^3200
+    for dtype in (torch.float64, torch.float32):
+        causal = rescaled_values(key.to(dtype), value.to(dtype), is_causal=True)
+        cut = rescaled_values(key[..., :5, :].to(dtype), value[..., :5, :].to(dtype), is_causal=True)
+        torch.testing.assert_close(causal[..., :5, :], cut)
+
+
+def test_a_scale_of_its_own_reaches_every_part():
+    query, key, value = heads()
+    ours = scaled(2 * query, 2 * key, value, scale=0.125)  # 4 / √4 · 0.125 · 2
+    torch.testing.assert_close(ours, scaled(query, key, value, scale=0.5))
+    assert not torch.allclose(ours, scaled(query, key, value, scale=0.25))
+
+
+def test_rows_that_see_nothing_have_the_right_gradient():
+    _, key, value = heads(count=5, batch=1, number=1)
+    mask = torch.ones(5, 5, dtype=torch.bool)
+    mask[2] = False
+    assert torch.autograd.gradcheck(lambda k, v: rescaled_values(k, v, mask=mask), (key, value))
+
+
+def test_a_learned_mask_is_refused():
+    query, key, value = heads()
+    with pytest.raises(AttnAuditError, match="no gradient for a learned mask"):
+        scaled(query, key, value, mask=torch.zeros(TOKENS, TOKENS, dtype=torch.float64, requires_grad=True))
 
 
 def test_a_learned_matrix_of_another_size_is_an_error():

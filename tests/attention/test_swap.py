@@ -92,14 +92,6 @@ class TestEveryVariantInEveryModel:
             assert torch.equal(run(network), before)
         assert list(network.state_dict()) == keys
 
-    def test_softmax_with_the_same_weights_is_the_same_model(self, model, name):
-        network, run, _ = MODELS[model]()
-        if name == "softmax":
-            with torch.no_grad():
-                before = run(network)
-                swap(network, "softmax")
-                torch.testing.assert_close(run(network), before, rtol=1e-5, atol=1e-5)
-
     def test_captured_with_what_it_used(self, model, name):
         network, _, tokens = MODELS[model]()
         variant, options = arguments(name, tokens)
@@ -122,6 +114,23 @@ class TestEveryVariantInEveryModel:
         heads = found.layers[1]
         if variant == "symmetric" or name == "rpc":
             assert torch.equal(heads.query, heads.key)
+        layer = next(layer for layer in network.modules() if isinstance(layer, VARIANTS[variant].module))
+        passes = []
+        layer.observe = passes.append
+        with torch.no_grad():
+            network(**inputs) if isinstance(inputs, dict) else network(inputs)
+        assert torch.equal(heads.query, passes[-1].query.flatten(0, 1))
+        assert torch.equal(heads.key, passes[-1].key.flatten(0, 1))
+        assert len(passes) == {"rpc": 3, "rpc asymmetric": 4}.get(name, 1)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_softmax_with_the_same_weights_is_the_same_model(model):
+    network, run, _ = MODELS[model]()
+    with torch.no_grad():
+        before = run(network)
+        swap(network, "softmax")
+        torch.testing.assert_close(run(network), before, rtol=1e-5, atol=1e-5)
 
 
 def test_says_what_it_kept_dropped_and_added():
@@ -133,6 +142,70 @@ def test_says_what_it_kept_dropped_and_added():
     assert "weight_e" in layer.new
     (layer,) = swap(network, "scaled", layers=[0]).layers  # the symmetric layer of before has no queries
     assert layer.new == ("query", "alpha")
+    (layer,) = swap(network, "softmax", layers=[0]).layers
+    assert layer.dropped == ("alpha",)
+    (layer,) = swap(bert()[0], "symmetric", layers=[0]).layers
+    assert layer.kept == ("key", "value")  # BERT projects the output elsewhere
+
+
+def test_undo_follows_the_model():
+    network, run, _ = bert()
+    network.train()
+    change = swap(network, "rpc")
+    network.eval().double()
+    change.undo()
+    assert all(not module.training for module in network.modules())
+    with torch.no_grad():
+        assert torch.equal(run(network), run(network))
+
+
+def test_swaps_are_undone_in_reverse_order_and_once():
+    network, run, _ = deit()
+    with torch.no_grad():
+        before = run(network)
+        first = swap(network, "rpc")
+        second = swap(network, "symmetric")
+        with pytest.raises(AttnAuditError, match="undo the last swap first"):
+            first.undo()
+        second.undo()
+        first.undo()
+        assert torch.equal(run(network), before)
+        swap(network, "symmetric")
+        first.undo()
+        assert not torch.equal(run(network), before)
+
+
+def test_a_layer_that_is_used_twice_is_swapped_in_both_places():
+    timm = pytest.importorskip("timm.layers")
+    shared = torch.nn.ModuleDict({"a": timm.Attention(12, 3)})
+    shared["b"] = shared["a"]
+    change = swap(shared, "symmetric")
+    assert shared["a"] is shared["b"]
+    assert len(change.layers) == 1
+    change.undo()
+    assert isinstance(shared["b"], timm.Attention)
+
+
+def test_frozen_layers_stay_frozen():
+    network, _, _ = deit()
+    network.requires_grad_(False)
+    swap(network, "rpc", layers=[0])
+    assert not any(parameter.requires_grad for parameter in network.parameters())
+
+
+def test_what_transformers_may_ask_for_and_cannot_have_is_an_error():
+    network, _, _ = bert()
+    swap(network, "primal", layers=[0], rank=4)
+    words = torch.zeros(1, 6, dtype=torch.long)
+    causal = torch.ones(1, 1, 6, 6, dtype=torch.bool).tril()
+    with pytest.raises(AttnAuditError, match="from all queries or from none"):
+        network(input_ids=words, attention_mask=causal)
+    layer = attention_sites(network)[0].module
+    x = torch.randn(1, 6, 24)
+    with pytest.raises(AttnAuditError, match="takes no past_key_values"):
+        layer(x, past_key_values=object())
+    with pytest.raises(AttnAuditError, match="builds no attention weights"):
+        layer(x, output_attentions=True)
 
 
 def test_undone_at_the_end_of_a_block():
@@ -180,7 +253,9 @@ def test_norms_of_queries_and_keys_are_kept():
         ("other", {}, "no attention variant 'other'; there is softmax, symmetric, scaled, rpc, primal"),
         ("rpc", {"layers": [12]}, "no attention layer 12: the model has 12, 0 to 11"),
         ("rpc", {"steps": 3}, "does not take these options"),
+        ("rpc", {"layers": 0}, r"such as \[0\]"),
         ("rpc", {"iterations": 0}, "at least 1 iteration"),
+        ("rpc", {"attn_drop": 0.5, "dtype": None}, "attn_drop, dtype is taken from the layer"),
         ("primal", {"rank": 65}, "the width of a head, 64, not 65"),
     ],
 )
@@ -196,6 +271,8 @@ def test_what_does_not_fit_is_an_error_and_changes_nothing(variant, options, mes
 def test_models_without_known_attention_are_an_error():
     with pytest.raises(AttnAuditError, match="Sequential has no attention layer that can be swapped"):
         swap(torch.nn.Sequential(torch.nn.Linear(2, 2)), "rpc")
+    with pytest.raises(AttnAuditError, match="inside a model"):
+        swap(SoftmaxAttention(12, 3), "rpc")
 
 
 def test_decoders_are_refused():

@@ -62,7 +62,7 @@ class Attention(nn.Module):
         projections: str = "qkv",
     ) -> None:
         super().__init__()
-        if attn_head_dim is None and dim % num_heads:
+        if num_heads < 1 or (attn_head_dim is None and dim % num_heads) or (attn_head_dim or 1) < 1:
             raise UsageError(f"A width of {dim} does not split into {num_heads} heads.")
         if (qk_norm or scale_norm) and norm_layer is None:
             raise UsageError("qk_norm and scale_norm need a norm_layer.")

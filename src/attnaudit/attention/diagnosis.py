@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 from attnaudit.attention.base import Attention
 from attnaudit.attention.functional import Pass
 from attnaudit.attention.functional.blocks import row_blocks, score_block
-from attnaudit.attention.functional.masks import one_mask
+from attnaudit.attention.functional.masks import one_mask, real_tokens
 
 
 @dataclass(frozen=True)
@@ -22,7 +21,7 @@ class Diagnosis:
     """One softmax attention of a layer; the last two only where keys are split into L + S.
 
     `entropy` in nats and `diagonal` (a token's attention to itself) are means over queries; `nonzero` is the share of
-    entries of S that are not zero; `residual` is ‖K - L - S‖ / ‖K‖.
+    entries of S that are not zero; `residual` is ‖K - L - S‖ / ‖K‖. Padding does not count.
     """
 
     entropy: Float[Tensor, "batch heads"]
@@ -33,40 +32,56 @@ class Diagnosis:
 
 @contextmanager
 def diagnosing(model: nn.Module) -> Iterator[dict[str, list[Diagnosis]]]:
-    """Inside the block each of our attention layers notes, by name, one `Diagnosis` per attention it runs."""
-    found: dict[str, list[Diagnosis]] = defaultdict(list)
+    """Inside the block each of our attention layers notes, by name, what it attends with: RPC one entry per iteration.
+
+    While it lasts the model holds functions that cannot be pickled.
+    """
     layers = {name: layer for name, layer in model.named_modules() if isinstance(layer, Attention)}
+    found: dict[str, list[Diagnosis]] = {name: [] for name in layers}
+    before = {name: layer.observe for name, layer in layers.items()}
     for name, layer in layers.items():
         layer.observe = lambda seen, name=name: found[name].append(diagnose(seen))
     try:
         yield found
     finally:
-        for layer in layers.values():
-            layer.observe = None
+        for name, layer in layers.items():
+            layer.observe = before[name]
 
 
 @torch.no_grad()
 def diagnose(seen: Pass) -> Diagnosis:
     """Entropy and diagonal mass of one attention, and for RPC how K was split."""
-    entropy, diagonal = _entropy_and_diagonal(seen)
+    tokens = seen.query.shape[-2]
+    mask, is_causal = one_mask(seen.mask, seen.is_causal, tokens)
+    real = real_tokens(mask)
+    weight = torch.ones_like(seen.query[..., 0], dtype=torch.float64)
+    weight = weight if real is None else weight * real
+    count = weight.sum(dim=-1)
+    entropy, diagonal = (
+        (weight * part).sum(dim=-1) / count
+        for part in _entropy_and_diagonal(seen._replace(mask=mask, is_causal=is_causal))
+    )
     if seen.sparse is None or seen.residual is None:
         return Diagnosis(entropy, diagonal)
+
+    def size(matrix: Tensor) -> Tensor:
+        return (matrix.double().square().sum(dim=-1) * weight).sum(dim=-1).sqrt()
+
     return Diagnosis(
         entropy,
         diagonal,
-        nonzero=(seen.sparse != 0).double().mean(dim=(-2, -1)),
-        residual=torch.linalg.matrix_norm(seen.residual) / torch.linalg.matrix_norm(seen.original),
+        nonzero=((seen.sparse != 0).double().mean(dim=-1) * weight).sum(dim=-1) / count,
+        residual=size(seen.residual) / size(seen.original),
     )
 
 
 def _entropy_and_diagonal(seen: Pass) -> tuple[Tensor, Tensor]:
+    """Of every query; 0 for one that sees no key."""
     query, key = (part.to(torch.promote_types(part.dtype, torch.float32)) for part in (seen.query, seen.key))
-    batch, heads, tokens, _ = query.shape
-    mask, is_causal = one_mask(seen.mask, seen.is_causal, tokens)
-    entropy, diagonal = query.new_zeros(batch, heads), query.new_zeros(batch, heads)
+    entropy, diagonal = [], []
     for rows in row_blocks(query):
-        scores = score_block(query, key, rows, mask=mask, is_causal=is_causal, scale=seen.scale)
-        attention = torch.softmax(scores, dim=-1)
-        entropy += torch.special.entr(attention).sum(dim=(-2, -1))
-        diagonal += attention.diagonal(offset=rows.start, dim1=-2, dim2=-1).sum(dim=-1)
-    return entropy / tokens, diagonal / tokens
+        scores = score_block(query, key, rows, mask=seen.mask, is_causal=seen.is_causal, scale=seen.scale)
+        attention = torch.softmax(scores, dim=-1).nan_to_num(0.0)
+        entropy.append(torch.special.entr(attention).sum(dim=-1))
+        diagonal.append(attention.diagonal(offset=rows.start, dim1=-2, dim2=-1))
+    return torch.cat(entropy, dim=-1), torch.cat(diagonal, dim=-1)

@@ -51,6 +51,8 @@ class PrimalAttention(Attention):
                 f"Primal-Attention's rank is between 1 and the width of a head, {self.head_dim}, not {rank} "
                 "(overcomplete=True allows more)."
             )
+        if row_factor < 1 or (tokens is not None and tokens < 1):
+            raise UsageError(f"Primal-Attention needs rows: row_factor is {row_factor} and tokens is {tokens}.")
         if data_dependent and dim != self.attn_dim:
             raise UsageError(
                 f"Data-dependent Primal-Attention splits its input among the heads, but the input has width {dim} and "
@@ -93,6 +95,11 @@ class PrimalAttention(Attention):
         """
         if self._objective is None:
             raise UsageError("Primal-Attention has no KSVD loss before its first forward pass.")
+        if self.training and torch.is_grad_enabled() and not self._objective.requires_grad:
+            raise UsageError(
+                "Primal-Attention's last pass kept no gradient, as under no_grad or reentrant checkpointing: "
+                "use checkpoint(..., use_reentrant=False)."
+            )
         heads_mean = self._objective.mean(dim=-1)
         return heads_mean.mean().square() if per == "batch" else heads_mean.square().mean()
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from torch import nn
 
+from attnaudit.attention.base import AttentionArguments
 from attnaudit.attention.registry import variant_named
-from attnaudit.attention.sites import Site, attention_sites, install
+from attnaudit.attention.sites import Site, attention_sites, install, variant_parameters
 from attnaudit.errors import ModelError, UsageError
 
 _WORDS = {"q": "query", "k": "key", "v": "value"}
@@ -36,16 +37,31 @@ class SwappedLayer:
 class Swap:
     """A change that was made to a model; prints what it did, and undoes it (also at the end of a `with` block)."""
 
-    def __init__(self, model: nn.Module, variant: str, layers: Sequence[SwappedLayer], sites: Sequence[Site]) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        variant: str,
+        layers: Sequence[SwappedLayer],
+        placed: Sequence[tuple[Site, nn.Module]],
+    ) -> None:
         self.model = model
         self.variant = variant
         self.layers = tuple(layers)
-        self._sites = tuple(sites)
+        self._placed = tuple(placed)
 
     def undo(self) -> None:
-        """Put the original layers, with their own weights, back where they were."""
-        for site in self._sites:
-            _place(self.model, site.name, site.module)
+        """Put the original layers, with their own weights, back where they were; a second time does nothing.
+
+        Where the model has been moved or put into another mode since, so are they.
+        """
+        for site, placed in self._placed:
+            if any(self.model.get_submodule(name) is not placed for name in site.names):
+                raise UsageError(f"{site.names[0]} was swapped again since: undo the last swap first.")
+        for site, placed in self._placed:
+            current = next(placed.parameters())
+            site.module.to(device=current.device, dtype=current.dtype).train(placed.training)
+            _place(self.model, site, site.module)
+        self._placed = ()
 
     def __enter__(self) -> Swap:
         return self
@@ -78,14 +94,17 @@ def swap(model: nn.Module, variant: str, layers: Sequence[int] | None = None, **
     """
     kind = variant_named(variant)
     sites = attention_sites(model)
-    if not sites:
+    if not sites or any("" in site.names for site in sites):
         raise ModelError(
             f"{type(model).__name__} has no attention layer that can be swapped: timm's Attention and transformers' "
-            "ViT and BERT encoders can."
+            "ViT and BERT encoders can, inside a model."
         )
-    chosen = range(len(sites)) if layers is None else [_index(layer, len(sites)) for layer in layers]
-    swapped = []
-    for layer in chosen:
+    if taken := sorted(set(options) & set(AttentionArguments.__annotations__)):
+        raise UsageError(f"{', '.join(taken)} is taken from the layer that is replaced: it is no option of a swap.")
+    if isinstance(layers, int):
+        raise UsageError(f"layers is a list of numbers, such as [{layers}].")
+    built = []
+    for layer in range(len(sites)) if layers is None else [_index(layer, len(sites)) for layer in layers]:
         site = sites[layer]
         try:
             new = kind.module(site.width, site.num_heads, **{**site.arguments, **options})
@@ -93,20 +112,17 @@ def swap(model: nn.Module, variant: str, layers: Sequence[int] | None = None, **
             raise UsageError(f"{kind.module.__name__} does not take these options ({error}).") from error
         kept, dropped = install(site, new)
         new.train(site.module.training)
-        swapped.append((site, new, SwappedLayer(layer, site.name, *_words(kept, dropped), _added(new, kept))))
-    for site, new, _ in swapped:  # only when all could be built
-        _place(model, site.name, site.fitted(new))
-    return Swap(model, variant, [report for _, _, report in swapped], [site for site, _, _ in swapped])
-
-
-def _words(kept: tuple[str, ...], dropped: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    return (*(_WORDS[letter] for letter in kept), "output"), tuple(_WORDS[letter] for letter in dropped)
-
-
-def _added(new: Any, kept: tuple[str, ...]) -> tuple[str, ...]:
-    own = {"q_norm", "k_norm", "norm", "gate", "proj", new.projections}
-    fresh = tuple(_WORDS[letter] for letter in new.projections if letter not in kept)
-    return fresh + tuple(name for name, _ in new.named_parameters() if name.partition(".")[0] not in own)
+        report = SwappedLayer(
+            layer,
+            site.names[0],
+            kept=(*(_WORDS[letter] for letter in kept), *(["output"] if isinstance(new.proj, nn.Linear) else [])),
+            dropped=(*(_WORDS[letter] for letter in dropped), *site.own_parameters),
+            new=(*(_WORDS[p] for p in new.projections if p not in kept), *variant_parameters(new)),
+        )
+        built.append((site, site.fitted(new), report))
+    for site, new_layer, _ in built:  # only when all could be built
+        _place(model, site, new_layer)
+    return Swap(model, variant, [report for _, _, report in built], [(site, placed) for site, placed, _ in built])
 
 
 def _index(layer: int, count: int) -> int:
@@ -115,6 +131,7 @@ def _index(layer: int, count: int) -> int:
     return layer % count
 
 
-def _place(model: nn.Module, name: str, module: nn.Module) -> None:
-    parent, _, child = name.rpartition(".")
-    setattr(model.get_submodule(parent), child, module)
+def _place(model: nn.Module, site: Site, module: nn.Module) -> None:
+    for name in site.names:
+        parent, _, child = name.rpartition(".")
+        setattr(model.get_submodule(parent), child, module)

@@ -61,18 +61,22 @@ class Recorder(TorchFunctionMode):
         if isinstance(call, AttentionCall) and self._over_channels(call):
             call = Lost("it attends over channels instead of tokens (cross-covariance attention)")
         if isinstance(call, Lost):
+            self._take(None)
             self.refuse(self._layer, call.reason)
         elif call is not None:
             self._take(replace(call, source=self._layer_input))
         return result
 
-    def _take(self, call: AttentionCall) -> None:
-        """Pass a call on, at once or, inside a layer of several, when the layer is done and this was its last."""
+    def _take(self, call: AttentionCall | None) -> None:
+        """Pass a call on, at once or, inside a layer of several, when the layer is done and this was its last.
+
+        None is a call that could not be taken: what a layer did before it is then not what made its output.
+        """
         layer = next((r for r in self._running if getattr(r.module, "last_call_counts", False)), None)
-        if layer is None:
-            self._on_call(self._layer, call)
-        else:
+        if layer is not None:
             layer.last_call = call
+        elif call is not None:
+            self._on_call(self._layer, call)
 
     def refuse(self, layer: str, reason: str) -> None:
         """Note once that a layer is not captured."""
@@ -122,8 +126,10 @@ class Recorder(TorchFunctionMode):
             done = self._running.pop()
             if done.last_call is not None:
                 self._looking = False  # what becomes of the call is not the model's doing
-                self._on_call(done.name, done.last_call)
-                self._looking = True
+                try:
+                    self._on_call(done.name, done.last_call)
+                finally:
+                    self._looking = True
             reason = getattr(module, "not_softmax", None)
             if reason is not None:
                 self.refuse(done.name, reason)
@@ -131,7 +137,8 @@ class Recorder(TorchFunctionMode):
         handles = []
         for name, module in self._model.named_modules():
             handles.append(module.register_forward_pre_hook(enter(name or type(module).__name__)))
-            handles.append(module.register_forward_hook(leave))
+            # always: a model may catch the error of a part and go on
+            handles.append(module.register_forward_hook(leave, always_call=True))
         try:
             with torch.no_grad(), self:
                 yield

@@ -34,12 +34,13 @@ def primal(
     that may not be seen is hidden by nothing else than its absence from `combined_weight` and from the objective.
     """
     seen = padding(mask, "Primal-Attention")
+    exact = torch.promote_types(query.dtype, torch.float32)  # in half precision running sums overflow
+    query, key = query.to(exact), key.to(exact)
     if is_causal:
-        hidden = torch.ones_like(query[..., :1]) if seen is None else seen.mT.to(query.dtype)
-        query, key = (_running_mean(rows, hidden) for rows in (query, key))
-    return ScorePair(
-        F.normalize(query, dim=-1) @ weight_e.to(query.dtype), F.normalize(key, dim=-1) @ weight_r.to(key.dtype)
-    )
+        counted = torch.ones_like(query[..., :1]) if seen is None else seen.mT.to(exact)
+        query, key = (_running_mean(rows, counted) for rows in (query, key))
+    e, r = F.normalize(query, dim=-1) @ weight_e.to(exact), F.normalize(key, dim=-1) @ weight_r.to(exact)
+    return ScorePair(e.to(weight_e.dtype), r.to(weight_r.dtype))
 
 
 def _running_mean(rows: Tensor, weight: Tensor) -> Tensor:
@@ -55,17 +56,28 @@ def combined_weight(
 ) -> Float[Tensor, "batch heads dim rank"]:
     """W_{·|X} = f(X)ᵀ W: data-dependent weights from evenly spaced rows of the layer's input, split into heads.
 
-    f(X) has as many rows as W; a shorter input uses all its tokens and the first rows of W. Padded rows count as zero.
+    f(X) has as many rows as W; an input of fewer tokens uses all of them and the first rows of W. Padding does not
+    count: rows are chosen among the real tokens of each input.
     """
     tokens, rows = source.shape[-2], weight.shape[-2]
     seen = padding(mask, "Primal-Attention")
-    if seen is not None:
-        source = source * seen.mT.to(source.dtype)
-    if tokens > rows:
+    place = torch.arange(rows, device=source.device)
+    if seen is None:
         # Rounded down in integers, which no device or precision can turn into another row.
-        place = torch.arange(rows, device=source.device) * (tokens - 1) // max(rows - 1, 1)
-        source = source.index_select(-2, place)
-    return source.mT @ weight[:, : source.shape[-2]].to(source.dtype)
+        chosen = place * (tokens - 1) // max(rows - 1, 1) if tokens > rows else place[:tokens]
+        source = source.index_select(-2, chosen)
+        return source.mT @ weight[:, : source.shape[-2]].to(source.dtype)
+    real = seen[:, 0, 0]
+    count = real.sum(dim=-1, keepdim=True)
+    spaced = torch.where(
+        count > rows, place * (count - 1).clamp_min(0) // max(rows - 1, 1), place.expand(len(real), -1)
+    )
+    order = torch.argsort((~real).to(torch.uint8), dim=-1, stable=True)  # real tokens first, in their order
+    chosen = order.gather(1, spaced.clamp_max(tokens - 1))[:, None, :, None].expand(
+        -1, source.shape[1], -1, source.shape[-1]
+    )
+    picked = source.gather(-2, chosen) * (place < count)[:, None, :, None].to(source.dtype)
+    return picked.mT @ weight.to(source.dtype)
 
 
 def ksvd_objective(

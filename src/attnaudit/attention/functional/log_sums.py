@@ -11,6 +11,7 @@ from torch import Tensor
 
 from attnaudit.attention.functional.blocks import mask_rows, row_blocks, score_block
 from attnaudit.attention.functional.masks import Mask, one_mask, visible
+from attnaudit.errors import UsageError
 
 
 class LogRowSums(torch.autograd.Function):
@@ -38,6 +39,8 @@ class LogRowSums(torch.autograd.Function):
         """∂/∂k_m of Σ_i c_i l_i = scale·(c_m Σ_j a_mj k_j + Σ_i c_i a_im k_i), a the attention of the keys."""
         key, sums, mask = ctx.saved_tensors
         exact = key.to(sums.dtype)
+        if mask is not None:  # of a row that sees nothing the sum is a constant
+            gradient = gradient * visible(mask).any(dim=-1)
         weighted = (gradient[..., None] * exact).to(key.dtype)
         result = torch.zeros_like(exact)
         for rows in row_blocks(key):
@@ -65,5 +68,7 @@ def log_row_sums(
     """l_i = log Σ_j exp(scale·k_i·k_j + mask), in float32 or wider; log N for a token that sees none."""
     mask, is_causal = one_mask(mask, is_causal, key.shape[-2])
     scale = 1 / math.sqrt(key.shape[-1]) if scale is None else scale
+    if mask is not None and mask.requires_grad:
+        raise UsageError("Exact Scaled Attention has no gradient for a learned mask: use the forms alpha or learned.")
     sums: Tensor = LogRowSums.apply(key, mask, is_causal, scale)  # type: ignore[no-untyped-call]
     return sums

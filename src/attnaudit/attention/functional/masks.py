@@ -12,9 +12,27 @@ from attnaudit.errors import ShapeError
 Mask = Tensor
 
 
+#: Libraries write "not at all" as -inf, as the lowest finite number of some precision, or as -1e4 or -1e9.
+HIDDEN = -1e3
+
+
 def visible(mask: Mask) -> Bool[Tensor, "..."]:
-    """True where a key is seen. Libraries write "not at all" as -inf or as the lowest finite number."""
-    return mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
+    """True where a key is seen."""
+    if not (mask.dtype == torch.bool or mask.is_floating_point()):
+        raise ShapeError(f"An attention mask is boolean or added to the scores, not of type {mask.dtype}.")
+    return mask if mask.dtype == torch.bool else mask > HIDDEN
+
+
+def additive(mask: Mask | None, dtype: torch.dtype) -> Mask | None:
+    """The mask as it is added to scores: SDPA would make, and keep, a new one of a boolean mask in every call."""
+    if mask is None or mask.dtype != torch.bool:
+        return mask
+    return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(~mask, -torch.inf)
+
+
+def real_tokens(mask: Mask | None) -> Bool[Tensor, "..."] | None:
+    """(…, tokens), False for padding, which no query sees."""
+    return None if mask is None else visible(mask).any(dim=-2)
 
 
 def one_mask(mask: Mask | None, is_causal: bool, tokens: int) -> tuple[Mask | None, bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from attnaudit.attention.functional.clipping import clip
 from attnaudit.attention.functional.dot_product import Observer, Pass, softmax
-from attnaudit.attention.functional.masks import Mask, visible_mean
+from attnaudit.attention.functional.masks import Mask, additive, one_mask, visible_mean
 from attnaudit.errors import ShapeError, UsageError
 
 #: What the fields of a rule may be.
@@ -36,9 +37,9 @@ class Pursuit:
     dual_sign: int = -1
 
     def __post_init__(self) -> None:
-        if self.iterations < 1:
-            raise UsageError(f"RPC-Attention needs at least 1 iteration, not {self.iterations}.")
-        if not self.lam >= 0:
+        if not isinstance(self.iterations, int) or self.iterations < 1:
+            raise UsageError(f"RPC-Attention needs at least 1 iteration, not {self.iterations!r}.")
+        if not isinstance(self.lam, (int, float)) or not self.lam >= 0:
             raise UsageError(f"RPC-Attention's λ is a weight of the sparse part and cannot be negative ({self.lam}).")
         for name, values in ALLOWED.items():
             if getattr(self, name) not in values:
@@ -59,6 +60,8 @@ class Pursuit:
 
         μ over the whole sequence would let a causal model see the size of keys to come, and padding would count.
         """
+        if math.isinf(self.lam):  # no threshold at all, so nothing to learn through it either
+            return key.new_full((1, 1, 1, 1), torch.inf).expand(*key.shape[:2], 1, 1)
         with torch.autocast(key.device.type, enabled=False):
             size = visible_mean(key.abs().mean(dim=-1, keepdim=True), mask, is_causal)
         width = key.shape[1] if self.mu_width == "model" else 1
@@ -126,7 +129,9 @@ def pursue(
         shapes = f"values {tuple(value.shape)} and keys {tuple(key.shape)}"
         raise ShapeError(f"RPC-Attention subtracts L, which has the shape of V, from K, but {shapes} differ.")
     exact = key.to(torch.promote_types(key.dtype, torch.float32))
+    mask, is_causal = one_mask(mask, is_causal, key.shape[-2])
     tau = rule.tau(exact, mask, is_causal)
+    mask = additive(mask, value.dtype)
     residual, before = exact, torch.zeros((), dtype=exact.dtype, device=exact.device)
     clipped = clip(residual, tau)
     target = clipped  # K - S of the first step, where L = U = 0

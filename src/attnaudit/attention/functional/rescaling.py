@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attnaudit.attention.functional.dot_product import Observer, softmax, symmetric
 from attnaudit.attention.functional.log_sums import log_row_sums
-from attnaudit.attention.functional.masks import Mask, one_mask, visible, visible_mean
+from attnaudit.attention.functional.masks import Mask, one_mask, real_tokens, visible, visible_mean
 from attnaudit.errors import ShapeError, UsageError
 
 
@@ -46,7 +46,8 @@ def rescaled_values(
     * `alpha`: S = α·softmax(KKᵀ·scale), one more attention.
     * neither: the exact S(j,j') = g(k_j') / (N·g(k_j)), g(k_j) = Σ_j' exp(scale·k_j·k_j'). It has rank one and S² = S,
       so V'_j = V_j - exp(-l_j)·mean_j'(exp(l_j') V_j') with l = log g: no matrix is built. At the kernel-PCA solution
-      S V = 0, and Scaled Attention *is* softmax attention.
+      S V = 0, and Scaled Attention *is* softmax attention. Elsewhere S grows like a ratio of exponentials of squared
+      keys: half precision overflows for keys of ordinary size.
 
     A token that may not be seen takes no part: sums, means and rows of S run over the tokens that token j sees.
     """
@@ -56,13 +57,27 @@ def rescaled_values(
         return value - _masked(matrix, value, mask, is_causal) @ value
     if alpha is not None:
         return value - alpha * symmetric(key, value, mask=mask, is_causal=is_causal, scale=scale)
-    # A running sum of exp(l - max l) needs float64's range: the largest l may come after a token that is far below it.
-    wide = torch.promote_types(value.dtype, torch.float64 if is_causal or mask is not None else torch.float32)
     with torch.autocast(value.device.type, enabled=False):
-        log_sums = log_row_sums(key, mask=mask, is_causal=is_causal, scale=scale)[..., None].to(wide)
-        top = log_sums.amax(dim=-2, keepdim=True).detach()
-        mean = visible_mean((log_sums - top).exp() * value.to(wide), mask, is_causal)
-        return (value.to(wide) - (top - log_sums).exp() * mean).to(value.dtype)
+        return (value - _rank_one(key, value, mask, is_causal, scale)).to(value.dtype)
+
+
+def _rank_one(key: Tensor, value: Tensor, mask: Mask | None, is_causal: bool, scale: float | None) -> Tensor:
+    """S V for the exact S, in float64 where means differ from token to token: l may differ by hundreds, too."""
+    wide = torch.promote_types(value.dtype, torch.float64 if is_causal or mask is not None else torch.float32)
+    value = value.to(wide)
+    log_sums = log_row_sums(key, mask=mask, is_causal=is_causal, scale=scale)[..., None].to(wide)
+    if is_causal and mask is None:
+        # In logarithms, positive and negative parts apart: the largest l may still be to come, and must not matter.
+        tiny = torch.finfo(wide).tiny
+        parts = (torch.logcumsumexp(log_sums + part.clamp_min(tiny).log(), dim=-2) for part in (value, -value))
+        positive, negative = (torch.exp(part - log_sums) for part in parts)
+        count = torch.arange(1, value.shape[-2] + 1, device=value.device, dtype=wide)
+        return (positive - negative) / count[:, None]
+    real = real_tokens(mask)
+    shown = log_sums if real is None else log_sums.masked_fill(~real[..., None], -torch.inf)
+    top = shown.amax(dim=-2, keepdim=True).detach()
+    mean = visible_mean((shown - top).exp() * value, mask, is_causal)
+    return (top - log_sums).exp() * mean
 
 
 def _masked(matrix: Tensor, value: Tensor, mask: Mask | None, is_causal: bool) -> Tensor:
