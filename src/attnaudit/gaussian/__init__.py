@@ -48,7 +48,6 @@ from attnaudit.gaussian.training import (
 )
 
 __all__ = [
-    "AttentionPCA",
     "CriticalPoint",
     "Estimate",
     "GaussianTokens",

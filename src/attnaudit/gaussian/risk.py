@@ -128,7 +128,7 @@ class Risk:
 
 def infinite_prompt() -> Risk:
     """R∞ = t - 2c + e: an infinite prompt turns the head into x → ΣWWᵀx, for both kernels."""
-    return Risk(t=1, c=-2, e=1)
+    return Risk(t=1.0, c=-2.0, e=1.0)
 
 
 def finite_prompt(length: int, *, held_out: bool = False) -> Risk:
@@ -138,9 +138,9 @@ def finite_prompt(length: int, *, held_out: bool = False) -> Risk:
     """
     n = length
     if held_out:
-        return Risk(t=1, c=-2, e=(n + 1) / n, th=1 / n)
+        return Risk(t=1.0, c=-2.0, e=(n + 1) / n, th=1 / n)
     return Risk(
-        t=1,
+        t=1.0,
         tp=-2 / n,
         c=-2 * (n + 1) / n,
         e=(n**2 + 3 * n + 4) / n**2,

@@ -16,6 +16,7 @@ from attnaudit.gaussian.covariance import principal_axes, second_moment, square_
 Prompts = Float[Tensor, "prompts length dim"]
 
 
+@typing.runtime_checkable
 class TokenSource(typing.Protocol):
     """A distribution of prompts."""
 
