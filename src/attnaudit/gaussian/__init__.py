@@ -1,7 +1,8 @@
 """The Gaussian laboratory: attention-based PCA in closed form and trained (Maulen-Soto & Boyer 2026).
 
-Tensors in, tensors out. Read it in this order: `head` (the model), `risk` (every closed form), `landscape` (its critical
-points), `softmax` (what has no closed form), `optimum`, `sampling` (finite data), `training`, `readout`, `experiments`.
+Tensors in, tensors out. Read it in this order: `head` (the model), `risk` (every closed form), `landscape` (its
+critical points), `softmax` (what has no closed form), `optimum`, `sampling` (finite data), `training`, `readout`,
+`experiments`.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ Covariance = Float[Tensor, "dim dim"]
 
 
 def random_covariance(eigenvalues: Float[Tensor, "dim"], generator: Generator) -> Covariance:
-    """These eigenvalues with uniformly random eigenvectors (QR of a Gaussian matrix, signs of R's diagonal put back)."""
+    """These eigenvalues with uniformly random eigenvectors (QR of Gaussian noise, R's diagonal made positive)."""
     if not (eigenvalues > 0).all():
         raise UsageError(f"Eigenvalues of a covariance are positive, but the smallest here is {eigenvalues.min():.3g}.")
     noise = torch.randn(len(eigenvalues), len(eigenvalues), generator=generator, dtype=eigenvalues.dtype,

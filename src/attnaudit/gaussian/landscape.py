@@ -81,6 +81,4 @@ def _point(
     signs = (curvatures < -zero, curvatures.abs() <= zero, curvatures > zero)
     negative, flat, positive = (int(sign.sum()) for sign in signs)
     value = float(risk(point[:, None], covariance))
-    return CriticalPoint(
-        axis, eigenvalue, multiplicity, point, size, value, curvatures, (negative, flat, positive)
-    )
+    return CriticalPoint(axis, eigenvalue, multiplicity, point, size, value, curvatures, (negative, flat, positive))

@@ -90,7 +90,7 @@ class Risk:
         return self.tp * self.ab >= 2 * self.taa * self.c
 
     def optimal_size(self, eigenvalue: float, trace: float) -> float:
-        """s = a at the critical point along an eigenvector; μ = √(s/λ) v there."""
+        """The s = a at the critical point along an eigenvector; μ = √(s/λ) v there."""
         return -(self.tp * trace + self.c * eigenvalue) / (2 * (self.ab * eigenvalue + self.taa * trace))
 
     def omega(self, size: float) -> float:

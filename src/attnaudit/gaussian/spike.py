@@ -18,7 +18,8 @@ def bbp_overlap(theta: float, gamma: float) -> float:
     (1 - γ/θ²)/(1 + γ/θ) above θ = √γ, else 0 (Baik, Ben Arous & Péché 2005; Paul 2007).
     """
     check_spike(theta)
-    return (1 - gamma / theta**2) / (1 + gamma / theta) if theta**2 > gamma else 0.0
+    # At the transition itself rounding must not decide.
+    return (1 - gamma / theta**2) / (1 + gamma / theta) if theta**2 > gamma * (1 + 1e-12) else 0.0
 
 
 def attention_overlap(

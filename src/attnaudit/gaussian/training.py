@@ -64,7 +64,9 @@ def descend(
         if number in marks:
             kept[number] = weights
     if not weights.isfinite().all():
-        raise NumericalError(f"Gradient descent left all bounds: a step of {step:g}/λ² is too long; below 0.25 is safe.")
+        raise NumericalError(
+            f"Gradient descent left all bounds: a step of {step:g}/λ² is too long; below 0.25 is safe."
+        )
     return Trajectory(tuple(kept), tuple(kept.values()))
 
 
