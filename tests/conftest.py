@@ -10,7 +10,7 @@ import torch
 from hypothesis import HealthCheck, settings
 from PIL import Image
 
-jaxtyping.install_import_hook(["attnaudit.kernel", "attnaudit.measures"], "beartype.beartype")
+jaxtyping.install_import_hook(["attnaudit.gaussian", "attnaudit.kernel", "attnaudit.measures"], "beartype.beartype")
 settings.register_profile(
     "attnaudit",
     deadline=None,

@@ -21,7 +21,8 @@ def random_covariance(eigenvalues: Float[Tensor, "dim"], generator: Generator) -
     basis, triangle = torch.linalg.qr(noise)
     basis = basis * triangle.diagonal().sign()
     covariance = basis * eigenvalues @ basis.mT
-    return (covariance + covariance.mT) / 2
+    symmetric: Tensor = (covariance + covariance.mT) / 2
+    return symmetric
 
 
 def harmonic_eigenvalues(dim: int, device: str = "cpu") -> Float[Tensor, "dim"]:
@@ -55,7 +56,8 @@ def principal_axes(covariance: Covariance) -> tuple[Float[Tensor, "dim"], Covari
 def square_root(covariance: Covariance) -> Covariance:
     """The symmetric root of a positive semidefinite matrix."""
     eigenvalues, vectors = torch.linalg.eigh(covariance)
-    return vectors * eigenvalues.clamp_min(0).sqrt() @ vectors.mT
+    root: Tensor = vectors * eigenvalues.clamp_min(0).sqrt() @ vectors.mT
+    return root
 
 
 def second_moment(tokens: Float[Tensor, "*batch length dim"]) -> Float[Tensor, "*batch dim dim"]:

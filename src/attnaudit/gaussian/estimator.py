@@ -31,8 +31,10 @@ Rows = NDArray[np.float64]
 _TOLERANCE = 1e-3
 
 
-class AttentionPCA(  # type: ignore[misc]
-    _base.ClassNamePrefixFeaturesOutMixin, _base.TransformerMixin, _base.BaseEstimator
+class AttentionPCA(
+    _base.ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    _base.TransformerMixin,  # type: ignore[misc]
+    _base.BaseEstimator,  # type: ignore[misc]
 ):
     """The principal components an attention head of rank k finds when it is trained to rebuild its tokens.
 

@@ -27,7 +27,8 @@ def squared_sine(x: Float[Tensor, "*batch dim"], y: Float[Tensor, "*batch dim"])
     """sin² of the angle, from what is left of x without y: exact where 1 - cos² is only rounding."""
     unit = y / y.norm(dim=-1, keepdim=True)
     rest = x - (x * unit).sum(dim=-1, keepdim=True) * unit
-    return rest.square().sum(dim=-1) / x.square().sum(dim=-1)
+    share: Tensor = rest.square().sum(dim=-1) / x.square().sum(dim=-1)
+    return share
 
 
 def explained_variance_ratio(

@@ -14,7 +14,7 @@ derived here and checked by simulation in the tests.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
@@ -119,11 +119,6 @@ class Risk:
             th=n * (n + 1) * self.e + 2 * n * self.pc + n**2 * (n + 1) * self.th + 2 * n**2 * self.tpp,
             tpp=n * self.e + n**2 * (self.pc + self.th) + n**3 * self.tpp,
         )
-
-    def rescaled(self, factor: float) -> Risk:
-        """The risk as a function of W for data √factor times as large, Σ → factor·Σ."""
-        powers = {"t": 1, "tp": 2, "c": 2, "e": 3, "pc": 3, "th": 3, "tpp": 3}
-        return Risk(**{f.name: getattr(self, f.name) * factor ** powers[f.name] for f in fields(self)})
 
 
 def infinite_prompt() -> Risk:

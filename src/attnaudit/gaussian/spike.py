@@ -31,7 +31,10 @@ def attention_overlap(
     tasks differently, and needs a larger θ. No theory is known to us for that shift.
     """
     risk, pooled = infinite_prompt(), tasks.mean(dim=0)
-    found = [minimise(lambda w: risk(w, tasks).mean(), random_start(pooled, 1, generator)) for _ in range(starts)]
+    # From Σ̄·noise: with fewer vectors than dimensions the risk does not see all of μ, and that part stays 0.
+    found = [
+        minimise(lambda w: risk(w, tasks).mean(), pooled @ random_start(pooled, 1, generator)) for _ in range(starts)
+    ]
     best = min(found, key=lambda weights: float(risk(weights, tasks).mean()))
     return float(cosine(best[:, 0], direction)) ** 2
 

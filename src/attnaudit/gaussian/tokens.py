@@ -79,7 +79,8 @@ class WishartTokens:
         vectors = _noise(self.scale, (prompts, self.degrees), generator) @ self._root
         mixing = torch.randn(prompts, length, self.degrees, generator=generator, dtype=vectors.dtype,
                              device=vectors.device)  # fmt: skip
-        return mixing @ vectors / self.degrees**0.5
+        tokens: Tensor = mixing @ vectors / self.degrees**0.5
+        return tokens
 
     def covariances(self, tasks: int, generator: Generator) -> Float[Tensor, "tasks dim dim"]:
         """Fresh tasks as covariances, for prompts of infinite length."""

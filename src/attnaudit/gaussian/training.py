@@ -121,7 +121,7 @@ class Recipe:
     queries: int = 16
     rate: float = 0.05
     optimiser: Optimiser = Optimiser.ADAM
-    records: int = 60
+    records: int = 40
 
     def __post_init__(self) -> None:
         for name in ("steps", "prompts", "queries", "records"):

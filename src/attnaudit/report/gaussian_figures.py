@@ -18,7 +18,7 @@ from attnaudit.report.figures import BLUE, GREEN, VERMILION, drawing
 _COLOURS = {"linear": BLUE, "softmax": VERMILION}
 _TITLES = {GAUSSIAN: "Gaussian tokens", ISOTROPIC: "isotropic: nothing to find", SKEWED: "skewed: softmax must fail"}
 #: sin² below this is training noise of no interest, or rounding.
-_FLOOR = 1e-6
+_FLOOR = 1e-5
 
 
 def align_figure(records: Sequence[AlignRecord], sizes: dict[str, float], path: Path) -> None:
@@ -51,7 +51,7 @@ def landscape_figure(records: Sequence[LandscapeRecord], labels: tuple[str, str]
     x, y, risk = (np.array([getattr(r, name) for r in surface]).reshape(side, side) for name in ("x", "y", "risk"))
     lowest = min(r.risk for r in records if r.what == CRITICAL)
     highest = max(r.risk for r in records if r.what == CRITICAL)
-    levels = lowest + (highest - lowest) * np.linspace(0.02, 2, 24)
+    levels = lowest + (highest - lowest) * np.linspace(0.02, 2, 14)
     looks = {"minimum": (GREEN, "o"), "saddle": (VERMILION, "s"), "maximum": ("black", "^")}
     with drawing(path, 1, 1, (3.8, 3.5)) as axes:
         axis = axes[0, 0]
@@ -78,9 +78,7 @@ def error_figure(records: Sequence[ErrorRecord], path: Path) -> None:
             own = [r for r in records if r.setting == ONE_PROMPT and r.data == data]
             _dots(left, [r.length for r in own], own, colour, marker, label)
         own = [r for r in records if r.setting == ONE_PROMPT and r.predicted is not None]
-        left.plot(
-            [r.length for r in own], [(r.predicted or 0) ** 0.5 for r in own], "k:", lw=1, label=r"$\sqrt{\Lambda/L}$"
-        )
+        left.plot([r.length for r in own], [(r.predicted or 0) ** 0.5 for r in own], "k:", lw=1, label="√(Λ/L)")
         left.set(xscale="log", yscale="log", xlabel="tokens of one prompt, L", ylabel=r"rms $\sin(\mu, v_1)$")
         left.legend(loc="lower left")
         many = [r for r in records if r.setting == MANY_PROMPTS]
@@ -89,9 +87,9 @@ def error_figure(records: Sequence[ErrorRecord], path: Path) -> None:
             _dots(right, [place], [record], _COLOURS[record.kernel], "o", None)
             if record.predicted is not None:
                 right.plot([place - 0.3, place + 0.3], [record.predicted**0.5] * 2, "k:", lw=1)
-        right.plot([], [], "k:", lw=1, label=r"$\sqrt{\kappa_L\Lambda/N}$")
+        right.plot([], [], "k:", lw=1, label="√(κΛ/N)")
         right.set_xticks(range(len(names)), names)
-        right.set(yscale="log", ylim=(None, 1.5), xlim=(-0.6, len(names) - 0.4))
+        right.set(yscale="log", ylim=(None, 1.5), ylabel=r"rms $\sin(\mu, v_1)$", xlim=(-0.6, len(names) - 0.4))
         right.set_title(f"{many[0].prompts} prompts of {many[0].length} tokens")
         right.legend(loc="upper left")
 
@@ -121,9 +119,10 @@ def recovery_figure(records: Sequence[RecoveryRecord], path: Path) -> None:
                 axis.plot([r.multiple for r in own], [r.bbp for r in own], "k:", lw=1, label="BBP")
                 axis.set(ylim=(-0.05, 1.05), title=f"n = {few}, K = {number}")
                 if row == len(degrees) - 1:
-                    axis.set_xlabel(r"$\theta/\sqrt{\gamma}$")
+                    axis.set_xlabel("θ/√γ")
             axes[row, 0].set_ylabel(r"$\cos^2(\mu, v)$")
-        axes[0, 0].legend(loc="upper left")
+        handles, names = axes[0, 0].get_legend_handles_labels()
+        axes[0, 0].figure.legend(handles, names, loc="outside upper center", ncols=3)
 
 
 def variance_figure(records: Sequence[VarianceRecord], path: Path) -> None:

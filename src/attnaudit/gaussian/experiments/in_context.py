@@ -82,18 +82,13 @@ def in_context(
         tick()
         own = _recovery(recovery_dim, few, number, multiple, repeats, generator)
         records += own
+        # One task is PCA; of several, attention is not, and nothing is predicted for it.
         checks += [
-            Check(
-                f"{record.method}, n = {few}, K = {number}, θ = {multiple:g}√γ: cos²",
-                record.bbp,
-                record.overlap,
-                record.standard_error,
-                note="PCA's law in infinite dimension",
-            )
-            # Of several tasks attention is not PCA, and nothing is predicted for it.
+            Check(f"{record.method}, n={few} K={number} θ={multiple:g}√γ: cos²", record.bbp, record.overlap,
+                  record.standard_error, note="BBP: d = ∞")
             for record in own
-            if record.method == POOLED or number == 1
-        ]
+            if record.method == (ATTENTION if number == 1 else POOLED)
+        ]  # fmt: skip
     progress(total, total)
     return Findings(tuple(checks), tuple(trials), tuple(records))
 

@@ -19,9 +19,9 @@ from attnaudit.gaussian.risk import Covariance, finite_prompt, infinite_prompt
 from attnaudit.gaussian.tokens import GaussianTokens
 from attnaudit.gaussian.training import descend
 
-_GRID = 81
+_GRID = 61
 _STARTS = 12
-_FLOW_STEPS = 600
+_FLOW_STEPS = 800
 _DRAWS = 200_000
 _PROMPTS = 20_000
 
@@ -62,8 +62,9 @@ def landscape(
         for (x, y), value in zip(flat.tolist(), values.tolist(), strict=True)
     ]
     angles = torch.arange(_STARTS, dtype=line.dtype, device=line.device) * 2 * math.pi / _STARTS + 0.1
-    ring = 0.95 * reach * torch.stack([angles.cos(), angles.sin()], dim=1)
-    paths = descend(risk, covariance, (ring @ plane.mT)[..., None], steps=_FLOW_STEPS, step=0.02, records=120)
+    own = torch.stack([eigenvalues[axis - 1] for axis in axes])
+    ring = 1.4 * torch.stack([angles.cos(), angles.sin()], dim=1) / own.sqrt()
+    paths = descend(risk, covariance, (ring @ plane.mT)[..., None], steps=_FLOW_STEPS, step=0.02, records=100)
     for weights in paths.weights:
         heights = risk(weights, covariance).tolist()
         places = (weights[..., 0] @ plane).tolist()
