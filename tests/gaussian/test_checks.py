@@ -32,7 +32,10 @@ NEGATIVE = torch.diag(torch.tensor([1.0, 1.0, -0.5], dtype=torch.float64))
     [
         (lambda: risk_infinite(MU, LOPSIDED), "not symmetric: it differs from its transpose by up to 0.5"),
         (lambda: risk_linear(MU, FLAT, 4), "not positive definite: its smallest eigenvalue is 0"),
-        (lambda: critical_points(infinite_prompt(), NEGATIVE), "not positive definite: its smallest eigenvalue is -0.5"),
+        (
+            lambda: critical_points(infinite_prompt(), NEGATIVE),
+            "its smallest eigenvalue is -0.5",
+        ),
         (lambda: risk_infinite(MU, SIGMA * torch.nan), "not finite numbers"),
         (lambda: risk_linear(MU, SIGMA, 1), "A prompt of 1 tokens"),
         (lambda: simulated_risk(Kernel.LINEAR, MU, GaussianTokens(SIGMA), 1, 5, seeded()), "A prompt of 1 tokens"),

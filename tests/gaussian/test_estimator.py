@@ -34,7 +34,7 @@ def covariance(digits):
 
 def test_a19_descent_on_the_digits_finds_the_first_component_when_read_through_sigma(digits, covariance):
     start = random_start(covariance, 1, seeded(0))
-    mu = descend(infinite_prompt(), covariance, start, steps=3000, step=0.2, records=1).end[:, 0]
+    mu = descend(infinite_prompt(), covariance, start, steps=3000, step=1.6, records=1).end[:, 0]
     first = torch.tensor(PCA(1).fit(digits).components_[0])
     assert float(cosine(covariance @ mu, first)) > 0.9999
     assert float(cosine(mu, first)) < 0.99, "μ itself holds what the start left in directions of no variance"
@@ -43,7 +43,7 @@ def test_a19_descent_on_the_digits_finds_the_first_component_when_read_through_s
 @pytest.mark.parametrize("rank", [5, 10])
 def test_a19_heads_of_rank_k_explain_what_pca_does(digits, covariance, rank):
     start = random_start(covariance, rank, seeded(rank), 0.5 / rank)
-    weights = descend(infinite_prompt(), covariance, start, steps=6000, step=0.2, records=1).end
+    weights = descend(infinite_prompt(), covariance, start, steps=6000, step=1.6, records=1).end
     expected = PCA(rank).fit(digits).explained_variance_ratio_.sum()
     assert float(explained_variance_ratio(weights, covariance)) == pytest.approx(expected, abs=1e-4)
 

@@ -36,6 +36,7 @@ def test_a5_eigenvectors_are_critical_with_the_predicted_curvatures(length):
         along = (vectors.mT @ hessian @ vectors).diagonal()
         torch.testing.assert_close(along, expected_curvatures(length, i), atol=1e-9, rtol=0)
         assert point.signature == (i, 0, 5 - i)
+        assert risk.steepest(point.eigenvalue, float(SIGMA.trace())) == pytest.approx(float(along[i]))
     assert [point.risk for point in points] == sorted(point.risk for point in points)
 
 

@@ -55,7 +55,9 @@ def test_a17_one_task_follows_the_bbp_curve(multiple):
     gamma = dim / degrees
     theta, direction = multiple * gamma**0.5, torch.randn(dim, generator=generator, dtype=torch.float64)
     overlaps = [
-        attention_overlap(wishart(spiked_scale(direction, theta), degrees, 1, generator) / degrees, direction, generator)
+        attention_overlap(
+            wishart(spiked_scale(direction, theta), degrees, 1, generator) / degrees, direction, generator
+        )
         for _ in range(12)
     ]
     mean = sum(overlaps) / 12

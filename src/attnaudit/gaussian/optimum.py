@@ -15,7 +15,7 @@ from attnaudit.gaussian.risk import Covariance, finite_prompt
 from attnaudit.gaussian.softmax import SoftmaxProfile
 
 #: Numbers drawn for the softmax's size: its standard error is then about 0.005.
-_DRAWN = 2**22
+_DRAWN = 2**20
 
 
 @dataclass(frozen=True)

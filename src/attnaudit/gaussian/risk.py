@@ -93,6 +93,10 @@ class Risk:
         """The s = a at the critical point along an eigenvector; μ = √(s/λ) v there."""
         return -(self.tp * trace + self.c * eigenvalue) / (2 * (self.ab * eigenvalue + self.taa * trace))
 
+    def steepest(self, eigenvalue: float, trace: float) -> float:
+        """Curvature along the eigenvector at its critical point: 8λ² for infinite prompts."""
+        return -4 * (self.tp * trace * eigenvalue + self.c * eigenvalue**2)
+
     def omega(self, size: float) -> float:
         """ω(s) in R = tω(a) + (b/a)g(a)."""
         return self.t + self.tp * size + self.taa * size**2

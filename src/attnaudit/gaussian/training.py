@@ -14,7 +14,7 @@ from torch import Generator, Tensor
 from attnaudit.errors import NumericalError, UsageError
 from attnaudit.gaussian.checks import check_length
 from attnaudit.gaussian.head import Kernel, reconstruction_loss
-from attnaudit.gaussian.risk import Batch, Covariances, Risk
+from attnaudit.gaussian.risk import Batch, Covariance, Risk
 from attnaudit.gaussian.tokens import TokenSource
 
 Weights = Float[Tensor, "dim rank"]
@@ -46,27 +46,22 @@ def random_start(
 
 
 def descend(
-    risk: Risk, covariance: Covariances, start: Batch, *, steps: int, step: float = 0.1, records: int = 50
+    risk: Risk, covariance: Covariance, start: Batch, *, steps: int, step: float = 0.8, records: int = 50
 ) -> Trajectory:
-    """Gradient descent on the closed form, the gradient flow in steps of step/λ².
+    """Gradient descent on the closed form, the gradient flow in steps of step/H; several starts are a batch.
 
-    λ is the largest eigenvalue; with 8λ² the largest curvature at the infinite-prompt optimum, steps below 0.25 are
-    stable there. Several covariances are several tasks, and the mean of their risks is descended.
+    H is the curvature along v₁ at the optimum of rank one, the largest there: steps below 2 are stable.
     """
-    largest = float(torch.linalg.eigvalsh(covariance)[..., -1].max())
-    rate = step / largest**2
-    tasks = covariance.ndim > 2
+    largest = float(torch.linalg.eigvalsh(covariance)[-1])
+    rate = step / risk.steepest(largest, float(covariance.trace()))
     weights, kept = start, {0: start}
     marks = {round(steps * (i + 1) / records) for i in range(records)}
     for number in range(1, steps + 1):
-        gradient = risk.gradient(weights, covariance)
-        weights = weights - rate * (gradient.mean(dim=0) if tasks else gradient)
+        weights = weights - rate * risk.gradient(weights, covariance)
         if number in marks:
             kept[number] = weights
     if not weights.isfinite().all():
-        raise NumericalError(
-            f"Gradient descent left all bounds: a step of {step:g}/λ² is too long; below 0.25 is safe."
-        )
+        raise NumericalError(f"Gradient descent left all bounds: a step of {step:g}/H is too long; below 2 is stable.")
     return Trajectory(tuple(kept), tuple(kept.values()))
 
 

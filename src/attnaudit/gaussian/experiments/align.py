@@ -112,7 +112,7 @@ def _predicted_risk(
     if kernel is Kernel.LINEAR:
         return Estimate(float(finite_prompt(length)(mu[:, None], covariance)), 0.0)
     size, quotient = _size(mu[:, None], covariance), float((covariance @ mu).square().sum() / (mu @ covariance @ mu))
-    profile = SoftmaxProfile(length, max(256, 2**20 // length), generator)
+    profile = SoftmaxProfile(length, max(256, 2**18 // length), generator)
     drawn = estimate(profile.risk(size, float(covariance.trace()) / quotient))
     return Estimate(quotient * drawn.mean, quotient * drawn.standard_error)
 

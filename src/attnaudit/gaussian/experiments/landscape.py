@@ -64,7 +64,7 @@ def landscape(
     angles = torch.arange(_STARTS, dtype=line.dtype, device=line.device) * 2 * math.pi / _STARTS + 0.1
     own = torch.stack([eigenvalues[axis - 1] for axis in axes])
     ring = 1.4 * torch.stack([angles.cos(), angles.sin()], dim=1) / own.sqrt()
-    paths = descend(risk, covariance, (ring @ plane.mT)[..., None], steps=_FLOW_STEPS, step=0.02, records=100)
+    paths = descend(risk, covariance, (ring @ plane.mT)[..., None], steps=_FLOW_STEPS, step=0.16, records=100)
     for weights in paths.weights:
         heights = risk(weights, covariance).tolist()
         places = (weights[..., 0] @ plane).tolist()

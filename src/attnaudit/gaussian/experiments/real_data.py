@@ -18,7 +18,7 @@ from attnaudit.gaussian.tokens import ResampledTokens
 from attnaudit.gaussian.training import Recipe, descend, random_start, train_on_fresh_prompts
 
 #: Enough for directions whose variances differ by a few percent of the largest.
-_STEPS, _STEP = 6000, 0.2
+_STEPS, _STEP = 6000, 1.6
 
 
 @dataclass(frozen=True)
