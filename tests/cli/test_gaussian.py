@@ -12,40 +12,13 @@ import pytest
 from tests.cli.test_cli import cli  # noqa: F401  (a fixture)
 
 FAST = {
-    "align": ["--dim", "4", "--length", "8", "--runs", "2", "--steps", "60"],
-    "landscape": ["--dim", "4", "--length", "8"],
-    "finite-prompt": [
-        "--dim",
-        "4",
-        "--lengths",
-        "32,128",
-        "--repeats",
-        "20",
-        "--prompts",
-        "100",
-        "--prompt-length",
-        "8",
-    ],
-    "in-context": [
-        "--dim",
-        "5",
-        "--runs",
-        "2",
-        "--steps",
-        "30",
-        "--length",
-        "8",
-        "--tasks",
-        "1,2",
-        "--recovery-dim",
-        "8",
-        "--recovery-degrees",
-        "9",
-        "--repeats",
-        "2",
-    ],
-    "digits": ["--ranks", "1,10", "--steps", "20", "--length", "16"],
-}
+    "align": ["--dim=4", "--length=8", "--runs=2", "--steps=60"],
+    "landscape": ["--dim=4", "--length=8"],
+    "finite-prompt": ["--dim=4", "--lengths=32,128", "--repeats=20", "--prompts=100", "--prompt-length=8"],
+    "in-context": ["--dim=5", "--runs=2", "--steps=30", "--length=8", "--tasks=1,2", "--recovery-dim=8",
+                   "--recovery-degrees=9", "--repeats=2"],
+    "digits": ["--ranks=1,10", "--steps=20", "--length=16"],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("verb", FAST)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -82,7 +83,7 @@ def align(
     sigma = _covariance(dim, covariance, seed, device, default=20)
     recipe = _recipe(steps, prompts, rate, optimiser, length)
     say(f"Training 6 x {runs} heads of dimension {len(sigma)} on prompts of {length}, {recipe.prompts} a step.")
-    with _timed("training") as progress:
+    with _at_work("training") as progress:
         findings = experiment(sigma, length, runs=runs, recipe=recipe, seed=seed, progress=progress)
     theory = {check.quantity: check.theory for check in findings.checks}
     sizes = {kernel: theory[f"{kernel}: s = μᵀΣμ"] or 0.0 for kernel in ("linear", "softmax")}
@@ -120,7 +121,7 @@ def landscape(
     if len(chosen) != 2:
         raise UsageError(f"--axes {axes} names {len(chosen)} axes, but a section is a plane: give two, e.g. 1,2.")
     sigma = _covariance(dim, covariance, seed, device, default=5)
-    with _timed("simulating") as progress:
+    with _at_work("simulating") as progress:
         findings = experiment(sigma, length, (chosen[0], chosen[1]), seed=seed, progress=progress)
     first, second = (rf"$\langle\mu, v_{{{axis}}}\rangle$" for axis in chosen)
     title = f"Critical points, d = {len(sigma)}, L = {'∞' if length is None else length}, seed {seed}"
@@ -160,7 +161,7 @@ def finite_prompt(
 
     chosen = _numbers(lengths, "--lengths")
     sigma = _covariance(dim, covariance, seed, device, default=10)
-    with _timed("fitting data sets") as progress:
+    with _at_work("fitting data sets") as progress:
         findings = finite_prompt_error(
             sigma,
             chosen,
@@ -205,7 +206,7 @@ def in_context(
     from attnaudit.report.gaussian_figures import recovery_figure
 
     task_numbers, few = _numbers(tasks, "--tasks"), _numbers(recovery_degrees, "--recovery-degrees")
-    with _timed("training and recovering") as progress:
+    with _at_work("training and recovering") as progress:
         findings = experiment(
             dim,
             theta,
@@ -252,7 +253,7 @@ def digits(
 
     check_length(length)
     chosen, rows = _numbers(ranks, "--ranks"), digit_rows()
-    with _timed("training") as progress:
+    with _at_work("training") as progress:
         found = against_pca(
             torch.tensor(rows), chosen, length=length, recipe=Recipe(steps=steps), seed=seed, progress=progress
         )
@@ -317,20 +318,18 @@ def _numbers(text: str, option: str) -> tuple[int, ...]:
         raise UsageError(f"{option} {text} is not a list of whole numbers, e.g. 1,4,16.") from error
 
 
-class _timed:
-    """A progress bar that ends in a line with the time taken; on stderr, so that the data is the same every time."""
+@contextmanager
+def _at_work(label: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar, and then the time taken: on stderr, so that the data is the same every time.
 
-    def __init__(self, label: str) -> None:
-        self._bar = progress_bar(label)
+    On one CPU thread: products this small are slower on several, and their last digits would depend on how many.
+    """
+    from attnaudit.kernel.eigen import one_thread
 
-    def __enter__(self) -> Callable[[int, int], None]:
-        self._begin = time.perf_counter()
-        return self._bar.__enter__()
-
-    def __exit__(self, *problem: Any) -> None:
-        self._bar.__exit__(*problem)
-        if problem[0] is None:
-            say(f"Took {time.perf_counter() - self._begin:.1f} s.")
+    begin = time.perf_counter()
+    with progress_bar(label) as progress, one_thread():
+        yield progress
+    say(f"Took {time.perf_counter() - begin:.1f} s.")
 
 
 def _deliver(
