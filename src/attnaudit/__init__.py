@@ -16,13 +16,13 @@ from attnaudit._version import __version__
 from attnaudit.errors import AttnAuditError
 
 if TYPE_CHECKING:
-    from attnaudit import capture, kernel, measures
+    from attnaudit import capture, gaussian, kernel, measures
     from attnaudit.api import audit
     from attnaudit.capture import Capture, Heads
     from attnaudit.claims.run import Run
     from attnaudit.protocol import Protocol
 
-_PACKAGES = ("capture", "kernel", "measures")
+_PACKAGES = ("capture", "gaussian", "kernel", "measures")
 _HOMES = {
     "audit": "attnaudit.api",
     "Capture": "attnaudit.capture",
@@ -40,6 +40,7 @@ __all__ = [
     "__version__",
     "audit",
     "capture",
+    "gaussian",
     "kernel",
     "measures",
 ]

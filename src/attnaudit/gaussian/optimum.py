@@ -42,7 +42,7 @@ def optimum(kernel: Kernel, covariance: Covariance, length: int, generator: Gene
         size = Estimate(risk.optimal_size(largest, trace), 0.0)
         gain = risk.gain(size.mean)
     else:
-        profile = SoftmaxProfile(length, max(64, _DRAWN // (4 * length)), generator)
+        profile = SoftmaxProfile(length, max(512, _DRAWN // (4 * length)), generator)
         size = profile.optimal_size(trace / largest)
         gain = float(profile.gain(size.mean).mean())
     return Optimum(vectors[:, 0] * (size.mean / largest) ** 0.5, size, gain)
