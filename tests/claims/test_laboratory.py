@@ -43,6 +43,13 @@ def test_scores_are_calibrated_between_chance_and_the_claim():
     assert high == pytest.approx(0.5 + 12.706 * 0.5, rel=1e-3)
 
 
+def test_what_is_shown_beside_does_not_decide():
+    verdicts, level = ALIGNMENT.verdicts([trials(0.99, 1.0, 0.98), trials(0.4, 0.4, 0.41, measure="readout_alignment")])
+    assert [verdict.word for verdict in verdicts] == [Word.SUPPORTED]
+    assert [score.measure for score in verdicts[0].shown] == ["readout_alignment"]
+    assert level == pytest.approx(0.95)
+
+
 def test_subjects_are_judged_apart_and_measures_together():
     claim = LABORATORY_CLAIMS["gaussian-finite-prompt"]
     rate = trials(0.5, 0.51, 0.49, measure="sampling_rate", null=(0.0, 0.01), planted=0.5)
@@ -63,6 +70,7 @@ def test_every_laboratory_claim_is_complete(claim):
     assert "2026" in claim.citation
     assert claim.judged_by.startswith("attnaudit gaussian ")
     assert set(claim.deciding) <= {"alignment", "sampling_rate"}
+    assert set(claim.shown) <= {"readout_alignment"}
 
 
 def test_no_audit_judges_them():

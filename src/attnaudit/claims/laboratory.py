@@ -28,12 +28,14 @@ class LaboratoryClaim(Statement):
     def verdicts(self, trials: Sequence[Trials], threshold: float = THRESHOLD) -> tuple[list[Verdict], float]:
         """A verdict for each subject, controls among them, and the level of every interval (Bonferroni)."""
         deciding = [trial for trial in trials if trial.measure in self.deciding]
+        beside = [trial for trial in trials if trial.measure in self.shown]
         level = widened_level(len(deciding))
         verdicts = []
         for subject in dict.fromkeys(trial.subject for trial in deciding):
             scores = tuple(trial_score(trial, level) for trial in deciding if trial.subject == subject)
             word = combine([word_of(score, threshold) for score in scores])
-            verdicts.append(Verdict(self.name, subject, word, reason_for(word, scores), scores))
+            shown = tuple(trial_score(trial, level) for trial in beside if trial.subject == subject)
+            verdicts.append(Verdict(self.name, subject, word, reason_for(word, scores), scores, shown))
         return verdicts, level
 
 

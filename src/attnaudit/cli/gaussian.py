@@ -58,6 +58,7 @@ def align(
     runs: Runs = 4,
     steps: Steps = 600,
     prompts: Prompts = None,
+    queries: Annotated[int, typer.Option(min=1, help="Tokens of a prompt that ask.")] = 16,
     rate: Rate = 0.05,
     optimiser: OptimiserOption = Optimiser.ADAM,
     seed: options.Seed = 0,
@@ -72,7 +73,7 @@ def align(
 
         attnaudit gaussian align --covariance mine.csv --length 64 --runs 8
 
-        attnaudit gaussian align --dim 512 --length 4096 --runs 2 --device cuda
+        attnaudit gaussian align --dim 512 --length 4096 --queries 256 --steps 1500 --rate 0.02 --runs 2 --device cuda
     """
     from attnaudit.claims.gaussian_alignment import CLAIM
     from attnaudit.gaussian.checks import check_length
@@ -81,7 +82,7 @@ def align(
 
     check_length(length)
     sigma = _covariance(dim, covariance, seed, device, default=20)
-    recipe = _recipe(steps, prompts, rate, optimiser, length)
+    recipe = _recipe(steps, prompts, queries, rate, optimiser, length)
     say(f"Training 6 x {runs} heads of dimension {len(sigma)} on prompts of {length}, {recipe.prompts} a step.")
     with _at_work("training") as progress:
         findings = experiment(sigma, length, runs=runs, recipe=recipe, seed=seed, progress=progress)
@@ -303,12 +304,12 @@ def _covariance(dim: int | None, path: Path | None, seed: int, device: Device, *
     return covariance
 
 
-def _recipe(steps: int, prompts: int | None, rate: float, optimiser: Optimiser, length: int) -> Recipe:
+def _recipe(steps: int, prompts: int | None, queries: int, rate: float, optimiser: Optimiser, length: int) -> Recipe:
     from attnaudit.gaussian import training
 
     enough = max(64, 2048 // length) if prompts is None else prompts
     kind = training.Optimiser(optimiser.value)
-    return training.Recipe(steps=steps, prompts=enough, rate=rate, optimiser=kind)
+    return training.Recipe(steps=steps, prompts=enough, queries=queries, rate=rate, optimiser=kind)
 
 
 def _numbers(text: str, option: str) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from attnaudit.claims.verdict import Verdict
 from attnaudit.gaussian.experiments.findings import Check
-from attnaudit.report.verdicts import legend, word_text
+from attnaudit.report.verdicts import legend, score_text, word_text
 
 
 def check_table(title: str, checks: Sequence[Check]) -> Table:
@@ -55,8 +55,11 @@ def laboratory_verdicts(verdicts: Sequence[Verdict], level: float) -> Renderable
     table.add_column("subject")
     table.add_column("verdict", no_wrap=True)
     table.add_column("because (score: 0 = chance, 1 = the claim)")
+    for name in dict.fromkeys(score.measure for verdict in verdicts for score in verdict.shown):
+        table.add_column(f"({name})", justify="right")
     for verdict in verdicts:
-        table.add_row(Text(verdict.model), word_text(verdict.word), Text(verdict.reason))
+        beside = [score_text(score) for score in verdict.shown]
+        table.add_row(Text(verdict.model), word_text(verdict.word), Text(verdict.reason), *beside)
     words = list(dict.fromkeys(verdict.word for verdict in verdicts))
     return Group(table, legend(words, f"Student's t over independent repetitions at {level:.2%}"))
 

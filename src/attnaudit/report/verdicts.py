@@ -89,7 +89,7 @@ def _scores(model: str, verdicts: Sequence[Verdict]) -> Table:
                 _number(entry.observed),
                 f"{_number(entry.null)} {(entry.null_name or '')}".strip(),
                 _number(entry.planted),
-                _interval(entry) if entry.has_power else "–",
+                score_text(entry) if entry.has_power else "–",
                 power,
                 style=style,
             )
@@ -104,7 +104,7 @@ def _ranking(ranks: Sequence[Rank]) -> Table:
         table.add_column(score.measure, justify="right")
     table.add_column("verdict")
     for entry in ranks:
-        cells = [_interval(one) for one in entry.scores]
+        cells = [score_text(one) for one in entry.scores]
         table.add_row(Text(entry.interpretation), _number(entry.mean), *cells, word_text(entry.word))
     return table
 
@@ -138,7 +138,8 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.3g}"
 
 
-def _interval(score: Score) -> str:
+def score_text(score: Score) -> str:
+    """A score with its interval."""
     if score.mean is None:
         return "–"
     return f"{score.mean:.2f}" + (

@@ -23,6 +23,8 @@ from attnaudit.gaussian.training import Recipe, Trajectory, descend, random_star
 GAUSSIAN, ISOTROPIC, SKEWED = "gaussian", "isotropic", "skewed"
 FLOW = "flow"
 _FLOW_STEPS = 4000
+#: Small, because directions of little variance forget where they started only slowly.
+_START = 0.01
 
 
 @dataclass(frozen=True)
@@ -63,16 +65,19 @@ def align(
     for kernel in Kernel:
         ends: list[Float[Tensor, "dim"]] = []
         for data, (source, sigma) in sources.items():
-            observed = []
+            observed, read = [], []
             for run in range(runs):
                 progress(done, total)
-                start = random_start(sigma, 1, generator)
+                start = random_start(sigma, 1, generator, _START)
                 trained = train_on_fresh_prompts(kernel, source, length, start, generator, recipe)
                 records += _records(trained, kernel.value, data, run, sigma, first)
                 observed.append(float(cosine(trained.end[:, 0], first)) ** 2)
+                read.append(float(cosine(sigma @ trained.end[:, 0], first)) ** 2)
                 ends += [trained.end[:, 0]] if data == GAUSSIAN else []
                 done += 1
-            trials.append(Trials(f"{kernel.value}, {data}", "alignment", tuple(observed), chance, 1.0))
+            subject = f"{kernel.value}, {data}"
+            trials.append(Trials(subject, "alignment", tuple(observed), chance, 1.0))
+            trials.append(Trials(subject, "readout_alignment", tuple(read), chance, 1.0))
         checks += _checks(kernel, covariance, length, torch.stack(ends), generator)
     flow = descend(finite_prompt(length), covariance, random_start(covariance, 1, generator), steps=_FLOW_STEPS)
     records += _records(flow, FLOW, GAUSSIAN, 0, covariance, first)
