@@ -10,8 +10,8 @@ CLAIM = LaboratoryClaim(
     rule=(
         "cos²(μ, v₁) of heads trained on fresh prompts, scored between random directions (0) and v₁ (1), over "
         "independent trainings; cos²(Σμ, v₁), which forgets its start sooner, is shown beside it. Two controls say "
-        "what the verdict is worth: isotropic tokens have nothing to find, and on skewed tokens of the same covariance the "
-        "softmax must fail where linear attention holds."
+        "what the verdict is worth: isotropic tokens have nothing to find, and on skewed tokens of the same covariance "
+        "the softmax must fail where linear attention holds."
     ),
     deciding=("alignment",),
     shown=("readout_alignment",),
