@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, settings
 from PIL import Image
 
 jaxtyping.install_import_hook(
-    ["attnaudit.attention.functional", "attnaudit.kernel", "attnaudit.measures"], "beartype.beartype"
+    ["attnaudit.attention.functional", "attnaudit.gaussian", "attnaudit.kernel", "attnaudit.measures"],
+    "beartype.beartype",
 )
 settings.register_profile(
     "attnaudit",

@@ -16,13 +16,13 @@ from attnaudit._version import __version__
 from attnaudit.errors import AttnAuditError
 
 if TYPE_CHECKING:
-    from attnaudit import attention, capture, kernel, measures
+    from attnaudit import attention, capture, gaussian, kernel, measures
     from attnaudit.api import audit
     from attnaudit.capture import Capture, Heads
     from attnaudit.claims.run import Run
     from attnaudit.protocol import Protocol
 
-_PACKAGES = ("attention", "capture", "kernel", "measures")
+_PACKAGES = ("attention", "capture", "gaussian", "kernel", "measures")
 _HOMES = {
     "audit": "attnaudit.api",
     "Capture": "attnaudit.capture",
@@ -41,6 +41,7 @@ __all__ = [
     "attention",
     "audit",
     "capture",
+    "gaussian",
     "kernel",
     "measures",
 ]

@@ -38,11 +38,8 @@ class Exhibit:
 
 
 @dataclass(frozen=True)
-class Claim:
-    """One statement of one paper.
-
-    `decide` is None for claims that follow the common rule: their `deciding` measures are scored against controls.
-    """
+class Statement:
+    """One statement of one paper, and how it is decided; `deciding` and `shown` are names of measures."""
 
     name: str
     statement: str
@@ -51,8 +48,27 @@ class Claim:
     rule: str
     deciding: tuple[str, ...]
     shown: tuple[str, ...] = ()
+
+    @property
+    def judged_by(self) -> str:
+        """The command that judges it."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Claim(Statement):
+    """A statement about trained models, decided on the evidence of an audit.
+
+    `decide` is None for claims that follow the common rule: their `deciding` measures are scored against controls.
+    """
+
     interpretation: str = "kpca"
     decide: Callable[[Exhibit], Verdict] | None = None
+
+    @property
+    def judged_by(self) -> str:
+        """The command that judges it."""
+        return "attnaudit audit MODEL"
 
     def verdict(self, exhibit: Exhibit) -> Verdict:
         """What the evidence says."""
@@ -63,10 +79,11 @@ class Claim:
         shown = [exhibit.score(measure, self.interpretation) for measure in self.shown]
         words = [word_of(entry, exhibit.threshold) for entry in deciding]
         word = combine(words)
-        return Verdict(self.name, exhibit.model, word, _reason(word, deciding), tuple(deciding), tuple(shown))
+        return Verdict(self.name, exhibit.model, word, reason_for(word, deciding), tuple(deciding), tuple(shown))
 
 
-def _reason(word: Word, scores: Sequence[Score]) -> str:
+def reason_for(word: Word, scores: Sequence[Score]) -> str:
+    """The deciding numbers, or why there are none."""
     if word is Word.NOT_IDENTIFIABLE:
         lost = max((s.unidentifiable for s in scores), default=0)
         if lost and not any(s.heads for s in scores):

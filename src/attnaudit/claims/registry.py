@@ -8,6 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from attnaudit.claims import (
+    gaussian_alignment,
+    gaussian_finite_prompt,
+    gaussian_in_context,
     kpca_eigenvalues,
     kpca_eigenvectors,
     kpca_projection,
@@ -15,7 +18,8 @@ from attnaudit.claims import (
     ksvd_values,
     study_similarity,
 )
-from attnaudit.claims.claim import Claim, Exhibit, widened_level
+from attnaudit.claims.claim import Claim, Exhibit, Statement, widened_level
+from attnaudit.claims.laboratory import LaboratoryClaim
 from attnaudit.claims.verdict import THRESHOLD, Verdict
 from attnaudit.errors import UsageError
 
@@ -31,10 +35,23 @@ CLAIMS: Mapping[str, Claim] = {
     )
 }
 
+#: Claims about heads trained in the laboratory: no audit of a model can judge them.
+LABORATORY_CLAIMS: Mapping[str, LaboratoryClaim] = {
+    module.CLAIM.name: module.CLAIM for module in (gaussian_alignment, gaussian_finite_prompt, gaussian_in_context)
+}
+
+
+def statements() -> dict[str, Statement]:
+    """Every claim there is, whoever judges it."""
+    return {**CLAIMS, **LABORATORY_CLAIMS}
+
 
 def claims_named(names: Sequence[str]) -> tuple[Claim, ...]:
-    """The claims of these names."""
+    """The claims of these names that an audit can judge."""
     for name in names:
+        if name in LABORATORY_CLAIMS:
+            command = LABORATORY_CLAIMS[name].judged_by
+            raise UsageError(f"{name} is about heads trained in the laboratory, not about a model: run {command}.")
         if name not in CLAIMS:
             raise UsageError(f"There is no claim {name!r}; there are {', '.join(CLAIMS)}.")
     return tuple(CLAIMS[name] for name in names)

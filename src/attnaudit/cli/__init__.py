@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from attnaudit.cli import audit, doctor, ls, paper
+from attnaudit.cli import audit, doctor, gaussian, ls, paper
 from attnaudit.errors import AttnAuditError
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app = typer.Typer(
 )
 app.command("audit")(audit.audit)
 app.command("paper")(paper.paper)
+app.add_typer(gaussian.app, name="gaussian")
 app.command("ls")(ls.ls)
 app.command("doctor")(doctor.doctor)
 

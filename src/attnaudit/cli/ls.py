@@ -63,18 +63,24 @@ def ls(
 
 
 def _page(kind: Kind, name: str) -> None:
-    from attnaudit.claims.registry import claims_named
+    from attnaudit.claims.registry import statements
     from attnaudit.report.verdicts import claim_page
 
     if kind is not Kind.CLAIMS:
         raise UsageError(f"Only claims have a page: attnaudit ls {kind.value} takes no name.")
-    data_console().print(claim_page(claims_named([name])[0]))
+    known = statements()
+    if name not in known:
+        raise UsageError(f"There is no claim {name!r}; there are {', '.join(known)}.")
+    data_console().print(claim_page(known[name]))
 
 
 def _claims() -> list[dict[str, str | None]]:
-    from attnaudit.claims.registry import CLAIMS
+    from attnaudit.claims.registry import statements
 
-    return [{"claim": c.name, "statement": c.statement, "source": c.citation} for c in CLAIMS.values()]
+    return [
+        {"claim": c.name, "statement": c.statement, "source": c.citation, "judged by": c.judged_by}
+        for c in statements().values()
+    ]
 
 
 def _controls() -> list[dict[str, str | None]]:

@@ -13,7 +13,7 @@ import typer
 from attnaudit.cli import options
 from attnaudit.cli.console import data_console, print_json, progress_bar, say
 from attnaudit.cli.options import Device
-from attnaudit.errors import AttnAuditError, ModelError, UsageError, WeightsError
+from attnaudit.errors import ModelError, UsageError, WeightsError
 
 if TYPE_CHECKING:
     from attnaudit.capture import Capture
@@ -166,12 +166,13 @@ def _table(
 
 def _forensics(specs: Sequence[ModelSpec], choice: Choice, device: str, out: Path, json: bool) -> None:
     from attnaudit.claims.forensics import investigate
+    from attnaudit.cli import work
     from attnaudit.evidence.plan import file_name
     from attnaudit.report.figures import write_rows
     from attnaudit.report.terminal import forensics_table
 
     prepared = _shard(specs, choice)
-    _make_folder(out)
+    work.make_folder(out)
     for spec in specs:
         with progress_bar("96 conventions") as progress:
             progress(0, 1)
@@ -186,21 +187,15 @@ def _forensics(specs: Sequence[ModelSpec], choice: Choice, device: str, out: Pat
         say(f"Wrote {table}.")
 
 
-def _make_folder(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise AttnAuditError(f"{path} cannot be written ({error.strerror}): give --out another folder.") from error
-
-
 def _figure(item: Item, specs: Sequence[ModelSpec], choice: Choice, device: str, out: Path, json: bool) -> None:
     from attnaudit.claims.figures import GAMMA_BLOCK, gamma_records, norm_records
+    from attnaudit.cli import work
     from attnaudit.report.figures import gamma_figure, norm_figure, write_csv
 
     if item is Item.FIGURE3 and len(specs) > 1:
         raise UsageError(f"Figure 3 shows one model, but {len(specs)} are given or found: name one.")
     shard = _shard(specs, choice)
-    _make_folder(out)
+    work.make_folder(out)
     picture, table = out / f"{item.value}.svg", out / f"{item.value}.csv"
     norms, gammas = [], []
     with progress_bar(item.value) as progress:

@@ -10,6 +10,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from attnaudit.claims.figures import GammaRecord, NormRecord
 from attnaudit.evidence.folder import write_whole
 from attnaudit.extras import optional
@@ -40,6 +43,13 @@ def write_rows(rows: Sequence[Mapping[str, object]], path: Path) -> None:
     writer.writeheader()
     writer.writerows(rows)
     write_whole(path, text.getvalue().encode())
+
+
+def write_parquet(records: Sequence[Any], path: Path) -> None:
+    """Dataclass records as one Parquet file."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_pylist([asdict(record) for record in records]), sink, compression="zstd")
+    write_whole(path, sink.getvalue().to_pybytes())
 
 
 def norm_figure(records: Sequence[NormRecord], path: Path) -> None:

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from attnaudit.claims.claim import Claim
+from attnaudit.claims.claim import Statement
 from attnaudit.claims.ranking import Rank
 from attnaudit.claims.run import Run
 from attnaudit.claims.scores import Score
@@ -37,11 +37,11 @@ def verdict_report(run: Run) -> RenderableType:
     if len(run.summary["models"]) > 1 and run.verdicts:
         parts.append(_tally(run.verdicts))
     words = dict.fromkeys([v.word for v in run.verdicts] + [entry.word for entry in run.ranking])
-    parts.append(_legend(list(words), run.level))
+    parts.append(legend(list(words), f"bootstrap over inputs at {run.level:.2%}"))
     return Group(*parts)
 
 
-def claim_page(claim: Claim) -> RenderableType:
+def claim_page(claim: Statement) -> RenderableType:
     """A claim to read: statement, source, formula, rule, measures."""
     lines = [
         ("statement", claim.statement),
@@ -49,6 +49,7 @@ def claim_page(claim: Claim) -> RenderableType:
         ("formula", claim.formula),
         ("rule", claim.rule),
         ("decided by", ", ".join(claim.deciding)),
+        ("judged by", claim.judged_by),
     ]
     if claim.shown:
         lines.append(("shown beside", ", ".join(claim.shown)))
@@ -66,7 +67,7 @@ def _verdicts(model: str, verdicts: Sequence[Verdict]) -> Table:
     table.add_column("verdict", no_wrap=True)
     table.add_column("because (score: 0 = chance, 1 = the claim)")
     for verdict in verdicts:
-        table.add_row(verdict.claim, _word(verdict.word), Text(verdict.reason))
+        table.add_row(verdict.claim, word_text(verdict.word), Text(verdict.reason))
     return table
 
 
@@ -88,7 +89,7 @@ def _scores(model: str, verdicts: Sequence[Verdict]) -> Table:
                 _number(entry.observed),
                 f"{_number(entry.null)} {(entry.null_name or '')}".strip(),
                 _number(entry.planted),
-                _interval(entry) if entry.has_power else "–",
+                score_text(entry) if entry.has_power else "–",
                 power,
                 style=style,
             )
@@ -103,8 +104,8 @@ def _ranking(ranks: Sequence[Rank]) -> Table:
         table.add_column(score.measure, justify="right")
     table.add_column("verdict")
     for entry in ranks:
-        cells = [_interval(one) for one in entry.scores]
-        table.add_row(Text(entry.interpretation), _number(entry.mean), *cells, _word(entry.word))
+        cells = [score_text(one) for one in entry.scores]
+        table.add_row(Text(entry.interpretation), _number(entry.mean), *cells, word_text(entry.word))
     return table
 
 
@@ -120,17 +121,16 @@ def _tally(verdicts: Sequence[Verdict]) -> Table:
     return table
 
 
-def _legend(words: Sequence[Word], level: float) -> Text:
+def legend(words: Sequence[Word], intervals: str) -> Text:
+    """What the words mean, and what the intervals are."""
     text = Text()
     for word in words:
-        text.append_text(_word(word)).append(f": {MEANINGS[word]}.\n")
-    text.append(
-        f"Intervals: bootstrap over inputs at {level:.2%}, so that all hold together with 95 % (Bonferroni).", "dim"
-    )
-    return text
+        text.append_text(word_text(word)).append(f": {MEANINGS[word]}.\n")
+    return text.append(f"Intervals: {intervals}, so that all hold together with 95 % (Bonferroni).", "dim")
 
 
-def _word(word: Word) -> Text:
+def word_text(word: Word) -> Text:
+    """A verdict in its colour."""
     return Text(word.value, style=_COLOURS.get(word, "dim"))
 
 
@@ -138,7 +138,8 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.3g}"
 
 
-def _interval(score: Score) -> str:
+def score_text(score: Score) -> str:
+    """A score with its interval."""
     if score.mean is None:
         return "–"
     return f"{score.mean:.2f}" + (

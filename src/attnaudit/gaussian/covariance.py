@@ -1,0 +1,67 @@
+"""Covariances with a known answer, and the tasks of the in-context setting."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor
+
+from attnaudit.errors import ShapeError, UsageError
+from attnaudit.gaussian.checks import check_degrees, check_spike
+
+Covariance = Float[Tensor, "dim dim"]
+
+
+def random_covariance(eigenvalues: Float[Tensor, "dim"], generator: Generator) -> Covariance:
+    """These eigenvalues with uniformly random eigenvectors (QR of Gaussian noise, R's diagonal made positive)."""
+    if not (eigenvalues > 0).all():
+        raise UsageError(f"Eigenvalues of a covariance are positive, but the smallest here is {eigenvalues.min():.3g}.")
+    noise = torch.randn(len(eigenvalues), len(eigenvalues), generator=generator, dtype=eigenvalues.dtype,
+                        device=eigenvalues.device)  # fmt: skip
+    basis, triangle = torch.linalg.qr(noise)
+    basis = basis * triangle.diagonal().sign()
+    covariance = basis * eigenvalues @ basis.mT
+    symmetric: Tensor = (covariance + covariance.mT) / 2
+    return symmetric
+
+
+def harmonic_eigenvalues(dim: int, device: str = "cpu") -> Float[Tensor, "dim"]:
+    """λᵢ = 1/i, the spectrum of our recorded numbers: a clear leader and a long tail."""
+    if dim < 2:
+        raise UsageError(f"In dimension {dim} there is no direction to find: the dimension must be 2 or more.")
+    return 1 / torch.arange(1, dim + 1, dtype=torch.float64, device=device)
+
+
+def spiked_scale(direction: Float[Tensor, "dim"], theta: float) -> Covariance:
+    """V = I + θvvᵀ, v of unit length along `direction`; θ = 0 has nothing to find."""
+    check_spike(theta)
+    unit = direction / direction.norm()
+    return torch.eye(len(unit), dtype=unit.dtype, device=unit.device) + theta * torch.outer(unit, unit)
+
+
+def wishart(scale: Covariance, degrees: int, tasks: int, generator: Generator) -> Float[Tensor, "tasks dim dim"]:
+    """Σ = Σ_r x_r x_rᵀ, n vectors x_r ~ N(0, V), for each task: unnormalised, as in Maulen-Soto & Boyer (2026)."""
+    check_degrees(degrees)
+    noise = torch.randn(tasks, degrees, len(scale), generator=generator, dtype=scale.dtype, device=scale.device)
+    vectors = noise @ square_root(scale)
+    return vectors.mT @ vectors
+
+
+def principal_axes(covariance: Covariance) -> tuple[Float[Tensor, "dim"], Covariance]:
+    """Eigenvalues from large to small, and the eigenvectors as columns: PCA of the distribution, the right answer."""
+    eigenvalues, vectors = torch.linalg.eigh(covariance)
+    return eigenvalues.flip(0), vectors.flip(1)
+
+
+def square_root(covariance: Covariance) -> Covariance:
+    """The symmetric root of a positive semidefinite matrix."""
+    eigenvalues, vectors = torch.linalg.eigh(covariance)
+    root: Tensor = vectors * eigenvalues.clamp_min(0).sqrt() @ vectors.mT
+    return root
+
+
+def second_moment(tokens: Float[Tensor, "*batch length dim"]) -> Float[Tensor, "*batch dim dim"]:
+    """Ŝ = (1/L) Σ_l x_l x_lᵀ."""
+    if tokens.ndim < 2:
+        raise ShapeError(f"Tokens have shape (…, length, dim), but these have {tuple(tokens.shape)}.")
+    return tokens.mT @ tokens / tokens.shape[-2]

@@ -1,0 +1,61 @@
+"""What an experiment brings home."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Generator
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of theory | measured | z; `note` says why something is missing."""
+
+    quantity: str
+    theory: float | None
+    measured: float
+    standard_error: float | None = None
+    note: str = ""
+
+    @property
+    def z(self) -> float | None:
+        """(measured - theory) in standard errors; None where there is no theory or no sampling."""
+        if self.theory is None or not self.standard_error:
+            return None
+        return (self.measured - self.theory) / self.standard_error
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Independent repetitions of one measurement, with what chance and the theory score on it; higher is closer."""
+
+    subject: str
+    measure: str
+    observed: tuple[float, ...]
+    null: tuple[float, ...]
+    planted: float
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Checks for the table, trials for the verdicts, records (dataclasses) for figures and files."""
+
+    checks: tuple[Check, ...]
+    trials: tuple[Trials, ...] = ()
+    records: tuple[Any, ...] = ()
+
+
+def seeded(seed: int, device: str) -> Generator:
+    """A generator of its own: the global one is left alone."""
+    return Generator(device=device).manual_seed(seed)
+
+
+def chance_alignment(dim: int, generator: Generator, draws: int = 200) -> tuple[float, ...]:
+    """cos² of random directions with any fixed one: about 1/d."""
+    noise = torch.randn(draws, dim, generator=generator, dtype=torch.float64, device=generator.device)
+    return tuple((noise[:, 0].square() / noise.square().sum(dim=1)).tolist())

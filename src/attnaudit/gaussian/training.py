@@ -1,0 +1,165 @@
+"""Three ways to train a head: down the closed form, on fresh prompts, and on one fixed data set."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor
+
+from attnaudit.errors import NumericalError, UsageError
+from attnaudit.gaussian.checks import check_length
+from attnaudit.gaussian.head import Kernel, reconstruction_loss
+from attnaudit.gaussian.risk import Batch, Covariance, Risk
+from attnaudit.gaussian.tokens import TokenSource
+
+Weights = Float[Tensor, "dim rank"]
+Loss = Callable[[Weights], Float[Tensor, ""]]
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """Parameters at some steps of a training; the last is where it ended."""
+
+    steps: tuple[int, ...]
+    weights: tuple[Tensor, ...]
+
+    @property
+    def end(self) -> Tensor:
+        """The trained parameter."""
+        return self.weights[-1]
+
+
+def random_start(
+    covariance: Float[Tensor, "dim dim"], rank: int, generator: Generator, size: float = 0.5
+) -> Float[Tensor, "dim rank"]:
+    """A random direction per column, sized so that μᵀΣμ = size.
+
+    At finite length the softmax risk is bounded: starts with a ≤ 1 stay away from its plateau.
+    """
+    noise = torch.randn(len(covariance), rank, generator=generator, dtype=covariance.dtype, device=covariance.device)
+    return noise * (size / (noise * (covariance @ noise)).sum(dim=0)).sqrt()
+
+
+def descend(
+    risk: Risk, covariance: Covariance, start: Batch, *, steps: int, step: float = 0.8, records: int = 50
+) -> Trajectory:
+    """Gradient descent on the closed form, the gradient flow in steps of step/H; several starts are a batch.
+
+    H is the curvature along v₁ at the optimum of rank one, the largest there: steps below 2 are stable.
+    """
+    largest = float(torch.linalg.eigvalsh(covariance)[-1])
+    rate = step / risk.steepest(largest, float(covariance.trace()))
+    weights, kept = start, {0: start}
+    marks = {round(steps * (i + 1) / records) for i in range(records)}
+    for number in range(1, steps + 1):
+        weights = weights - rate * risk.gradient(weights, covariance)
+        if number in marks:
+            kept[number] = weights
+    if not weights.isfinite().all():
+        raise NumericalError(f"Gradient descent left all bounds: a step of {step:g}/H is too long; below 2 is stable.")
+    return Trajectory(tuple(kept), tuple(kept.values()))
+
+
+def minimise(loss: Loss, start: Weights, iterations: int = 500) -> Weights:
+    """The parameter at which L-BFGS with strong Wolfe steps finds no further descent; deterministic."""
+    weights = start.clone().requires_grad_()
+    optimiser = torch.optim.LBFGS(
+        [weights],
+        max_iter=iterations,
+        max_eval=2 * iterations,
+        tolerance_grad=1e-13,
+        tolerance_change=1e-16,
+        history_size=20,
+        line_search_fn="strong_wolfe",
+    )
+
+    def evaluate() -> Tensor:
+        optimiser.zero_grad()
+        value = loss(weights)
+        value.backward()  # type: ignore[no-untyped-call]
+        return value
+
+    optimiser.step(evaluate)  # type: ignore[no-untyped-call]
+    return weights.detach()
+
+
+def minimise_on_data(
+    kernel: Kernel, prompts: Float[Tensor, "prompts length dim"], start: Weights, queries: int | None = None
+) -> Weights:
+    """Train on one fixed data set: the minimiser of its mean loss that L-BFGS reaches from `start`."""
+    check_length(prompts.shape[1])
+    return minimise(lambda weights: reconstruction_loss(kernel, prompts, weights, queries).mean(), start)
+
+
+class Optimiser(StrEnum):
+    """What moves the parameter on fresh prompts."""
+
+    ADAM = "adam"
+    SGD = "sgd"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a head is trained on fresh prompts.
+
+    `prompts` a step, of which `queries` tokens each ask; the rate falls to 0 along a cosine, and the result is the mean
+    of the last third of the iterates, which takes most of the gradient noise out (Polyak & Juditsky 1992).
+    """
+
+    steps: int = 600
+    prompts: int = 64
+    queries: int = 16
+    rate: float = 0.05
+    optimiser: Optimiser = Optimiser.ADAM
+    records: int = 40
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "prompts", "queries", "records"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"A recipe needs 1 or more {name}, but has {getattr(self, name)}.")
+
+
+def train_on_fresh_prompts(
+    kernel: Kernel, source: TokenSource, length: int, start: Weights, generator: Generator, recipe: Recipe | None = None
+) -> Trajectory:
+    """Train on new prompts at every step: what is minimised is the population risk itself."""
+    check_length(length)
+    recipe = Recipe() if recipe is None else recipe
+
+    def loss(weights: Weights) -> Float[Tensor, ""]:
+        prompts = source.draw(recipe.prompts, length, generator)
+        return reconstruction_loss(kernel, prompts, weights, recipe.queries).mean()
+
+    return train_on_fresh_losses(loss, start, recipe)
+
+
+def train_on_fresh_losses(loss: Loss, start: Weights, recipe: Recipe) -> Trajectory:
+    """The same for any loss that draws anew at every call."""
+    weights = start.clone().requires_grad_()
+    kinds: dict[Optimiser, type[torch.optim.Optimizer]] = {
+        Optimiser.ADAM: torch.optim.Adam,
+        Optimiser.SGD: torch.optim.SGD,
+    }
+    optimiser = kinds[recipe.optimiser]([weights], lr=recipe.rate)  # type: ignore[call-arg]
+    averaged_from = recipe.steps - recipe.steps // 3
+    marks = {round(recipe.steps * (i + 1) / recipe.records) for i in range(recipe.records)}
+    kept, total = {0: start.clone()}, torch.zeros_like(start)
+    for number in range(1, recipe.steps + 1):
+        optimiser.param_groups[0]["lr"] = recipe.rate * (1 + math.cos(math.pi * (number - 1) / recipe.steps)) / 2
+        optimiser.zero_grad()
+        loss(weights).backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        if number > averaged_from:
+            total += weights.detach()
+        if number in marks:
+            kept[number] = weights.detach().clone()
+    if recipe.steps > averaged_from:
+        kept[recipe.steps] = total / (recipe.steps - averaged_from)
+    if not kept[recipe.steps].isfinite().all():
+        raise NumericalError(f"Training left all bounds: a rate of {recipe.rate:g} is too high for these tokens.")
+    return Trajectory(tuple(kept), tuple(kept.values()))

@@ -1,0 +1,68 @@
+"""The laboratory's tables: theory beside what was measured, and the verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from attnaudit.claims.verdict import Verdict
+from attnaudit.gaussian.experiments.findings import Check
+from attnaudit.report.verdicts import legend, score_text, word_text
+
+
+def check_table(title: str, checks: Sequence[Check]) -> Table:
+    """Columns theory | measured | z, with the reason where z is missing."""
+    table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("quantity")
+    for name in ("theory", "measured", "± se", "z"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("note", style="dim")
+    for check in checks:
+        table.add_row(
+            Text(check.quantity),
+            _number(check.theory),
+            _number(check.measured),
+            "–" if not check.standard_error else f"{check.standard_error:.1g}",
+            "–" if check.z is None else f"{check.z:+.1f}",
+            Text(check.note),
+        )
+    return table
+
+
+def check_rows(checks: Sequence[Check]) -> list[dict[str, Any]]:
+    """The same as plain rows, for CSV and JSON."""
+    return [
+        {
+            "quantity": check.quantity,
+            "theory": check.theory,
+            "measured": check.measured,
+            "standard_error": check.standard_error,
+            "z": check.z,
+            "note": check.note,
+        }
+        for check in checks
+    ]
+
+
+def laboratory_verdicts(verdicts: Sequence[Verdict], level: float) -> RenderableType:
+    """A line for each subject, controls among them; then what the words mean."""
+    table = Table(title=f"Verdicts: {verdicts[0].claim}", title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("subject")
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("because (score: 0 = chance, 1 = the claim)")
+    for name in dict.fromkeys(score.measure for verdict in verdicts for score in verdict.shown):
+        table.add_column(f"({name})", justify="right")
+    for verdict in verdicts:
+        beside = [score_text(score) for score in verdict.shown]
+        table.add_row(Text(verdict.model), word_text(verdict.word), Text(verdict.reason), *beside)
+    words = list(dict.fromkeys(verdict.word for verdict in verdicts))
+    return Group(table, legend(words, f"Student's t over independent repetitions at {level:.2%}"))
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.6g}"

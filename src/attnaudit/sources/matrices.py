@@ -1,0 +1,33 @@
+"""Matrices from files, and the digits that scikit-learn carries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnaudit.errors import InputError
+from attnaudit.extras import optional
+
+Matrix = NDArray[np.float64]
+
+
+def read_matrix(path: Path) -> Matrix:
+    """A matrix of numbers from `.npy`, or from text with commas between them."""
+    try:
+        content = (
+            np.load(path, allow_pickle=False) if path.suffix == ".npy" else np.loadtxt(path, delimiter=",", ndmin=2)
+        )
+        return np.asarray(content, dtype=np.float64)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): give a .npy or .csv file of numbers.") from error
+    except ValueError as error:
+        raise InputError(f"{path} does not hold a matrix of numbers: give a .npy or .csv file.") from error
+
+
+def digits() -> Matrix:
+    """1797 handwritten digits of 8 x 8 pixels, a row each."""
+    datasets = optional("sklearn.datasets", "sklearn", "The digits data set")
+    rows: Matrix = datasets.load_digits().data
+    return rows

@@ -1,0 +1,120 @@
+"""The laboratory on the command line."""
+
+import csv
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from tests.cli.test_cli import cli  # noqa: F401  (a fixture)
+
+FAST = {
+    "align": ["--dim=4", "--length=8", "--runs=2", "--steps=60"],
+    "landscape": ["--dim=4", "--length=8"],
+    "finite-prompt": ["--dim=4", "--lengths=32,128", "--repeats=20", "--prompts=100", "--prompt-length=8"],
+    "in-context": ["--dim=5", "--runs=2", "--steps=30", "--length=8", "--tasks=1,2", "--recovery-dim=8",
+                   "--recovery-degrees=9", "--repeats=2"],
+    "digits": ["--ranks=1,2", "--steps=20", "--length=16"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", FAST)
+def test_each_verb_prints_theory_beside_measurement_and_leaves_the_same_files_twice(cli, capsys, verb):  # noqa: F811
+    if verb == "digits":
+        pytest.importorskip("sklearn")
+    seen = []
+    for folder in ("first", "second"):
+        assert cli("gaussian", verb, *FAST[verb], "--seed", "3", "--out", folder) == 0
+        out, err = capsys.readouterr()
+        seen.append((out, {path.name: path.read_bytes() for path in Path(folder).iterdir()}))
+    assert seen[0] == seen[1]
+    for word in ("theory", "measured", "z"):
+        assert word in out
+    assert "Took" in err
+    assert "Wrote" in err
+    assert Path(f"first/{verb}.svg").read_text().lstrip().startswith("<?xml")
+    assert pq.read_table(f"first/{verb}.parquet").num_rows > 0
+    rows = list(csv.DictReader(Path(f"first/{verb}.csv").read_text().splitlines()))
+    assert list(rows[0]) == ["quantity", "theory", "measured", "standard_error", "z", "note"]
+
+
+def test_json_holds_checks_and_verdicts(cli, capsys):  # noqa: F811
+    assert cli("gaussian", "align", *FAST["align"], "--json") == 0
+    content = json.loads(capsys.readouterr().out)
+    assert {check["quantity"] for check in content["checks"]} > {"linear: s = μᵀΣμ", "softmax: s = μᵀΣμ"}
+    assert {verdict["claim"] for verdict in content["verdicts"]} == {"gaussian-alignment"}
+    assert os.listdir("attnaudit-runs") == ["gaussian-align"]
+
+
+def test_digits_prints_the_time_of_both_and_agrees_with_pca(cli, capsys):  # noqa: F811
+    pytest.importorskip("sklearn")
+    assert cli("gaussian", "digits", "--ranks=10", "--steps=20", "--length=16", "--json") == 0
+    out, err = capsys.readouterr()
+    assert "scikit-learn's PCA" in err
+    assert "AttentionPCA" in err
+    checks = {check["quantity"]: check for check in json.loads(out)["checks"]}
+    assert checks["linear: |cos(Σμ, PC1)|"]["measured"] > 0.9999
+    ten = checks["AttentionPCA(10): explained variance"]
+    assert ten["measured"] == pytest.approx(ten["theory"], abs=1e-4)
+
+
+def test_a_covariance_of_ones_own(cli, capsys):  # noqa: F811
+    np.save("mine.npy", np.diag([3.0, 1.0, 0.5]))
+    assert cli("gaussian", "landscape", "--covariance", "mine.npy") == 0
+    assert "d = 3" in capsys.readouterr().out
+
+
+BAD = [
+    (("align", "--covariance", "lopsided.csv"), 2, "not symmetric"),
+    (("landscape", "--covariance", "flat.csv"), 2, "not positive definite"),
+    (("finite-prompt", "--covariance", "wide.csv"), 1, "square matrix"),
+    (("align", "--covariance", "nowhere.csv"), 1, "cannot be read"),
+    (("align", "--covariance", "good.csv", "--dim", "7"), 2, "leave --dim out"),
+    (("align", "--length", "1"), 2, "A prompt of 1 tokens"),
+    (("align", "--dim", "1"), 2, "no direction to find"),
+    (
+        ("align", "--dim", "3", "--out", "/proc/nope", "--steps", "1", "--runs", "2", "--length", "4"),
+        1,
+        "cannot be written",
+    ),
+    (("landscape", "--length", "1"), 2, "A prompt of 1 tokens"),
+    (("landscape", "--axes", "1"), 2, "names 1 axes"),
+    (("landscape", "--axes", "one,two"), 2, "not a list of whole numbers"),
+    (("finite-prompt", "--lengths", "1,64"), 2, "A prompt of 1 tokens"),
+    (("in-context", "--theta", "-1"), 2, "θ = -1 is negative"),
+    (("in-context", "-n", "0"), 2, "n = 0 vectors"),
+    (("in-context", "--length", "1"), 2, "A prompt of 1 tokens"),
+    (("digits", "--ranks", "99"), 2, "Rank 99 does not fit"),
+    (("astrology",), 2, "No such command"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code", "message"), BAD, ids=[" ".join(b[0]) for b in BAD])
+def test_bad_input_gets_one_sentence_and_leaves_nothing(cli, capsys, arguments, code, message):  # noqa: F811
+    matrices = {"lopsided": [[1, 2], [0, 3]], "flat": [[1, 1], [1, 1]], "wide": [[1, 2, 3]], "good": [[2, 0], [0, 1]]}
+    for name, rows in matrices.items():
+        np.savetxt(f"{name}.csv", np.array(rows), delimiter=",")
+    before = sorted(os.listdir())
+    assert cli("gaussian", *arguments) == code
+    out, err = capsys.readouterr()
+    assert message in err
+    assert "Traceback" not in err
+    assert out == ""
+    assert sorted(os.listdir()) == before
+    if err.startswith("attnaudit: "):
+        assert err.count("\n") == 1
+
+
+def test_the_claims_are_listed_and_an_audit_refuses_them(cli, capsys):  # noqa: F811
+    assert cli("ls", "claims", "--json") == 0
+    listed = {row["claim"]: row["judged by"] for row in json.loads(capsys.readouterr().out)}
+    assert listed["gaussian-in-context"] == "attnaudit gaussian in-context"
+    assert listed["kpca-values"] == "attnaudit audit MODEL"
+    assert cli("ls", "claims", "gaussian-finite-prompt") == 0
+    assert "Maulen-Soto & Boyer 2026" in capsys.readouterr().out
+    assert cli("ls", "claims", "hearsay") == 2
+    assert cli("audit", "test_vit", "--random-weights", "--claims", "gaussian-alignment") == 2
+    assert "run attnaudit gaussian align" in capsys.readouterr().err
