@@ -39,8 +39,10 @@ def primal(
     if is_causal:
         counted = torch.ones_like(query[..., :1]) if seen is None else seen.mT.to(exact)
         query, key = (_running_mean(rows, counted) for rows in (query, key))
-    e, r = F.normalize(query, dim=-1) @ weight_e.to(exact), F.normalize(key, dim=-1) @ weight_r.to(exact)
-    return ScorePair(e.to(weight_e.dtype), r.to(weight_r.dtype))
+    units = (F.normalize(rows, dim=-1) for rows in (query, key))
+    return ScorePair(
+        *(unit.to(weight.dtype) @ weight for unit, weight in zip(units, (weight_e, weight_r), strict=True))
+    )
 
 
 def _running_mean(rows: Tensor, weight: Tensor) -> Tensor:
