@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from attnaudit.claims import (
     kpca_eigenvalues,
     kpca_eigenvectors,
@@ -18,6 +16,7 @@ from attnaudit.claims import (
 from attnaudit.claims.claim import Claim, Exhibit, widened_level
 from attnaudit.claims.verdict import THRESHOLD, Verdict
 from attnaudit.errors import UsageError
+from attnaudit.evidence.reading import Evidence
 
 CLAIMS: Mapping[str, Claim] = {
     module.CLAIM.name: module.CLAIM
@@ -46,7 +45,7 @@ def interpretations_for(claims: Sequence[Claim]) -> tuple[str, ...]:
 
 
 def judge(
-    evidence: pa.Table,
+    evidence: Evidence,
     summary: Mapping[str, Any],
     claims: Sequence[Claim],
     protocol: str,
