@@ -30,7 +30,7 @@ def files(result):
 def cluster():
     """Two worker processes of one thread each, on this machine."""
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1", silence_logs=50
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", host="127.0.0.1", silence_logs=50
     ) as running:
         yield running
 
@@ -113,7 +113,7 @@ def test_an_unreachable_scheduler_is_one_sentence(picture_folder, tmp_path, no_s
 def test_a_scheduler_without_workers_is_one_sentence(picture_folder, tmp_path, monkeypatch):
     monkeypatch.setattr(cluster_module, "WITHOUT_WORKERS", 0.5)
     with (
-        distributed.LocalCluster(n_workers=0, dashboard_address=None, host="127.0.0.1", silence_logs=50) as empty,
+        distributed.LocalCluster(n_workers=0, dashboard_address=":0", host="127.0.0.1", silence_logs=50) as empty,
         pytest.raises(WorkerError, match="has no workers: start some"),
     ):
         run(picture_folder, tmp_path / "run", cluster=empty.scheduler_address)

@@ -126,12 +126,11 @@ def _check_workers(client: Any, address: str) -> None:
 
 def _finished(client: Any, address: str, running: dict[Any, Unit]) -> set[Any]:
     """Wait until some units are finished, as long as there are workers."""
-    distributed = _distributed()
+    wait = _distributed().wait
     while True:
         try:
-            done: set[Any] = distributed.wait(
-                list(running), timeout=WITHOUT_WORKERS, return_when="FIRST_COMPLETED"
-            ).done
+            with client.as_current():
+                done: set[Any] = wait(list(running), timeout=WITHOUT_WORKERS, return_when="FIRST_COMPLETED").done
         except TimeoutError:
             if not client.nthreads():
                 raise _no_workers(address) from None
