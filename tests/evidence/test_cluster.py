@@ -11,6 +11,7 @@ import attnaudit
 from attnaudit.errors import InputError, MissingExtraError, UsageError, WorkerError
 from attnaudit.evidence import cluster as cluster_module
 
+dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 timm = pytest.importorskip("timm")
 
@@ -28,10 +29,13 @@ def files(result):
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Two worker processes of one thread each, on this machine."""
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", host="127.0.0.1", silence_logs=50
-    ) as running:
+    """Two worker processes of one thread each, on this machine; a unit may kill one of them, but not two."""
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", host="127.0.0.1", silence_logs=50
+        ) as running,
+    ):
         yield running
 
 

@@ -62,6 +62,5 @@ def _reading() -> Iterator[None]:
         yield
     except (OSError, pa.ArrowInvalid) as error:
         raise RunFolderError(
-            f"The evidence cannot be read ({str(error).splitlines()[0]}): delete the damaged part and repeat the command "
-            "to compute it again."
+            f"The evidence cannot be read ({str(error).splitlines()[0]}): delete the damaged part and repeat the run."
         ) from error
