@@ -123,6 +123,21 @@ def test_a_scheduler_without_workers_is_one_sentence(picture_folder, tmp_path, m
         run(picture_folder, tmp_path / "run", cluster=empty.scheduler_address)
 
 
+def test_a_scheduler_that_goes_away_leaves_what_was_finished(picture_folder, tmp_path):
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0", host="127.0.0.1", silence_logs=50
+    ) as leaving:
+
+        def leave(done, total):
+            if done == 1:
+                leaving.close()
+
+        with pytest.raises(WorkerError, match="is gone: what was finished is stored"):
+            run(picture_folder, tmp_path / "run", cluster=leaving.scheduler_address, progress=leave)
+    assert len(list((tmp_path / "run" / "evidence").iterdir())) == 1
+    assert run(picture_folder, tmp_path / "run").verdicts
+
+
 def test_what_is_no_address_is_refused(picture_folder, tmp_path):
     with pytest.raises(UsageError, match="'somewhere' is no address"):
         run(picture_folder, tmp_path / "run", cluster="somewhere")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -88,22 +89,26 @@ def _connected(address: str) -> Iterator[Any]:
                 f"No dask scheduler answers at {address}: start one with `dask scheduler`, and give its address."
             ) from error
         with client:
-            yield client
+            try:
+                yield client
+            except (CancelledError, distributed.comm.CommClosedError) as error:
+                raise WorkerError(
+                    f"The scheduler at {address} is gone: what was finished is stored; start it and repeat the command."
+                ) from error
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Dask logs every lost connection; what matters of it is in our errors."""
-    logger = logging.getLogger("distributed")
-    children = [logger, *(logging.getLogger(name) for name in ("distributed.client", "distributed.gc"))]
-    levels = [child.level for child in children]
-    for child in children:
-        child.setLevel(logging.CRITICAL)
+    loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client", "distributed.gc")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        for child, level in zip(children, levels, strict=True):
-            child.setLevel(level)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 def _check_workers(client: Any, address: str) -> None:
