@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 import torch
 
-from attnaudit.capture import HeadId, Heads
+from attnaudit.capture import HeadId, Heads, capture
 from attnaudit.evidence import batches as cutting
 from attnaudit.evidence.batches import batch_size, batches, matrix_bytes, with_following
 from attnaudit.evidence.measuring import observed_rows
@@ -72,6 +72,19 @@ def test_a_layer_is_followed_by_the_next_and_the_last_by_the_first():
     one, two, three = (layer(number) for number in range(3))
     assert list(with_following([one, two, three])) == [(one, two), (two, three), (three, one)]
     assert list(with_following([one])) == [(one, None)]
+
+
+def test_a_capture_alone_holds_its_layers():
+    """Without waiting for the garbage collector: layers are large."""
+    timm = pytest.importorskip("timm")
+    gc.disable()
+    try:
+        captured = capture(timm.create_model("test_vit"), torch.zeros(1, 3, 160, 160))
+        values = [weakref.ref(heads.value) for heads in captured.layers]
+        del captured
+        assert [value() for value in values] == [None] * len(values)
+    finally:
+        gc.enable()
 
 
 def test_layers_are_let_go_when_they_are_measured():

@@ -29,6 +29,7 @@ Numbers = NDArray[np.float64]
 #: The measure that says whether a head can decide anything.
 _RANK = "kernel_rank"
 _HEAD = ("input", "layer", "head", "window")
+_COLUMNS = (*_HEAD, "tokens", "dim", "measure", "interpretation", "control", "value")
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def score(evidence: Evidence, model: str, measure: str, interpretation: str, *, 
 
 def head_table(evidence: Evidence, model: str, measure: str, interpretation: str) -> HeadTable:
     """The evidence of one measure as heads x controls, repeats averaged, heads that cannot decide left out."""
-    mine = evidence.where(model=model, measure=(measure, _RANK))
+    mine = evidence.where(*_COLUMNS, model=model, measure=(measure, _RANK))
     guard = mine.filter(pc.and_(pc.equal(mine["measure"], _RANK), pc.equal(mine["control"], OBSERVED)))
     rows = mine.filter(pc.and_(pc.equal(mine["measure"], measure), pc.equal(mine["interpretation"], interpretation)))
     keys, names = _codes(pa.concat_tables([guard, rows]))

@@ -91,7 +91,7 @@ def _connected(address: str) -> Iterator[Any]:
         with client:
             try:
                 yield client
-            except (CancelledError, distributed.comm.CommClosedError) as error:
+            except (CancelledError, OSError) as error:  # ours are no OSErrors: this is the connection
                 raise WorkerError(
                     f"The scheduler at {address} is gone: what was finished is stored; start it and repeat the command."
                 ) from error

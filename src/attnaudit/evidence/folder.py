@@ -88,8 +88,17 @@ class RunFolder:
         return self._part(key).exists()
 
     def write_part(self, key: str, content: bytes) -> None:
-        """Store a finished unit, as `encoded` made it."""
-        write_whole(self._part(key), content)
+        """Store a finished unit, as `encoded` made it.
+
+        Raises:
+            RunFolderError: it cannot be written, for want of space or rights.
+        """
+        try:
+            write_whole(self._part(key), content)
+        except OSError as error:
+            raise RunFolderError(
+                f"{self._part(key)} cannot be written ({error.strerror}): make room and repeat the command to go on."
+            ) from error
 
     def evidence(self, keys: Sequence[str]) -> Evidence:
         """The rows of these units, in this order; read when they are asked for."""

@@ -15,6 +15,9 @@ import pyarrow.dataset as ds
 from attnaudit.errors import RunFolderError
 from attnaudit.evidence.schema import SCHEMA
 
+#: How many batches and parts are read before they are needed: few, because they take memory until then.
+_AHEAD = {"batch_readahead": 1, "fragment_readahead": 2}
+
 
 class Evidence:
     """Rows, on disk or in memory, that are questioned about one measure at a time."""
@@ -43,14 +46,16 @@ class Evidence:
         """The rows that have these names, or one of several, in these columns; of the `columns` given, or of all."""
         asked = [pc.field(name).isin([of] if isinstance(of, str) else list(of)) for name, of in names.items()]
         with _reading():
-            found = self._dataset.to_table(columns=list(columns) or None, filter=reduce(and_, asked) if asked else None)
+            found = self._dataset.to_table(
+                columns=list(columns) or None, filter=reduce(and_, asked) if asked else None, **_AHEAD
+            )
         return found.unify_dictionaries()
 
     def combinations(self, *columns: str) -> list[tuple[str, ...]]:
         """The names that occur together in these columns, in order of their first appearance."""
         found: dict[tuple[str, ...], None] = {}
         with _reading():
-            for batch in self._dataset.to_batches(columns=list(columns)):
+            for batch in self._dataset.to_batches(columns=list(columns), **_AHEAD):
                 distinct = pa.Table.from_batches([batch]).group_by(columns, use_threads=False).aggregate([])
                 found.update(dict.fromkeys(zip(*(distinct[name].to_pylist() for name in columns), strict=True)))
         return list(found)

@@ -18,7 +18,7 @@ from attnaudit.evidence.unit import Notes
 RESAMPLES = 10_000
 LEVEL = 0.95
 #: Draws held at a time: the number of all grows with the number of inputs.
-_DRAWN_AT_ONCE = 1_000_000
+_DRAWN_AT_ONCE = 200_000
 
 Numbers = NDArray[np.float64]
 
