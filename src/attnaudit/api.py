@@ -11,7 +11,8 @@ from attnaudit.claims.registry import CLAIMS, claims_named, interpretations_for
 from attnaudit.claims.run import Run, conclude
 from attnaudit.claims.verdict import THRESHOLD
 from attnaudit.errors import UsageError
-from attnaudit.evidence import SHARD, Settings, execute, plan_audit
+from attnaudit.evidence import SHARD, Resources, Settings, execute, plan_audit
+from attnaudit.evidence.memory import default_memory, parse_memory
 from attnaudit.evidence.run import Progress
 from attnaudit.kernel.interpretation import Interpretation
 from attnaudit.measures import DEFAULT_FAMILIES
@@ -41,6 +42,8 @@ def audit(
     threshold: float = THRESHOLD,
     device: str = "cpu",
     workers: int = 1,
+    cluster: str | None = None,
+    memory: str | int | None = None,
     out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Run:
@@ -63,9 +66,13 @@ def audit(
         threshold: the score from which on a claim counts as met.
         device: where the model and the measures run.
         workers: processes, for named models.
+        cluster: address of a dask scheduler whose workers do the work instead, for named models.
+        memory: what the audit may take, as bytes or `"8GB"`; half of the machine's memory if None.
         out: the run folder; a temporary one if None. Repeating the call with the same folder resumes.
         progress: called with (units done, units in all).
     """
+    allowed = default_memory() if memory is None else parse_memory(str(memory))
+    resources = Resources(workers, cluster, allowed)
     judged = claims_named(tuple(CLAIMS) if claims is None else claims)
     named = tuple(theory for theory in interpretations if isinstance(theory, str))
     own = tuple(theory for theory in interpretations if not isinstance(theory, str))
@@ -102,5 +109,5 @@ def audit(
         raise UsageError("A module given in memory needs a batch tensor as inputs: its preprocessing is not known.")
     plan = plan_audit([subject], shards, settings, own)
     extra = {} if progress is None else {"progress": progress}
-    measured = execute(plan, out=None if out is None else Path(out), workers=workers, **extra)
+    measured = execute(plan, out=None if out is None else Path(out), resources=resources, **extra)
     return conclude(measured, plan.settings, judged, threshold)

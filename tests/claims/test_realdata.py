@@ -55,7 +55,7 @@ def audits():
 
     from attnaudit.claims.registry import CLAIMS
     from attnaudit.claims.run import conclude
-    from attnaudit.evidence import SHARD, Settings, execute, plan_audit
+    from attnaudit.evidence import SHARD, Resources, Settings, execute, plan_audit
     from attnaudit.measures.controls import ALL_CONTROLS
     from attnaudit.sources import parse_model
     from attnaudit.sources.images import choose_images, find_images, image_shards
@@ -66,7 +66,7 @@ def audits():
     runs = {}
     for protocol in ("paper", "exact"):
         plan = plan_audit([parse_model(MODEL)], shards, Settings(protocol=Protocol(protocol), controls=ALL_CONTROLS))
-        runs[protocol] = conclude(execute(plan, workers=2), plan.settings, claims)
+        runs[protocol] = conclude(execute(plan, resources=Resources(workers=2)), plan.settings, claims)
     return runs
 
 
@@ -108,7 +108,7 @@ def test_verdicts_on_deit_tiny(audits, protocol):
 
 def test_table_4_lands_on_the_published_row_of_minilm(data_folder):
     """.40 / .57 / .13 / .38, with the 61 of 7,200 heads that the study lost without saying so."""
-    from attnaudit.evidence import SHARD, Settings, execute, plan_audit
+    from attnaudit.evidence import SHARD, Resources, Settings, execute, plan_audit
     from attnaudit.sources import parse_model
     from attnaudit.sources.texts import read_text, study_lines, text_shards
 
@@ -116,7 +116,7 @@ def test_table_4_lands_on_the_published_row_of_minilm(data_folder):
     table = TABLES["table4"]
     settings = Settings(protocol=Protocol.PAPER, families=table.families)
     plan = plan_audit([parse_model("minilm")], text_shards(lines, Protocol.PAPER, SHARD), settings)
-    observed = execute(plan, workers=2).summary["models"]["minilm"]["observed"]
+    observed = execute(plan, resources=Resources(workers=2)).summary["models"]["minilm"]["observed"]
     ours = {entry.column: (round(entry.ours, 2), entry.rejected) for entry in compare(table, "minilm", observed)}
     assert ours == {"MDC": (0.4, 61), "MOC": (0.57, 61), "LCKA": (0.13, 61), "KCKA": (0.38, 61)}
     assert observed["linear_cka"]["n"] == 7139

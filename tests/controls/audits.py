@@ -8,6 +8,7 @@ import torch
 from attnaudit.capture import HeadId
 from attnaudit.claims.registry import claims_named, judge
 from attnaudit.evidence.measuring import observed_rows
+from attnaudit.evidence.reading import Evidence
 from attnaudit.evidence.settings import Settings
 from attnaudit.kernel.interpretation import KernelPCA
 from attnaudit.measures.controls import CONTROLS, planted
@@ -35,6 +36,6 @@ def simulated_heads(seed, inputs=5, heads=2, tokens=24, dim=6, noise=None):
 def simulated_audit(heads, claims=("kpca-values", "kpca-eigenvectors"), families=FAMILIES):
     """Verdicts by claim name."""
     settings = Settings(families=families, controls=tuple(CONTROLS))
-    evidence = pa.concat_tables(observed_rows([heads], [KernelPCA()], settings)).unify_dictionaries()
+    evidence = Evidence.of_table(pa.concat_tables(observed_rows([heads], [KernelPCA()], settings)))
     verdicts, _ = judge(evidence, {"models": {"model": {}}}, claims_named(claims), "exact")
     return {verdict.claim: verdict for verdict in verdicts}

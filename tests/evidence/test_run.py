@@ -228,5 +228,5 @@ def test_a_worker_that_dies_is_explained_and_the_run_can_go_on(picture_folder, f
     assert run(picture_folder, tmp_path / "run").evidence.equals(finished.evidence)
 
 
-def _die(unit, spec, folder):
+def _die(unit, spec, folder, memory):
     os.kill(os.getpid(), signal.SIGKILL)

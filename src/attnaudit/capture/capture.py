@@ -140,7 +140,9 @@ class _Collector:
             why = "; ".join(f"{r.layer}: {r.reason}" for r in refusals[:4]) or "it calls no attention at all"
             raise CaptureError(f"No attention layer of {self._model_name} can be captured ({why}).")
         certificate = Certificate(self._errors, _tolerance(self._layers[0]))
-        return Capture(tuple(self._layers), tuple(self._errors), certificate, refusals)
+        # Handed over, not shared: recorder and collector hold each other, so what they keep outlives its use.
+        layers, self._layers = tuple(self._layers), []
+        return Capture(layers, tuple(self._errors), certificate, refusals)
 
 
 def _flatten(call: AttentionCall, inputs: int) -> tuple[list[tuple[int, int, int]], dict[str, Any]] | None:

@@ -93,6 +93,16 @@ class Heads:
         tensors = {name: getattr(self, name).to(dtype) for name in ("query", "key", "value", "output", "scale")}
         return replace(self, **tensors, bias=bias)
 
+    def part(self, start: int, stop: int) -> Heads:
+        """Some consecutive heads: one, or all of some rows of the `source`."""
+        tensors = {name: getattr(self, name)[start:stop] for name in ("query", "key", "value", "output", "scale")}
+        source = self.source
+        if source is not None:
+            served = len(self) // len(source)
+            source = source[start // served : -(-stop // served)]
+        bias = None if self.bias is None else self.bias[start:stop]
+        return replace(self, **tensors, index=self.index[start:stop], bias=bias, source=source)
+
     def attention(self) -> Float[Tensor, "heads queries tokens"]:
         """softmax(QKᵀ·scale) in float64, without masks and position terms: what the theories are about."""
         return torch.softmax(self.query.double() @ self.key.double().mT * self.scale.double()[:, None, None], dim=-1)

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
 from attnaudit.claims.scores import Score, score
 from attnaudit.claims.verdict import THRESHOLD, Verdict, Word, combine, word_of
+from attnaudit.evidence.reading import Evidence
 
 CONFIDENCE = 0.95
 
@@ -18,7 +17,7 @@ CONFIDENCE = 0.95
 class Exhibit:
     """What a claim is decided on: one model's evidence and summary, and the level of every interval."""
 
-    evidence: pa.Table
+    evidence: Evidence
     summary: Mapping[str, Any]
     model: str
     protocol: str

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from attnaudit.claims.claim import widened_level
 from attnaudit.claims.scores import Score, score
 from attnaudit.claims.verdict import THRESHOLD, Word, combine, word_of
+from attnaudit.evidence.reading import Evidence
 
 #: Measures every theory can be held to, with power and free of order and signs.
 MEASURES = ("column_cosine_matched", "value_subspace_overlap", "procrustes")
@@ -27,7 +26,7 @@ class Rank:
 
 
 def rank(
-    evidence: pa.Table, model: str, interpretations: Sequence[str], *, threshold: float = THRESHOLD, seed: int = 0
+    evidence: Evidence, model: str, interpretations: Sequence[str], *, threshold: float = THRESHOLD, seed: int = 0
 ) -> list[Rank]:
     """Theories from best to worst, by the mean of their calibrated scores."""
     level = widened_level(len(MEASURES) * len(interpretations))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from attnaudit.claims import (
     gaussian_alignment,
     gaussian_finite_prompt,
@@ -22,6 +20,7 @@ from attnaudit.claims.claim import Claim, Exhibit, Statement, widened_level
 from attnaudit.claims.laboratory import LaboratoryClaim
 from attnaudit.claims.verdict import THRESHOLD, Verdict
 from attnaudit.errors import UsageError
+from attnaudit.evidence.reading import Evidence
 
 CLAIMS: Mapping[str, Claim] = {
     module.CLAIM.name: module.CLAIM
@@ -63,7 +62,7 @@ def interpretations_for(claims: Sequence[Claim]) -> tuple[str, ...]:
 
 
 def judge(
-    evidence: pa.Table,
+    evidence: Evidence,
     summary: Mapping[str, Any],
     claims: Sequence[Claim],
     protocol: str,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,26 +15,32 @@ from attnaudit.claims.ranking import Rank, rank
 from attnaudit.claims.registry import judge
 from attnaudit.claims.verdict import THRESHOLD, Verdict
 from attnaudit.evidence import Measured, Settings
+from attnaudit.evidence.reading import Evidence
 
 
 @dataclass(frozen=True)
 class Run:
-    """What `attnaudit.audit` returns: `print(run)` shows the verdicts, `run.evidence` is a pyarrow table.
+    """What `attnaudit.audit` returns: `print(run)` shows the verdicts, `run.evidence` is a pyarrow table of all rows.
 
     `level` is the confidence of every interval, widened so that all of them hold together with 95 %. `ranking` compares
     the theories where there are several.
     """
 
     path: Path
-    evidence: pa.Table
+    rows: Evidence
     summary: dict[str, Any]
     verdicts: tuple[Verdict, ...]
     ranking: tuple[Rank, ...]
     level: float
     _keep_alive: Any = field(default=None, repr=False, compare=False)
 
+    @cached_property
+    def evidence(self) -> pa.Table:
+        """All rows; read from the run folder when first asked for, while `rows` answers questions without that."""
+        return self.rows.table()
+
     def __repr__(self) -> str:
-        lines = [f"Run({self.evidence.num_rows:,} rows of evidence in {self.path})"]
+        lines = [f"Run({len(self.rows):,} rows of evidence in {self.path})"]
         for model in self.summary["models"]:
             lines.append(f"  {model}")
             lines += [f"    {v.claim:<20}{v.word.value:<20}{v.reason}" for v in self.verdicts if v.model == model]
@@ -43,14 +50,14 @@ class Run:
 def conclude(measured: Measured, settings: Settings, claims: Sequence[Claim], threshold: float = THRESHOLD) -> Run:
     """Judge the claims and add the verdicts to `summary.json`."""
     verdicts, level = judge(
-        measured.evidence, measured.summary, claims, settings.protocol.value, threshold=threshold, seed=settings.seed
+        measured.rows, measured.summary, claims, settings.protocol.value, threshold=threshold, seed=settings.seed
     )
     theories = settings.interpretations
     ranking = [
         entry
         for model in measured.summary["models"]
         if len(theories) > 1
-        for entry in rank(measured.evidence, model, theories, threshold=threshold, seed=settings.seed)
+        for entry in rank(measured.rows, model, theories, threshold=threshold, seed=settings.seed)
     ]
     summary = measured.summary | {
         "verdicts": [asdict(verdict) for verdict in verdicts],
@@ -60,5 +67,5 @@ def conclude(measured: Measured, settings: Settings, claims: Sequence[Claim], th
     }
     measured.folder.write_summary(summary)
     return Run(
-        measured.folder.path, measured.evidence, summary, tuple(verdicts), tuple(ranking), level, measured.keep_alive
+        measured.folder.path, measured.rows, summary, tuple(verdicts), tuple(ranking), level, measured.keep_alive
     )

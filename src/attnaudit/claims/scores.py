@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from attnaudit.evidence.reading import Evidence
 from attnaudit.evidence.schema import OBSERVED
 from attnaudit.evidence.summary import bootstrap_interval
 from attnaudit.measures import measure as measure_named
@@ -25,7 +26,10 @@ from attnaudit.measures.controls import NEGATIVE_CONTROLS, POSITIVE_CONTROLS, UN
 
 POWER = 0.95
 Numbers = NDArray[np.float64]
+#: The measure that says whether a head can decide anything.
+_RANK = "kernel_rank"
 _HEAD = ("input", "layer", "head", "window")
+_COLUMNS = (*_HEAD, "tokens", "dim", "measure", "interpretation", "control", "value")
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ class Score:
         return self.auc is not None and self.auc >= POWER
 
 
-def score(evidence: pa.Table, model: str, measure: str, interpretation: str, *, level: float, seed: int = 0) -> Score:
+def score(evidence: Evidence, model: str, measure: str, interpretation: str, *, level: float, seed: int = 0) -> Score:
     """The calibrated score of a measure, with a bootstrap interval over inputs."""
     table = head_table(evidence, model, measure, interpretation)
     kind = measure_named(measure)
@@ -106,10 +110,10 @@ def score(evidence: pa.Table, model: str, measure: str, interpretation: str, *, 
     )
 
 
-def head_table(evidence: pa.Table, model: str, measure: str, interpretation: str) -> HeadTable:
+def head_table(evidence: Evidence, model: str, measure: str, interpretation: str) -> HeadTable:
     """The evidence of one measure as heads x controls, repeats averaged, heads that cannot decide left out."""
-    mine = evidence.filter(pc.equal(evidence["model"], model))
-    guard = mine.filter(pc.and_(pc.equal(mine["measure"], "kernel_rank"), pc.equal(mine["control"], OBSERVED)))
+    mine = evidence.where(*_COLUMNS, model=model, measure=(measure, _RANK))
+    guard = mine.filter(pc.and_(pc.equal(mine["measure"], _RANK), pc.equal(mine["control"], OBSERVED)))
     rows = mine.filter(pc.and_(pc.equal(mine["measure"], measure), pc.equal(mine["interpretation"], interpretation)))
     keys, names = _codes(pa.concat_tables([guard, rows]))
     guard_keys, row_keys = keys[: guard.num_rows], keys[guard.num_rows :]
@@ -121,9 +125,9 @@ def head_table(evidence: pa.Table, model: str, measure: str, interpretation: str
     places = np.searchsorted(kept, row_keys)
     inside = np.isin(row_keys, kept)
     values = rows["value"].to_numpy(zero_copy_only=False)
-    labels = np.array(rows["control"].to_pylist(), dtype=object)
     controls = {
-        name: _means(places, values, inside & (labels == name), len(kept)) for name in dict.fromkeys(labels.tolist())
+        name: _means(places, values, inside & pc.equal(rows["control"], name).to_numpy(), len(kept))
+        for name in rows["control"].unique().to_pylist()
     }
     return HeadTable(kept // names, controls, len(heads) - len(kept))
 

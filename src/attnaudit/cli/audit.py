@@ -44,6 +44,8 @@ def audit(
     ] = "none",
     device: options.DeviceOption = Device.AUTO,
     workers: options.Workers = None,
+    cluster: options.Cluster = None,
+    memory: options.Memory = None,
     out: options.Out = None,
     json: options.Json = False,
 ) -> None:
@@ -56,7 +58,9 @@ def audit(
 
         attnaudit audit hf:bert-base-uncased --download --text book.txt
 
-        attnaudit audit vit_base_patch16_224 --download --limit 100 --workers 8
+        attnaudit audit vit_base_patch16_224 --download --limit 100 --workers 8 --memory 16GB
+
+        attnaudit audit vit_base_patch16_224 --download --images photos/ --cluster tcp://127.0.0.1:8786
 
         attnaudit audit timm:deit_tiny_patch16_224 --interpretations kpca,ksvd,pca --claims none
 
@@ -71,6 +75,7 @@ def audit(
     from attnaudit.report.terminal import statistics_table
     from attnaudit.report.verdicts import verdict_report
 
+    resources = work.resources(workers, cluster, memory)
     failing = _failing_words(fail_on)
     judged = claims_named(tuple(CLAIMS) if claims == "all" else options.names(claims))
     theories = dict.fromkeys((*interpretations_for(judged), *options.names(interpretations)))
@@ -96,7 +101,7 @@ def audit(
         say("What the verdicts mean:")
         for word, meaning in MEANINGS.items():
             say(f"  {word.value}: {meaning}")
-    measured = work.carry_out(plan, out, workers, "measuring heads and controls")
+    measured = work.carry_out(plan, out, resources, "measuring heads and controls")
     work.report_losses(measured)
     run = conclude(measured, plan.settings, judged, threshold)
     console = data_console()

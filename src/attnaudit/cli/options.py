@@ -44,6 +44,22 @@ Workers = Annotated[
     int | None,
     typer.Option(min=1, help="Worker processes, one thread each. Default: as many as pay off.", show_default=False),
 ]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="A dask scheduler whose workers do it, e.g. tcp://127.0.0.1:8786.",
+        show_default=False,
+    ),
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="What an audit may take, e.g. 8GB; on a cluster, each worker. Default: half of this machine's memory.",
+        show_default=False,
+    ),
+]
 Out = Annotated[
     Path | None,
     typer.Option(help="Run folder. Default: attnaudit-runs/<model>-<protocol>-<hash>.", show_default=False),

@@ -18,6 +18,7 @@ from attnaudit.errors import ModelError, UsageError, WeightsError
 if TYPE_CHECKING:
     from attnaudit.capture import Capture
     from attnaudit.cli.work import Choice
+    from attnaudit.evidence import Resources
     from attnaudit.sources.inputs import Shard
     from attnaudit.sources.model import ModelSpec
 
@@ -38,6 +39,11 @@ class Item(StrEnum):
     def about_language(self) -> bool:
         """Whether it is about language encoders."""
         return self in (Item.TABLE4, Item.FIGURE5)
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is an audit in units, rather than a picture of a few inputs."""
+        return self in (Item.TABLE1, Item.TABLE2, Item.TABLE3, Item.TABLE4)
 
     @property
     def study_inputs(self) -> int:
@@ -66,6 +72,8 @@ def paper(
     seed: options.Seed = 0,
     device: options.DeviceOption = Device.AUTO,
     workers: options.Workers = None,
+    cluster: options.Cluster = None,
+    memory: options.Memory = None,
     out: options.Out = None,
     json: options.Json = False,
 ) -> None:
@@ -78,10 +86,15 @@ def paper(
 
         attnaudit paper table2 --download --images imagenet/val --workers 8
 
+        attnaudit paper table1 --download --images /data/imagenet/val --cluster tcp://127.0.0.1:8786
+
         attnaudit paper figure3 vit_tiny_patch16_224 --download --images imagenet/val --out figures/
     """
     from attnaudit.cli import work
 
+    resources = work.resources(workers, cluster, memory)
+    if cluster is not None and not item.is_table:
+        raise UsageError(f"{item.value} is one short computation in this process: --cluster is for tables.")
     specs = _specs(item, models, weights=weights, random_weights=random_weights, seed=seed, download=download)
     for spec in specs:
         if spec.random_seed is not None:
@@ -89,8 +102,8 @@ def paper(
     device_name = work.device_name(device)
     number = item.study_inputs if limit is None else limit
     choice = work.Choice(images, text, number, seed, first, samples_allowed=False)
-    if item in (Item.TABLE1, Item.TABLE2, Item.TABLE3, Item.TABLE4):
-        _table(item, specs, choice, device_name, workers, out, json)
+    if item.is_table:
+        _table(item, specs, choice, device_name, resources, out, json)
     elif item is Item.FORENSICS:
         _forensics(specs, choice, device_name, out or work.RUNS / item.value, json)
     else:
@@ -132,7 +145,7 @@ def _table(
     specs: Sequence[ModelSpec],
     choice: Choice,
     device: str,
-    workers: int | None,
+    resources: Resources,
     out: Path | None,
     json: bool,
 ) -> None:
@@ -147,7 +160,7 @@ def _table(
     shards, inputs = work.inputs(specs, choice, Protocol.PAPER)
     settings = Settings(protocol=Protocol.PAPER, families=table.families, seed=choice.seed, device=device)
     plan = plan_audit(specs, shards, settings)
-    run = work.carry_out(plan, out, workers, f"{item.value}, {inputs}")
+    run = work.carry_out(plan, out, resources, f"{item.value}, {inputs}")
     work.report_losses(run)
     comparisons = [
         entry for label, c in run.summary["models"].items() for entry in compare(table, label, c["observed"])

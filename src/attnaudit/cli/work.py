@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from attnaudit.cli.options import Device
 from attnaudit.errors import AttnAuditError, InputError, UsageError
 
 if TYPE_CHECKING:
-    from attnaudit.evidence import Measured, Plan
+    from attnaudit.evidence import Measured, Plan, Resources
     from attnaudit.protocol import Protocol
     from attnaudit.sources.images import ImageItem
     from attnaudit.sources.inputs import Shard
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from attnaudit.sources.texts import TextItem
 
 RUNS = Path("attnaudit-runs")
-_UNITS_PER_WORKER = 2  # a worker needs seconds to start, so it should have something to do
 
 
 def specs(
@@ -132,17 +130,20 @@ def make_folder(path: Path) -> None:
         raise AttnAuditError(f"{path} cannot be written ({error.strerror}): give --out another folder.") from error
 
 
-def carry_out(plan: Plan, out: Path | None, workers: int | None, label: str) -> Measured:
+def resources(workers: int | None, cluster: str | None, memory: str | None) -> Resources:
+    """Where a command wants its work done; as many worker processes as pay off, unless it says."""
+    from attnaudit.evidence import Resources
+    from attnaudit.evidence.memory import default_memory, parse_memory
+
+    return Resources(workers, cluster, default_memory() if memory is None else parse_memory(memory))
+
+
+def carry_out(plan: Plan, out: Path | None, resources: Resources, label: str) -> Measured:
     """Run a plan with a progress bar, in its folder."""
     from attnaudit.evidence import execute
 
-    units = len(plan.keys)
-    if workers is None:
-        workers = max(1, min(os.cpu_count() or 1, units // _UNITS_PER_WORKER))
-    if plan.settings.device != "cpu":
-        workers = 1
     with progress_bar(label) as progress:
-        return execute(plan, out=out or RUNS / plan.name, workers=workers, progress=progress)
+        return execute(plan, out=out or RUNS / plan.name, resources=resources, progress=progress)
 
 
 def report_losses(run: Measured) -> None:

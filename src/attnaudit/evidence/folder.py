@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from attnaudit.errors import RunFolderError
-from attnaudit.evidence.schema import SCHEMA
+from attnaudit.evidence.reading import Evidence
 from attnaudit.evidence.unit import Notes
 
 _NOTES = b"attnaudit"
@@ -87,26 +87,32 @@ class RunFolder:
         """Whether that unit is finished."""
         return self._part(key).exists()
 
-    def write_part(self, key: str, table: pa.Table, notes: Notes) -> None:
-        """Store the rows of a unit."""
-        table = table.replace_schema_metadata({_NOTES: notes.as_json()})
-        sink = pa.BufferOutputStream()
-        pq.write_table(table, sink, compression="zstd")
-        write_whole(self._part(key), sink.getvalue().to_pybytes())
+    def write_part(self, key: str, content: bytes) -> None:
+        """Store a finished unit, as `encoded` made it.
 
-    def read_parts(self, keys: Sequence[str]) -> tuple[pa.Table, list[Notes]]:
-        """The rows and notes of these units, in this order."""
-        tables, notes = [], []
-        for key in keys:
-            try:
-                table = pq.read_table(self._part(key))
-            except (OSError, pa.ArrowInvalid) as error:
-                raise RunFolderError(
-                    f"{self._part(key)} is damaged: delete it and repeat the command to compute it again."
-                ) from error
-            notes.append(Notes.from_json(table.schema.metadata[_NOTES]))
-            tables.append(table.replace_schema_metadata(None).cast(SCHEMA))
-        return (pa.concat_tables(tables).unify_dictionaries() if tables else SCHEMA.empty_table()), notes
+        Raises:
+            RunFolderError: it cannot be written, for want of space or rights.
+        """
+        try:
+            write_whole(self._part(key), content)
+        except OSError as error:
+            raise RunFolderError(
+                f"{self._part(key)} cannot be written ({error.strerror}): make room and repeat the command to go on."
+            ) from error
+
+    def evidence(self, keys: Sequence[str]) -> Evidence:
+        """The rows of these units, in this order; read when they are asked for."""
+        return Evidence.of_parts([self._part(key) for key in keys])
+
+    def notes(self, keys: Sequence[str]) -> list[Notes]:
+        """What these units had to say beside their rows."""
+        return [self._note(self._part(key)) for key in keys]
+
+    def _note(self, part: Path) -> Notes:
+        try:
+            return Notes.from_json(pq.read_metadata(part).metadata[_NOTES])
+        except (OSError, pa.ArrowInvalid) as error:
+            raise RunFolderError(f"{part} is damaged: delete it and repeat the command to compute it again.") from error
 
     def write_summary(self, summary: dict[str, Any]) -> None:
         """Store `summary.json`."""
@@ -115,6 +121,14 @@ class RunFolder:
     def extend_settings(self, **more: Any) -> None:
         """Add to `run.json` what is known only at the end."""
         write_whole(self.settings_file, _json({**self.settings(), **more}))
+
+
+def encoded(table: pa.Table, notes: Notes) -> bytes:
+    """The Parquet file of a unit; equal units give equal bytes, wherever they were computed."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table.replace_schema_metadata({_NOTES: notes.as_json()}), sink, compression="zstd")
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
 
 
 def write_whole(path: Path, content: bytes) -> None:

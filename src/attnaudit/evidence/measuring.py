@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
+import torch
+from torch import Tensor
 
 from attnaudit.capture.heads import Heads
+from attnaudit.evidence.batches import batches, with_following
 from attnaudit.evidence.schema import OBSERVED, rows
 from attnaudit.evidence.settings import Settings
 from attnaudit.kernel.interpretation import Interpretation
@@ -18,39 +22,85 @@ from attnaudit.measures.evaluation import TheorySide
 RANKING_FAMILIES = ("columns", "span", "cka")
 
 
+@dataclass(frozen=True)
+class Condition:
+    """What a batch of heads was held to, and with whose values."""
+
+    interpretation: str
+    control: str = OBSERVED
+    repeat: int = 0
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The measures of one batch of heads under one condition, and why some are missing."""
+
+    condition: Condition
+    values: Mapping[str, Tensor]
+    problems: Sequence[str | None]
+
+
 def observed_rows(
-    layers: Sequence[Heads], theories: Sequence[Interpretation], settings: Settings
+    layers: Iterable[Heads], theories: Sequence[Interpretation], settings: Settings
 ) -> Iterator[pa.Table]:
-    """The heads as they are, and with the values of every control that shares their keys."""
-    for number, heads in enumerate(layers):
-        keys = KeySide(heads, settings.protocol)
-        other = layers[(number + 1) % len(layers)] if len(layers) > 1 else None
-        for place, theory in enumerate(theories):
-            side = keys.predict(theory)
-            yield _measured(heads, keys, side, theory, settings, first=place == 0)
-            yield from _control_rows(heads, keys, side, theory, other, settings, first=place == 0)
+    """The heads as they are, and with the values of every control that shares their keys.
+
+    Layers are taken one by one, and none but the first is held for longer than it and the one before it need.
+    """
+    for heads, following in with_following(layers):
+        found = (_observed(batch, other, theories, settings) for batch, other in batches(heads, following))
+        yield from _joined(heads, found, settings)
 
 
 def untrained_rows(
-    layers: Sequence[Heads], theories: Sequence[Interpretation], settings: Settings
+    layers: Iterable[Heads], theories: Sequence[Interpretation], settings: Settings
 ) -> Iterator[pa.Table]:
     """The heads of the untrained twin, under the name of that control."""
     for heads in layers:
-        keys = KeySide(heads, settings.protocol)
-        for place, theory in enumerate(theories):
-            yield _measured(heads, keys, keys.predict(theory), theory, settings, first=place == 0, control=UNTRAINED)
+        found = (_untrained(batch, theories, settings) for batch, _ in batches(heads, None))
+        yield from _joined(heads, found, settings)
 
 
-def _control_rows(
-    heads: Heads,
-    keys: KeySide,
-    side: TheorySide,
-    theory: Interpretation,
-    other: Heads | None,
-    settings: Settings,
-    *,
-    first: bool,
-) -> Iterator[pa.Table]:
+def _joined(heads: Heads, found: Iterable[Iterable[Measurement]], settings: Settings) -> Iterator[pa.Table]:
+    """Rows of a layer from what its batches gave, condition by condition, whatever the number of batches."""
+    parts: dict[Condition, list[Measurement]] = {}
+    for batch in found:
+        for measurement in batch:
+            parts.setdefault(measurement.condition, []).append(measurement)
+    for condition, measured in parts.items():
+        values = {name: torch.cat([part.values[name] for part in measured]) for name in measured[0].values}
+        problems = [problem for part in measured for problem in part.problems]
+        yield rows(
+            heads,
+            values,
+            problems,
+            settings.protocol,
+            interpretation=condition.interpretation,
+            control=condition.control,
+            repeat=condition.repeat,
+        )
+
+
+def _observed(
+    heads: Heads, other: Heads | None, theories: Sequence[Interpretation], settings: Settings
+) -> Iterator[Measurement]:
+    keys = KeySide(heads, settings.protocol)
+    for place, theory in enumerate(theories):
+        side = keys.predict(theory)
+        yield _measured(heads, side, Condition(theory.name), settings, first=place == 0)
+        yield from _controlled(heads, side, other, settings, first=place == 0)
+
+
+def _untrained(heads: Heads, theories: Sequence[Interpretation], settings: Settings) -> Iterator[Measurement]:
+    keys = KeySide(heads, settings.protocol)
+    for place, theory in enumerate(theories):
+        condition = Condition(theory.name, UNTRAINED)
+        yield _measured(heads, keys.predict(theory), condition, settings, first=place == 0)
+
+
+def _controlled(
+    heads: Heads, side: TheorySide, other: Heads | None, settings: Settings, *, first: bool
+) -> Iterator[Measurement]:
     for name in settings.controls:
         if name == UNTRAINED:
             continue
@@ -59,34 +109,17 @@ def _control_rows(
             situation = Situation(heads, side.prediction, other, settings.seed, repeat)
             changed = control.apply(situation)
             if changed is not None:
-                yield _measured(changed, keys, side, theory, settings, first=first, control=name, repeat=repeat)
+                condition = Condition(side.theory.name, name, repeat)
+                yield _measured(changed, side, condition, settings, first=first)
 
 
-def _measured(
-    heads: Heads,
-    keys: KeySide,
-    side: TheorySide,
-    theory: Interpretation,
-    settings: Settings,
-    *,
-    first: bool,
-    control: str = OBSERVED,
-    repeat: int = 0,
-) -> pa.Table:
-    """Rows of one batch: measures of the keys once, of the values for the first theory, of the prediction for all."""
-    evaluation = Evaluation(heads, keys, side, settings.seed)
+def _measured(heads: Heads, side: TheorySide, condition: Condition, settings: Settings, *, first: bool) -> Measurement:
+    """Measures of the keys once, of the values for the first theory, of the prediction for all."""
+    evaluation = Evaluation(heads, side.keys, side, settings.seed)
     if first:
-        shared = control not in (OBSERVED, UNTRAINED)
+        shared = condition.control not in (OBSERVED, UNTRAINED)
         scopes = (Scope.VALUES, Scope.PREDICTION) if shared else tuple(Scope)
         values = evaluate(evaluation, settings.families, scopes)
     else:
         values = evaluate(evaluation, [name for name in RANKING_FAMILIES if name in settings.families])
-    return rows(
-        heads,
-        values,
-        evaluation.problems,
-        settings.protocol,
-        interpretation=theory.name,
-        control=control,
-        repeat=repeat,
-    )
+    return Measurement(condition, values, evaluation.problems)

@@ -16,31 +16,37 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from attnaudit.errors import WorkerError
-from attnaudit.evidence.folder import RunFolder
+from attnaudit.evidence.folder import RunFolder, encoded
 from attnaudit.evidence.unit import Unit, compute
 from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
 
-_PENDING_PER_WORKER = 2
+#: Units that are sent ahead to each worker, so that it never waits and a long run is not sent all at once.
+PENDING_PER_WORKER = 2
 
 
-def run_here(units: Sequence[Unit], model: LoadedModel, folder: RunFolder) -> Iterator[Unit]:
+def run_here(units: Sequence[Unit], model: LoadedModel, folder: RunFolder, memory: int) -> Iterator[Unit]:
     """Compute and store units one after the other, yielding each when its part is on disk."""
     with single_threaded():
         for unit in units:
-            folder.write_part(unit.key, *compute(unit, model))
+            folder.write_part(unit.key, encoded(*compute(unit, model, memory)))
             yield unit
 
 
-def run_in_processes(units: Sequence[Unit], spec: ModelSpec, folder: RunFolder, workers: int) -> Iterator[Unit]:
-    """The same, in `workers` processes that build the model once each; yields units as they finish."""
+def run_in_processes(
+    units: Sequence[Unit], spec: ModelSpec, folder: RunFolder, workers: int, memory: int
+) -> Iterator[Unit]:
+    """The same, in `workers` processes that build the model once each; yields units as they finish.
+
+    `memory` is what each of them may take.
+    """
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker) as pool:
         waiting = iter(units)
         running: dict[Future[None], Unit] = {}
         try:
             while True:
-                while len(running) < workers * _PENDING_PER_WORKER and (unit := next(waiting, None)) is not None:
-                    running[pool.submit(_work, unit, spec, folder)] = unit
+                while len(running) < workers * PENDING_PER_WORKER and (unit := next(waiting, None)) is not None:
+                    running[pool.submit(_work, unit, spec, folder, memory)] = unit
                 if not running:
                     return
                 finished, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -83,9 +89,10 @@ def _end_with_parent() -> None:
 
 
 @lru_cache(maxsize=1)
-def _model(spec: ModelSpec) -> LoadedModel:
+def built_model(spec: ModelSpec) -> LoadedModel:
+    """The model of a spec, built once per process and kept for the next unit."""
     return load_model(spec)
 
 
-def _work(unit: Unit, spec: ModelSpec, folder: RunFolder) -> None:
-    folder.write_part(unit.key, *compute(unit, _model(spec)))
+def _work(unit: Unit, spec: ModelSpec, folder: RunFolder, memory: int) -> None:
+    folder.write_part(unit.key, encoded(*compute(unit, built_model(spec), memory)))

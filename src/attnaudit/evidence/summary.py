@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -13,10 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from attnaudit.evidence.reading import Evidence
 from attnaudit.evidence.unit import Notes
 
 RESAMPLES = 10_000
 LEVEL = 0.95
+#: Draws held at a time: the number of all grows with the number of inputs.
+_DRAWN_AT_ONCE = 200_000
 
 Numbers = NDArray[np.float64]
 
@@ -35,19 +37,19 @@ class Statistic:
     rejected: dict[str, int]
 
 
-def summarise(evidence: pa.Table, notes: Sequence[Notes], seed: int) -> dict[str, Any]:
+def summarise(evidence: Evidence, notes: Sequence[Notes], theory: str, seed: int) -> dict[str, Any]:
     """Per model: every measure's `Statistic`, per control; and for the whole run certificate, refusals and skips.
 
-    Measures against a prediction are those of the first theory; the others are in the evidence, and in the ranking.
+    Measures against a prediction are those of the first `theory`; the others are in the evidence, and in the ranking.
     """
     models: dict[str, Any] = {}
-    evidence = evidence.filter(pc.equal(evidence["interpretation"], evidence["interpretation"][0]))
-    columns = ["model", "control", "measure"]
-    for group in evidence.select(columns).group_by(columns).aggregate([]).to_pylist():
-        mask = reduce(pc.and_, (pc.equal(evidence[name], group[name]) for name in columns))
-        statistic = statistic_of(evidence.filter(mask), seed)
-        model = models.setdefault(group["model"], {})
-        model.setdefault(group["control"], {})[group["measure"]] = asdict(statistic)
+    for model, measure in evidence.combinations("model", "measure"):
+        rows = evidence.where(
+            "input", "control", "value", "reason", model=model, measure=measure, interpretation=theory
+        )
+        for control in rows["control"].unique().to_pylist():
+            statistic = statistic_of(rows.filter(pc.equal(rows["control"], control)), seed)
+            models.setdefault(model, {}).setdefault(control, {})[measure] = asdict(statistic)
     errors = [error for note in notes for error in note.certificate.values()]
     return {
         "models": models,
@@ -92,9 +94,20 @@ def bootstrap_interval(means: Numbers, seed: int, level: float = LEVEL) -> tuple
     if len(means) < 2:
         return None
     generator = np.random.default_rng(seed)
-    resampled = means[generator.integers(len(means), size=(RESAMPLES, len(means)))].mean(axis=1)
+    resampled = np.concatenate(
+        [
+            means[generator.integers(len(means), size=(size, len(means)))].mean(axis=1)
+            for size in _portions(RESAMPLES, _DRAWN_AT_ONCE // len(means) or 1)
+        ]
+    )
     low, high = np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
+
+
+def _portions(total: int, size: int) -> Iterator[int]:
+    """A number as a sum of portions; a generator's draws are the same however they are portioned."""
+    for start in range(0, total, size):
+        yield min(size, total - start)
 
 
 def _unique(groups: Any) -> list[list[str]]:

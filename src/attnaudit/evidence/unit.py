@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,8 +13,9 @@ import pyarrow as pa
 import torch
 from torch import Tensor, nn
 
-from attnaudit.capture import Capture, capture
+from attnaudit.capture import Capture, Heads, capture
 from attnaudit.evidence.measuring import observed_rows, untrained_rows
+from attnaudit.evidence.memory import check_fits
 from attnaudit.evidence.schema import SCHEMA, VERSION
 from attnaudit.evidence.settings import Settings
 from attnaudit.kernel.interpretation import Interpretation
@@ -64,19 +66,34 @@ class Notes:
         return Notes(pairs["skipped"], content["certificate"], pairs["refusals"])
 
 
-def compute(unit: Unit, model: LoadedModel) -> tuple[pa.Table, Notes]:
-    """Prepare the inputs, run the model once (and its untrained twin, if asked for), and measure every head."""
+def compute(unit: Unit, model: LoadedModel, memory: int) -> tuple[pa.Table, Notes]:
+    """Prepare the inputs, run the model once (and its untrained twin, if asked for), and measure every head.
+
+    `memory` is what this process may take; heads that do not fit into it are refused.
+    """
     prepared = unit.shard.prepare(model, unit.settings.protocol)
     if prepared.inputs is None:
         return SCHEMA.empty_table(), Notes(prepared.skipped, {}, ())
     device, label = unit.settings.device, unit.model_label
     captured = capture_prepared(model.module, prepared, device, label)
-    tables = list(observed_rows(captured.layers, unit.theories, unit.settings))
+    check_fits(captured.layers, model.module, memory)
+    refusals = tuple((refusal.layer, refusal.reason) for refusal in captured.refusals)
+    notes = Notes(prepared.skipped, dict(captured.certificate.errors), refusals)
+    layers = list(captured.layers)
+    del captured  # so that the list alone holds the layers, and each can go when it is measured
+    tables = list(observed_rows(_emptying(layers), unit.theories, unit.settings))
     if UNTRAINED in unit.settings.controls and model.untrained is not None:
         twin = capture_prepared(model.untrained(unit.settings.seed + 1), prepared, device, label)
-        tables += untrained_rows(twin.layers, unit.theories, unit.settings)
-    refusals = tuple((refusal.layer, refusal.reason) for refusal in captured.refusals)
-    return pa.concat_tables(tables), Notes(prepared.skipped, dict(captured.certificate.errors), refusals)
+        layers = list(twin.layers)
+        del twin
+        tables += untrained_rows(_emptying(layers), unit.theories, unit.settings)
+    return pa.concat_tables(tables), notes
+
+
+def _emptying(layers: list[Heads]) -> Iterator[Heads]:
+    """Each layer in order, forgotten by the list when it is handed out."""
+    while layers:
+        yield layers.pop(0)
 
 
 def capture_prepared(module: nn.Module, prepared: Prepared, device: str, label: str) -> Capture:

@@ -25,7 +25,7 @@ def control_figure(run: Run, path: Path) -> None:
         for row, model in enumerate(models):
             for column, measure in enumerate(MEASURES):
                 axis = axes[row, column]
-                table = head_table(run.evidence, model, measure, "kpca").controls
+                table = head_table(run.rows, model, measure, "kpca").controls
                 names = [name for name in (OBSERVED, *NEGATIVE_CONTROLS, *POSITIVE_CONTROLS) if name in table]
                 for place, name in enumerate(names):
                     values = table[name][np.isfinite(table[name])]

@@ -32,6 +32,24 @@ class ImageItem:
     path: Path
     fingerprint: str
 
+    @staticmethod
+    def of(path: Path, root: Path) -> ImageItem:
+        """The picture as it is now; its path is absolute, so that it holds in other processes."""
+        return ImageItem(path.relative_to(root).as_posix(), path.absolute(), _fingerprint(path))
+
+    def check(self) -> None:
+        """Fail if it is no longer there or no longer the same: its rows are stored under what it was."""
+        try:
+            same = _fingerprint(self.path) == self.fingerprint
+        except OSError as error:
+            raise InputError(f"{self.path} cannot be read ({error.strerror}).") from error
+        if not same:
+            raise InputError(f"{self.path} has changed since the run began.")
+
+
+def _fingerprint(path: Path) -> str:
+    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+
 
 def find_images(folder: Path) -> list[Path]:
     """Every picture below a folder, in order of its path."""
@@ -56,12 +74,7 @@ def choose_images(paths: Sequence[Path], root: Path, limit: int | None, seed: in
         raise UsageError(f"--limit is {limit}: give a number of inputs of at least 1.")
     if limit is not None and limit < len(paths):
         paths = [paths[place] for place in random.Random(seed).sample(range(len(paths)), limit)]
-    return tuple(
-        ImageItem(
-            path.relative_to(root).as_posix(), path, hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
-        )
-        for path in paths
-    )
+    return tuple(ImageItem.of(path, root) for path in paths)
 
 
 @dataclass(frozen=True)
@@ -76,12 +89,13 @@ class ImageShard:
         return [(item.name, item.fingerprint) for item in self.items]
 
     def prepare(self, model: LoadedModel, protocol: Protocol) -> Prepared:
-        """Read and preprocess the pictures; a broken one is left out and named."""
+        """Read and preprocess the pictures; a broken one is left out and named, one that has changed is an error."""
         if model.preprocess is None:
             raise ModelError(f"{model.label} has no preprocessing for pictures: pass tensors instead.")
         preprocess = model.preprocess(protocol)
         tensors, names, skipped = [], [], []
         for item in self.items:
+            item.check()
             try:
                 with Image.open(item.path) as image:
                     tensors.append(preprocess(image.convert("RGB")))

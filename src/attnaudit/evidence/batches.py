@@ -1,0 +1,69 @@
+"""A layer cut into batches of bounded size: always at the same places, so that the numbers are always the same.
+
+In its last digits a result depends on where in a batch a head lies, because linear algebra libraries treat a matrix
+differently if it starts elsewhere relative to a cache line. So the cuts follow from the shape of the layer alone, never
+from how much memory there happens to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from attnaudit.capture.heads import Heads
+
+#: What one float64 matrix of tokens x tokens per head may take, for all heads of a batch together.
+BATCH_BYTES = 64 * 2**20
+
+
+def with_following(layers: Iterable[Heads]) -> Iterator[tuple[Heads, Heads | None]]:
+    """Each layer and the one after it, cyclically, or None if there is one only; of the others it holds the first."""
+    remaining = iter(layers)
+    first = current = next(remaining)
+    for following in remaining:
+        yield current, following
+        current = following
+    yield current, (None if current is first else first)
+
+
+def batches(heads: Heads, following: Heads | None) -> Iterator[tuple[Heads, Heads | None]]:
+    """The heads of a layer in order, a batch at a time, each with others that could lend it their values.
+
+    A batch has as many inputs (or windows) as fit, with all heads of each, because the control `other_head` looks for
+    a neighbour there; its lenders are the same heads of the `following` layer. Where not even one input fits, a batch
+    is one head, and its lender is that neighbour.
+    """
+    step = batch_size(heads)
+    if step >= len(heads):
+        yield heads, following
+        return
+    if following is not None and following.value.shape != heads.value.shape:
+        following = None
+    together = _heads_per_input(heads)
+    for start in range(0, len(heads), step):
+        stop = min(start + step, len(heads))
+        if step % together == 0:
+            yield heads.part(start, stop), following and following.part(start, stop)
+        else:
+            first = start - start % together
+            neighbour = first + (start + 1 - first) % together
+            yield heads.part(start, stop), heads.part(neighbour, neighbour + 1)
+
+
+def batch_size(heads: Heads) -> int:
+    """How many of these heads are measured at a time."""
+    together = _heads_per_input(heads)
+    fitting = BATCH_BYTES // matrix_bytes(heads)
+    if fitting >= len(heads):
+        return len(heads)
+    return fitting // together * together or 1
+
+
+def matrix_bytes(heads: Heads) -> int:
+    """The size of one float64 matrix of a head's tokens x tokens or queries x tokens, whichever is larger."""
+    return max(heads.query.shape[1], heads.tokens) * heads.tokens * 8
+
+
+def _heads_per_input(heads: Heads) -> int:
+    """How many heads look at the same input and window; a capture has them side by side."""
+    first = heads.index[0]
+    return sum((entry.input, entry.window) == (first.input, first.window) for entry in heads.index)

@@ -1,0 +1,159 @@
+"""Units on a dask cluster: the same evidence as here, whatever happens to the workers."""
+
+import os
+import socket
+import sys
+
+import pytest
+import torch
+
+import attnaudit
+from attnaudit.errors import InputError, MissingExtraError, UsageError, WorkerError
+from attnaudit.evidence import cluster as cluster_module
+
+dask = pytest.importorskip("dask")
+distributed = pytest.importorskip("distributed")
+timm = pytest.importorskip("timm")
+
+MODEL = "test_vit"
+CHEAP = {"families": ("columns", "identifiability"), "controls": ("gaussian", "other_head", "planted")}
+
+
+def run(folder, out, **more):
+    return attnaudit.audit(MODEL, folder, random_weights=True, out=out, **CHEAP, **more)
+
+
+def files(result):
+    return {path.name: path.read_bytes() for path in sorted((result.path / "evidence").iterdir())}
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two worker processes of one thread each, on this machine; a unit may kill one of them, but not two."""
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", host="127.0.0.1", silence_logs=50
+        ) as running,
+    ):
+        yield running
+
+
+@pytest.fixture
+def no_scheduler():
+    """An address of this machine where nothing listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"tcp://127.0.0.1:{free.getsockname()[1]}"
+
+
+def test_a_cluster_gives_the_same_bytes_as_this_process(cluster, picture_folder, tmp_path):
+    here = run(picture_folder, tmp_path / "here")
+    there = run(picture_folder, tmp_path / "there", cluster=cluster.scheduler_address)
+    assert files(there) == files(here)
+    assert there.summary == here.summary
+
+
+def test_a_finished_run_needs_no_cluster(picture_folder, tmp_path, no_scheduler):
+    finished = run(picture_folder, tmp_path / "run")
+    assert run(picture_folder, tmp_path / "run", cluster=no_scheduler).summary == finished.summary
+
+
+class DiesOnce:
+    """Kernel PCA on a worker that the first head kills; the marker tells the second attempt to live."""
+
+    name, text = "dies-once", "a theory that kills the worker which first looks at it"
+
+    def __init__(self, marker, home):
+        self.marker, self.home = marker, home
+
+    def predict(self, heads, spectrum, protocol):
+        if os.getpid() != self.home and not self.marker.exists():
+            self.marker.touch()
+            os._exit(1)
+        return attnaudit.kernel.interpretation.KernelPCA().predict(heads, spectrum, protocol)
+
+
+class DiesAlways(DiesOnce):
+    """The same, at every attempt."""
+
+    def predict(self, heads, spectrum, protocol):
+        os._exit(1)
+
+
+def test_a_killed_worker_loses_and_doubles_nothing(cluster, picture_folder, tmp_path):
+    theory = DiesOnce(tmp_path / "marker", os.getpid())
+    there = run(picture_folder, tmp_path / "there", cluster=cluster.scheduler_address, interpretations=[theory])
+    assert theory.marker.exists()
+    here = run(picture_folder, tmp_path / "here", interpretations=[theory])
+    assert files(there) == files(here)
+
+
+def test_a_unit_that_keeps_killing_workers_is_given_up_and_the_cluster_lives_on(cluster, picture_folder, tmp_path):
+    theory = DiesAlways(tmp_path / "marker", os.getpid())
+    with pytest.raises(WorkerError, match="killed several workers"):
+        run(picture_folder, tmp_path / "there", cluster=cluster.scheduler_address, interpretations=[theory])
+    assert not (tmp_path / "there").exists()
+    assert run(picture_folder, tmp_path / "next", cluster=cluster.scheduler_address, limit=1).verdicts
+
+
+def test_a_picture_that_workers_see_otherwise_is_named(cluster, picture_folder, tmp_path):
+    def change(done, total):
+        for path in picture_folder.rglob("*.png"):
+            path.unlink()
+
+    with pytest.raises(InputError, match=r"picture\d.png cannot be read .*the same paths"):
+        run(picture_folder, tmp_path / "run", cluster=cluster.scheduler_address, progress=change)
+
+
+def test_an_unreachable_scheduler_is_one_sentence(picture_folder, tmp_path, no_scheduler, monkeypatch, capfd):
+    monkeypatch.setattr(cluster_module, "CONNECTING", 0.5)
+    with pytest.raises(WorkerError, match=f"No dask scheduler answers at {no_scheduler}"):
+        run(picture_folder, tmp_path / "run", cluster=no_scheduler)
+    assert capfd.readouterr().err == ""
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_scheduler_without_workers_is_one_sentence(picture_folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster_module, "WITHOUT_WORKERS", 0.5)
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=":0", host="127.0.0.1", silence_logs=50) as empty,
+        pytest.raises(WorkerError, match="has no workers: start some"),
+    ):
+        run(picture_folder, tmp_path / "run", cluster=empty.scheduler_address)
+
+
+def test_a_scheduler_that_goes_away_leaves_what_was_finished(picture_folder, tmp_path):
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0", host="127.0.0.1", silence_logs=50
+    ) as leaving:
+
+        def leave(done, total):
+            if done == 1:
+                leaving.close()
+
+        with pytest.raises(WorkerError, match="is gone: what was finished is stored"):
+            run(picture_folder, tmp_path / "run", cluster=leaving.scheduler_address, progress=leave)
+    assert len(list((tmp_path / "run" / "evidence").iterdir())) == 1
+    assert run(picture_folder, tmp_path / "run").verdicts
+
+
+def test_what_is_no_address_is_refused(picture_folder, tmp_path):
+    with pytest.raises(UsageError, match="'somewhere' is no address"):
+        run(picture_folder, tmp_path / "run", cluster="somewhere")
+
+
+def test_a_model_in_memory_cannot_travel(no_scheduler):
+    with pytest.raises(UsageError, match="in memory cannot travel"):
+        attnaudit.audit(timm.create_model(MODEL), torch.zeros(1, 3, 160, 160), cluster=no_scheduler)
+
+
+def test_workers_and_cluster_exclude_each_other(picture_folder, tmp_path, no_scheduler):
+    with pytest.raises(UsageError, match="exclude each other"):
+        run(picture_folder, tmp_path / "run", cluster=no_scheduler, workers=2)
+
+
+def test_the_missing_extra_is_named(picture_folder, tmp_path, no_scheduler, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(MissingExtraError, match=r"attnaudit\[cluster\]"):
+        run(picture_folder, tmp_path / "run", cluster=no_scheduler)
