@@ -11,7 +11,7 @@ from attnaudit.claims.registry import CLAIMS, claims_named, interpretations_for
 from attnaudit.claims.run import Run, conclude
 from attnaudit.claims.verdict import THRESHOLD
 from attnaudit.errors import UsageError
-from attnaudit.evidence import SHARD, Resources, Settings, execute, plan_audit
+from attnaudit.evidence import Resources, Settings, execute, plan_audit, shard_size
 from attnaudit.evidence.memory import default_memory, parse_memory
 from attnaudit.evidence.run import Progress
 from attnaudit.kernel.interpretation import Interpretation
@@ -98,13 +98,13 @@ def audit(
         subject = wrap_module(model)
     shards: Sequence[Shard]
     if isinstance(inputs, Tensor):
-        shards = tensor_shards(inputs[:limit], SHARD)
+        shards = tensor_shards(inputs[:limit], shard_size(device))
     elif isinstance(subject, ModelSpec) and subject.reads_text:
         choose = study_lines if settings.protocol is Protocol.PAPER else passages
-        shards = text_shards(choose(read_text(Path(inputs)), limit, seed), settings.protocol, SHARD)
+        shards = text_shards(choose(read_text(Path(inputs)), limit, seed), settings.protocol, shard_size())
     elif isinstance(subject, ModelSpec):
         root = Path(inputs)
-        shards = image_shards(choose_images(find_images(root), root, limit, seed), SHARD)
+        shards = image_shards(choose_images(find_images(root), root, limit, seed), shard_size(device))
     else:
         raise UsageError("A module given in memory needs a batch tensor as inputs: its preprocessing is not known.")
     plan = plan_audit([subject], shards, settings, own)

@@ -55,13 +55,13 @@ def audits():
 
     from attnaudit.claims.registry import CLAIMS
     from attnaudit.claims.run import conclude
-    from attnaudit.evidence import SHARD, Resources, Settings, execute, plan_audit
+    from attnaudit.evidence import Resources, Settings, execute, plan_audit, shard_size
     from attnaudit.measures.controls import ALL_CONTROLS
     from attnaudit.sources import parse_model
     from attnaudit.sources.images import choose_images, find_images, image_shards
 
     folder = Path(os.environ["ATTNAUDIT_DATA"]) / "imagenet_val"
-    shards = image_shards(choose_images(find_images(folder)[:25], folder, None, 0), SHARD)
+    shards = image_shards(choose_images(find_images(folder)[:25], folder, None, 0), shard_size())
     claims = tuple(claim for name, claim in CLAIMS.items() if name != "ksvd-values")
     runs = {}
     for protocol in ("paper", "exact"):
@@ -108,14 +108,14 @@ def test_verdicts_on_deit_tiny(audits, protocol):
 
 def test_table_4_lands_on_the_published_row_of_minilm(data_folder):
     """.40 / .57 / .13 / .38, with the 61 of 7,200 heads that the study lost without saying so."""
-    from attnaudit.evidence import SHARD, Resources, Settings, execute, plan_audit
+    from attnaudit.evidence import Resources, Settings, execute, plan_audit, shard_size
     from attnaudit.sources import parse_model
     from attnaudit.sources.texts import read_text, study_lines, text_shards
 
     lines = study_lines(read_text(data_folder / "wikitext" / "wiki.test.raw"), 100, 0)
     table = TABLES["table4"]
     settings = Settings(protocol=Protocol.PAPER, families=table.families)
-    plan = plan_audit([parse_model("minilm")], text_shards(lines, Protocol.PAPER, SHARD), settings)
+    plan = plan_audit([parse_model("minilm")], text_shards(lines, Protocol.PAPER, shard_size()), settings)
     observed = execute(plan, resources=Resources(workers=2)).summary["models"]["minilm"]["observed"]
     ours = {entry.column: (round(entry.ours, 2), entry.rejected) for entry in compare(table, "minilm", observed)}
     assert ours == {"MDC": (0.4, 61), "MOC": (0.57, 61), "LCKA": (0.13, 61), "KCKA": (0.38, 61)}

@@ -91,4 +91,4 @@ def test_duplicate_tokens_do_not_count_in_the_bandwidth():
     kernel = torch.exp(-torch.tensor([1.0, 9.0, 4.0], dtype=torch.float64) / 8)
     from attnaudit.measures.cka import _radial_basis
 
-    torch.testing.assert_close(_radial_basis(x)[0, 3:, 0], kernel[:2])
+    torch.testing.assert_close(_radial_basis(x @ x.mT)[0, 3:, 0], kernel[:2])

@@ -116,11 +116,14 @@ class Heads:
         return result
 
     def replayed(self) -> Float[Tensor, "heads queries value_dim"]:
-        """softmax(QKᵀ·scale + bias)V from the captured parts, as an explicit product."""
-        scores = self.query @ self.key.mT * self.scale[:, None, None]
-        if self.bias is not None:
-            scores = scores + self.bias
-        return torch.softmax(scores, dim=-1) @ self.value
+        """softmax(QKᵀ·scale + bias)V from the captured parts, as an explicit product in blocks of queries."""
+        result = torch.empty_like(self.output)
+        for rows in query_blocks(self):
+            scores = self.query[:, rows] @ self.key.mT * self.scale[:, None, None]
+            if self.bias is not None:
+                scores = scores + self.bias[:, rows]
+            result[:, rows] = torch.softmax(scores, dim=-1) @ self.value
+        return result
 
     @staticmethod
     def cat(batches: Sequence[Heads]) -> Heads:
@@ -132,16 +135,13 @@ class Heads:
                 "take them one by one."
             )
         first = batches[0]
-        bias = None if first.bias is None else torch.cat([b.bias for b in batches if b.bias is not None])
-        return Heads(
-            **{
-                name: torch.cat([getattr(b, name) for b in batches])
-                for name in ("query", "key", "value", "output", "scale")
-            },
-            index=tuple(entry for b in batches for entry in b.index),
-            bias=bias,
-            prefix_tokens=first.prefix_tokens,
-        )
+        together = {
+            name: torch.cat([getattr(b, name) for b in batches])
+            for name in ("query", "key", "value", "output", "scale", "bias", "source")
+            if all(getattr(b, name) is not None for b in batches)
+        }
+        index = tuple(entry for b in batches for entry in b.index)
+        return Heads(**together, index=index, prefix_tokens=first.prefix_tokens)
 
 
 def query_blocks(heads: Heads) -> Iterator[slice]:

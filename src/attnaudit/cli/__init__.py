@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from attnaudit.cli import audit, doctor, gaussian, ls, paper
+from attnaudit.cli import audit, bench, doctor, gaussian, ls, paper
 from attnaudit.errors import AttnAuditError
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app.command("audit")(audit.audit)
 app.command("paper")(paper.paper)
 app.add_typer(gaussian.app, name="gaussian")
 app.command("ls")(ls.ls)
+app.command("bench")(bench.bench)
 app.command("doctor")(doctor.doctor)
 
 

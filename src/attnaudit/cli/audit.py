@@ -88,7 +88,9 @@ def audit(
         seed=seed,
         device=work.device_name(device),
     )
-    shards, inputs = work.inputs(specs, work.Choice(images, text, limit, seed, first, lines=lines), protocol)
+    shards, inputs = work.inputs(
+        specs, work.Choice(images, text, limit, seed, first, lines=lines), protocol, settings.device
+    )
     plan = plan_audit(specs, shards, settings)
     for model in plan.loaded:
         weights_note = (

@@ -157,7 +157,7 @@ def _table(
     from attnaudit.report.terminal import comparison_table
 
     table = TABLES[item.value]
-    shards, inputs = work.inputs(specs, choice, Protocol.PAPER)
+    shards, inputs = work.inputs(specs, choice, Protocol.PAPER, device)
     settings = Settings(protocol=Protocol.PAPER, families=table.families, seed=choice.seed, device=device)
     plan = plan_audit(specs, shards, settings)
     run = work.carry_out(plan, out, resources, f"{item.value}, {inputs}")

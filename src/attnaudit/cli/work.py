@@ -49,9 +49,11 @@ class Choice:
     lines: bool = False
 
 
-def inputs(specs: Sequence[ModelSpec], choice: Choice, protocol: Protocol) -> tuple[tuple[Shard, ...], str]:
-    """The shards for models of one kind, and a phrase that says what they are."""
-    from attnaudit.evidence import SHARD
+def inputs(
+    specs: Sequence[ModelSpec], choice: Choice, protocol: Protocol, device: str = "cpu"
+) -> tuple[tuple[Shard, ...], str]:
+    """The shards for models of one kind on a device, and a phrase that says what they are."""
+    from attnaudit.evidence import shard_size
     from attnaudit.sources.images import image_shards
     from attnaudit.sources.texts import text_shards
 
@@ -62,13 +64,13 @@ def inputs(specs: Sequence[ModelSpec], choice: Choice, protocol: Protocol) -> tu
         if choice.images is not None:
             raise UsageError(f"{specs[0].name} reads text: give --text instead of --images.")
         texts, kind = _texts(choice, protocol)
-        return text_shards(texts, protocol, SHARD), f"{len(texts)} {kind}"
+        return text_shards(texts, protocol, shard_size()), f"{len(texts)} {kind}"
     if choice.text is not None:
         raise UsageError(f"{specs[0].name} looks at pictures: give --images instead of --text.")
     if choice.lines:
         raise UsageError(f"{specs[0].name} looks at pictures, which have no --lines.")
     items = pictures(choice)
-    return image_shards(items, SHARD), f"{len(items)} pictures"
+    return image_shards(items, shard_size(device)), f"{len(items)} pictures"
 
 
 def pictures(choice: Choice) -> tuple[ImageItem, ...]:

@@ -3,6 +3,6 @@
 from attnaudit.evidence.plan import Plan, plan_audit
 from attnaudit.evidence.resources import Resources
 from attnaudit.evidence.run import Measured, execute
-from attnaudit.evidence.settings import SHARD, Settings
+from attnaudit.evidence.settings import Settings, shard_size
 
-__all__ = ["SHARD", "Measured", "Plan", "Resources", "Settings", "execute", "plan_audit"]
+__all__ = ["Measured", "Plan", "Resources", "Settings", "execute", "plan_audit", "shard_size"]

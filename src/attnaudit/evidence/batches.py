@@ -10,9 +10,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from attnaudit.capture.heads import Heads
+from attnaudit.measures.pairs import too_many_pairs
 
 #: What one float64 matrix of tokens x tokens per head may take, for all heads of a batch together.
-BATCH_BYTES = 64 * 2**20
+BATCH_BYTES = {"cpu": 64 * 2**20, "cuda": 2**30}
+#: Columns of the Krylov space of a head whose matrices are not built, which then set its size.
+_KRYLOV_COLUMNS = 384
+
+
+def joined_layers(layers: Iterable[Heads]) -> Iterator[Heads]:
+    """On a GPU neighbouring layers of one shape as one, because it likes its batches large; on a CPU as they are.
+
+    Not where a layer has one head: the control `other_head` then needs the layers apart.
+    """
+    waiting: list[Heads] = []
+    for heads in layers:
+        fits = not waiting or (heads.shape_key == waiting[0].shape_key and _heads_per_input(heads) > 1)
+        if waiting and not (heads.key.is_cuda and fits):
+            yield Heads.cat(waiting) if len(waiting) > 1 else waiting[0]
+            waiting.clear()
+        waiting.append(heads)
+    yield Heads.cat(waiting) if len(waiting) > 1 else waiting[0]
 
 
 def with_following(layers: Iterable[Heads]) -> Iterator[tuple[Heads, Heads | None]]:
@@ -52,18 +70,19 @@ def batches(heads: Heads, following: Heads | None) -> Iterator[tuple[Heads, Head
 def batch_size(heads: Heads) -> int:
     """How many of these heads are measured at a time."""
     together = _heads_per_input(heads)
-    fitting = BATCH_BYTES // matrix_bytes(heads)
+    fitting = BATCH_BYTES.get(heads.key.device.type, BATCH_BYTES["cpu"]) // matrix_bytes(heads)
     if fitting >= len(heads):
         return len(heads)
     return fitting // together * together or 1
 
 
 def matrix_bytes(heads: Heads) -> int:
-    """The size of one float64 matrix of a head's tokens x tokens or queries x tokens, whichever is larger."""
-    return max(heads.query.shape[1], heads.tokens) * heads.tokens * 8
+    """The size of a head's largest float64 matrix: tokens x tokens or queries x tokens, where these are built."""
+    columns = _KRYLOV_COLUMNS if too_many_pairs(heads.key) else heads.tokens
+    return max(heads.query.shape[1], heads.tokens) * columns * 8
 
 
 def _heads_per_input(heads: Heads) -> int:
-    """How many heads look at the same input and window; a capture has them side by side."""
+    """How many heads of a layer look at the same input and window; a capture has them side by side."""
     first = heads.index[0]
-    return sum((entry.input, entry.window) == (first.input, first.window) for entry in heads.index)
+    return sum(entry._replace(head=first.head) == first for entry in heads.index)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor
 
 from attnaudit.capture.heads import Heads
-from attnaudit.evidence.batches import batches, with_following
+from attnaudit.evidence.batches import batches, joined_layers, with_following
 from attnaudit.evidence.schema import OBSERVED, rows
 from attnaudit.evidence.settings import Settings
 from attnaudit.kernel.interpretation import Interpretation
@@ -41,14 +42,15 @@ class Measurement:
 
 
 def observed_rows(
-    layers: Iterable[Heads], theories: Sequence[Interpretation], settings: Settings
+    layers: Iterable[Heads], theories: Sequence[Interpretation], settings: Settings, solved: Counter[str]
 ) -> Iterator[pa.Table]:
     """The heads as they are, and with the values of every control that shares their keys.
 
-    Layers are taken one by one, and none but the first is held for longer than it and the one before it need.
+    Layers are taken one by one, and none but the first is held for longer than it and the one before it need. `solved`
+    counts heads by the eigen-solver that was used.
     """
-    for heads, following in with_following(layers):
-        found = (_observed(batch, other, theories, settings) for batch, other in batches(heads, following))
+    for heads, following in with_following(joined_layers(layers)):
+        found = (_observed(batch, other, theories, settings, solved) for batch, other in batches(heads, following))
         yield from _joined(heads, found, settings)
 
 
@@ -56,7 +58,7 @@ def untrained_rows(
     layers: Iterable[Heads], theories: Sequence[Interpretation], settings: Settings
 ) -> Iterator[pa.Table]:
     """The heads of the untrained twin, under the name of that control."""
-    for heads in layers:
+    for heads in joined_layers(layers):
         found = (_untrained(batch, theories, settings) for batch, _ in batches(heads, None))
         yield from _joined(heads, found, settings)
 
@@ -82,13 +84,14 @@ def _joined(heads: Heads, found: Iterable[Iterable[Measurement]], settings: Sett
 
 
 def _observed(
-    heads: Heads, other: Heads | None, theories: Sequence[Interpretation], settings: Settings
+    heads: Heads, other: Heads | None, theories: Sequence[Interpretation], settings: Settings, solved: Counter[str]
 ) -> Iterator[Measurement]:
     keys = KeySide(heads, settings.protocol)
     for place, theory in enumerate(theories):
         side = keys.predict(theory)
         yield _measured(heads, side, Condition(theory.name), settings, first=place == 0)
         yield from _controlled(heads, side, other, settings, first=place == 0)
+    solved.update(keys.solvers)
 
 
 def _untrained(heads: Heads, theories: Sequence[Interpretation], settings: Settings) -> Iterator[Measurement]:

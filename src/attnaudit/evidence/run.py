@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -99,10 +100,12 @@ def _conclude(folder: RunFolder, plan: Plan, keep_alive: Any) -> Measured:
     summary = summarise(rows, notes, plan.theories[0].name, plan.settings.seed)
     folder.write_summary(summary)
     certificates: dict[str, float] = {}
+    solved: Counter[str] = Counter()
     for note in notes:
+        solved.update(note.solvers)
         for layer, error in note.certificate.items():
             certificates[layer] = max(error, certificates.get(layer, 0.0))
-    folder.extend_settings(certificates=certificates)
+    folder.extend_settings(certificates=certificates, eigen_solvers=dict(solved))
     return Measured(folder, rows, summary, keep_alive)
 
 

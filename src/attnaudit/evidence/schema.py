@@ -49,6 +49,21 @@ def rows(
 ) -> pa.Table:
     """Evidence rows of a batch of heads; a number that is not finite becomes null, with a reason."""
     count = len(heads)
+    same = {
+        "model": [i.model for i in heads.index],
+        "input": [i.input for i in heads.index],
+        "layer": [i.layer for i in heads.index],
+        "head": [i.head for i in heads.index],
+        "window": [i.window for i in heads.index],
+        "interpretation": [interpretation] * count,
+        "control": [control] * count,
+        "repeat": [repeat] * count,
+        "protocol": [protocol.value] * count,
+        "tokens": [heads.tokens] * count,
+        "dim": [heads.dim] * count,
+        "step": [None] * count,
+    }
+    shared = {name: pa.array(column, SCHEMA.field(name).type) for name, column in same.items()}
     parts = []
     for measure, tensor in values.items():
         numbers = tensor.double().numpy(force=True)
@@ -57,22 +72,6 @@ def rows(
             (problem or f"{measure} is not finite") if lost else None
             for lost, problem in zip(missing.tolist(), problems, strict=True)
         ]
-        columns = {
-            "model": [i.model for i in heads.index],
-            "input": [i.input for i in heads.index],
-            "layer": [i.layer for i in heads.index],
-            "head": [i.head for i in heads.index],
-            "window": [i.window for i in heads.index],
-            "interpretation": [interpretation] * count,
-            "control": [control] * count,
-            "repeat": [repeat] * count,
-            "measure": [measure] * count,
-            "value": pa.array(numbers, mask=missing),
-            "reason": reasons,
-            "protocol": [protocol.value] * count,
-            "tokens": [heads.tokens] * count,
-            "dim": [heads.dim] * count,
-            "step": [None] * count,
-        }
-        parts.append(pa.table(columns, schema=SCHEMA))
+        own = {"measure": [measure] * count, "value": pa.array(numbers, mask=missing), "reason": reasons}
+        parts.append(pa.table({name: (shared | own)[name] for name in SCHEMA.names}, schema=SCHEMA))
     return pa.concat_tables(parts) if parts else SCHEMA.empty_table()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -53,17 +54,18 @@ class Notes:
     skipped: tuple[tuple[str, str], ...]
     certificate: dict[str, float]
     refusals: tuple[tuple[str, str], ...]
+    solvers: dict[str, int] = field(default_factory=dict)
 
     def as_json(self) -> str:
         """For the metadata of a Parquet file."""
-        return json.dumps({"skipped": self.skipped, "certificate": self.certificate, "refusals": self.refusals})
+        return json.dumps(asdict(self))
 
     @staticmethod
     def from_json(text: str | bytes) -> Notes:
         """The reverse."""
         content: dict[str, Any] = json.loads(text)
         pairs = {name: tuple((str(a), str(b)) for a, b in content[name]) for name in ("skipped", "refusals")}
-        return Notes(pairs["skipped"], content["certificate"], pairs["refusals"])
+        return Notes(pairs["skipped"], content["certificate"], pairs["refusals"], content.get("solvers", {}))
 
 
 def compute(unit: Unit, model: LoadedModel, memory: int) -> tuple[pa.Table, Notes]:
@@ -78,16 +80,16 @@ def compute(unit: Unit, model: LoadedModel, memory: int) -> tuple[pa.Table, Note
     captured = capture_prepared(model.module, prepared, device, label)
     check_fits(captured.layers, model.module, memory)
     refusals = tuple((refusal.layer, refusal.reason) for refusal in captured.refusals)
-    notes = Notes(prepared.skipped, dict(captured.certificate.errors), refusals)
+    certificate, solved = dict(captured.certificate.errors), Counter[str]()
     layers = list(captured.layers)
     del captured  # so that the list alone holds the layers, and each can go when it is measured
-    tables = list(observed_rows(_emptying(layers), unit.theories, unit.settings))
+    tables = list(observed_rows(_emptying(layers), unit.theories, unit.settings, solved))
     if UNTRAINED in unit.settings.controls and model.untrained is not None:
         twin = capture_prepared(model.untrained(unit.settings.seed + 1), prepared, device, label)
         layers = list(twin.layers)
         del twin
         tables += untrained_rows(_emptying(layers), unit.theories, unit.settings)
-    return pa.concat_tables(tables), notes
+    return pa.concat_tables(tables), Notes(prepared.skipped, certificate, refusals, dict(solved))
 
 
 def _emptying(layers: list[Heads]) -> Iterator[Heads]:

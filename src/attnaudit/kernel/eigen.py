@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attnaudit.errors import NumericalError, ShapeError
@@ -32,7 +33,6 @@ class Spectrum:
         operator: the matrix itself, or for long inputs what multiplies like it.
         numerical_rank: how many of all computed eigenvalues stand above rounding; a solver that does not compute all
             of them computes more than it is asked for, so that this tells whether there are more.
-        residual: max_m ‖K̃a_m - μ_m a_m‖ / μ_m.
         solvers: by which solver each head was solved, the last one if several were tried.
     """
 
@@ -42,13 +42,17 @@ class Spectrum:
     log_mass: PerToken
     operator: Square | ImplicitKernel
     numerical_rank: Int[Tensor, "heads"]
-    residual: PerHead
     solvers: tuple[str, ...]
 
     @property
     def eigenvalues(self) -> Float[Tensor, "heads rank"]:
         """μ, the eigenvalues of K̃ itself (N times those of the feature covariance)."""
         return self.scaled_eigenvalues * torch.exp(self.log_scale)[:, None]
+
+    @cached_property
+    def residual(self) -> PerHead:
+        """max_m ‖K̃a_m - μ_m a_m‖ / μ_m: an eigenvalue is off by at most that share of itself."""
+        return _residual(self.times(self.eigenvectors), self.scaled_eigenvalues, self.eigenvectors)
 
     def times(self, vectors: Float[Tensor, "heads tokens columns"]) -> Float[Tensor, "heads tokens columns"]:
         """K̃ / exp(log_scale) times columns, in their precision."""
@@ -117,7 +121,8 @@ def _by_krylov(keys: Keys, rank: int, scale: PerHead | None, solver: Backend) ->
         gram = normalised_gram(usable, scale)
         matrix = centred(gram.matrix)
         found = leading_eigenpairs(matrix, usable, rank)
-        result = _with_dense_heads(from_ritz(matrix, found, rank, gram.log_scale, gram.log_mass, solver), matrix)
+        result = from_ritz(matrix, found, rank, gram.log_scale, gram.log_mass, solver)
+        result = _with_dense_heads(result, matrix, found.residual > ACCURACY)
     return replace(
         result,
         scaled_eigenvalues=result.scaled_eigenvalues.masked_fill(~finite[:, None], torch.nan),
@@ -126,9 +131,8 @@ def _by_krylov(keys: Keys, rank: int, scale: PerHead | None, solver: Backend) ->
     )
 
 
-def _with_dense_heads(spectrum: Spectrum, matrix: Square) -> Spectrum:
-    """The spectrum with those heads solved in full whose Krylov iteration did not converge."""
-    slow = spectrum.residual > ACCURACY
+def _with_dense_heads(spectrum: Spectrum, matrix: Square, slow: Bool[Tensor, "heads"]) -> Spectrum:
+    """The spectrum with those heads solved in full whose Krylov iteration was slow to converge."""
     if not slow.any():
         return spectrum
     rank = spectrum.scaled_eigenvalues.shape[1]
@@ -141,7 +145,7 @@ def _with_dense_heads(spectrum: Spectrum, matrix: Square) -> Spectrum:
 
 def _replaced(spectrum: Spectrum, where: Tensor, other: Spectrum) -> Spectrum:
     changed = {}
-    for name in ("scaled_eigenvalues", "eigenvectors", "numerical_rank", "residual"):
+    for name in ("scaled_eigenvalues", "eigenvectors", "numerical_rank"):
         changed[name] = getattr(spectrum, name).clone()
         changed[name][where] = getattr(other, name)
     solvers = list(spectrum.solvers)
@@ -177,13 +181,13 @@ def _with_graded_heads(spectrum: Spectrum, keys: Keys, scale: PerHead | None) ->
 def from_ascending(
     matrix: Square,
     values: PerToken,
-    vectors: Square,
+    vectors: Float[Tensor, "heads tokens columns"],
     rank: int,
     log_scale: PerHead,
     log_mass: PerToken,
     solver: str,
 ) -> Spectrum:
-    """A `Spectrum` from all eigenpairs in ascending order."""
+    """A `Spectrum` from all eigenvalues in ascending order and at least the last `rank` eigenvectors."""
     noise = _rounding(values.abs().amax(dim=-1, keepdim=True), values.shape[-1])
     kept_values, kept_vectors = values[:, -rank:].flip(-1), vectors[:, :, -rank:].flip(-1)
     return Spectrum(
@@ -193,7 +197,6 @@ def from_ascending(
         log_mass=log_mass,
         operator=matrix,
         numerical_rank=(values > noise).sum(dim=-1),
-        residual=_residual(matrix @ kept_vectors, kept_values, kept_vectors),
         solvers=(solver,) * len(values),
     )
 
@@ -210,7 +213,6 @@ def from_ritz(
         log_mass=log_mass,
         operator=operator,
         numerical_rank=(found.values > noise).sum(dim=-1),
-        residual=found.residual,
         solvers=(solver,) * len(found.values),
     )
 

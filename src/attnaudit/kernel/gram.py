@@ -51,7 +51,7 @@ def normalised_gram(keys: Keys, scale: PerHead | None = None) -> Gram:
 def centred(gram: Square) -> Square:
     """(I - 1_N) K (I - 1_N) for symmetric K, by subtracting means: O(N²) instead of two dense products."""
     means = gram.mean(dim=-1)
-    return gram - means[:, :, None] - means[:, None, :] + means.mean(dim=-1)[:, None, None]
+    return (gram - means[:, :, None]).sub_((means - means.mean(dim=-1, keepdim=True))[:, None, :])
 
 
 def standardised(keys: Keys) -> Keys:

@@ -24,16 +24,19 @@ def spectrum(keys: Keys, rank: int | None = None, *, by_magnitude: bool = False)
     The study orders eigenpairs by |μ| for Table 1 (`by_magnitude`) and by μ for Tables 2 and 3; float32 noise makes
     the smallest ones negative, so the two can differ.
     """
-    matrix, log_mass = _centred_gram(keys.float())
+    matrix, log_mass = centred_gram(keys.float())
     values, vectors = eigenpairs(matrix)
+    kept = rank_for(keys, rank)
     if by_magnitude:
         order = values.abs().argsort(dim=-1, stable=True)
-        values, vectors = values.gather(-1, order), vectors.gather(-1, order[:, None, :].expand_as(vectors))
+        last = order[:, None, -kept:].expand(-1, vectors.shape[1], -1)
+        values, vectors = values.gather(-1, order), vectors.gather(-1, last)
     zeros = torch.zeros_like(values[:, 0])
-    return from_ascending(matrix, values, vectors, rank_for(keys, rank), zeros, log_mass, "float32")
+    return from_ascending(matrix, values, vectors, kept, zeros, log_mass, "float32")
 
 
-def _centred_gram(keys: Keys) -> tuple[Square, PerToken]:
+def centred_gram(keys: Keys) -> tuple[Square, PerToken]:
+    """K̃ and log g, as float32 has them."""
     kernel = torch.exp(keys @ keys.mT / math.sqrt(keys.shape[-1]))
     mass = kernel.sum(dim=-1)
     return centred(kernel / (mass[:, :, None] * mass[:, None, :] + KERNEL_GUARD)), torch.log(mass)

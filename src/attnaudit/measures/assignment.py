@@ -20,7 +20,7 @@ def matched(scores: Float[Tensor, "heads rows columns"]) -> Float[Tensor, "heads
     """
     scores = scores if scores.shape[1] <= scores.shape[2] else scores.mT
     picked = scores.new_full(scores.shape[:2], torch.nan)
-    usable = scores.isfinite().all(dim=-1).all(dim=-1)
+    usable = scores.sum(dim=(1, 2)).isfinite()
     if gpu_assignment.available(scores) and usable.any():
         row_of = gpu_assignment.assigned_rows(-scores[usable])
         picked[usable] = scores[usable].gather(1, row_of[:, None, :])[:, 0]

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -39,7 +40,7 @@ class RowGeometry:
         """Centred exp(-‖x_i - x_j‖²/2σ²), σ² the lower median of the non-zero squared distances."""
         if too_many_pairs(self.rows):
             return self._nothing
-        gram = centred(_radial_basis(self.rows))
+        gram = centred(_radial_basis(self._products))
         return gram, _gram_hsic(gram, gram)
 
     @cached_property
@@ -47,9 +48,14 @@ class RowGeometry:
         """Linear Gram matrix without diagonal."""
         if too_many_pairs(self.rows):
             return self._nothing
-        gram = self.rows @ self.rows.mT
+        gram = self._products.clone()
         gram.diagonal(dim1=-2, dim2=-1).zero_()
         return gram, unbiased_hsic(gram, gram)
+
+    @cached_property
+    def _products(self) -> Square:
+        """x_i·x_j, which both kinds of Gram matrix start from."""
+        return self.rows @ self.rows.mT
 
     @property
     def _nothing(self) -> tuple[Square, PerHead]:
@@ -84,31 +90,35 @@ def _feature_hsic(x: Rows, y: Rows) -> PerHead:
 
 
 def _gram_hsic(k: Square, l: Square) -> PerHead:  # noqa: E741  (K and L are the literature's names)
-    return (k * l).sum(dim=(1, 2))
+    product: Tensor = torch.linalg.vecdot(k.flatten(1), l.flatten(1))
+    return product
 
 
 def unbiased_hsic(k: Square, l: Square) -> PerHead:  # noqa: E741
     """[tr(KL) + 1ᵀK1·1ᵀL1/((n-1)(n-2)) - 2·1ᵀKL1/(n-2)] / (n(n-3)) for matrices with zero diagonal."""
     n = k.shape[-1]
     rows_k, rows_l = k.sum(dim=-1), l.sum(dim=-1)
-    trace = (k * l).sum(dim=(1, 2))
+    trace = _gram_hsic(k, l)
     product_of_sums = rows_k.sum(dim=-1) * rows_l.sum(dim=-1) / ((n - 1) * (n - 2))
     return (trace + product_of_sums - 2 * (rows_k * rows_l).sum(dim=-1) / (n - 2)) / (n * (n - 3))
 
 
-def _radial_basis(x: Rows) -> Square:
-    squares = x.square().sum(dim=-1)
-    distances = (squares[:, :, None] + squares[:, None, :] - 2 * x @ x.mT).clamp_min_(0)
+def _radial_basis(products: Square) -> Square:
+    squares = products.diagonal(dim1=-2, dim2=-1)
+    distances = torch.sub(squares[:, :, None] + squares[:, None, :], products, alpha=2).clamp_min_(0)
     distances.diagonal(dim1=-2, dim2=-1).zero_()
     bandwidth = _median_distance(distances)
-    return torch.exp(distances / (-2 * bandwidth[:, None, None]))
+    return distances.mul_(-0.5 / bandwidth[:, None, None]).exp_()
 
 
 def _median_distance(distances: Square) -> PerHead:
     """Lower median of the non-zero entries; a symmetric matrix needs one triangle only, which has the same one."""
-    rows, columns = torch.triu_indices(distances.shape[1], distances.shape[1], offset=1, device=distances.device)
-    upper = distances[:, rows, columns]
-    zeros = (upper == 0).sum(dim=-1)
-    if not zeros.any():
+    n = distances.shape[1]
+    rows, columns = torch.triu_indices(n, n, offset=1, device=distances.device)
+    upper = distances.flatten(1).index_select(1, rows * n + columns)
+    if (upper == 0).any():  # tokens that are alike
+        return torch.stack([row[row != 0].median() if (row != 0).any() else row.new_tensor(torch.nan) for row in upper])
+    if upper.is_cuda:
         return upper.median(dim=-1).values
-    return torch.stack([row[row != 0].median() if (row != 0).any() else row.new_tensor(torch.nan) for row in upper])
+    rank = (upper.shape[1] - 1) // 2
+    return torch.from_numpy(np.partition(upper.numpy(), rank, axis=-1)[:, rank].copy())  # twice as fast as torch's

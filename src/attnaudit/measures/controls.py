@@ -74,9 +74,9 @@ def shuffled_tokens(situation: Situation) -> Tensor:
 def other_head(situation: Situation) -> Tensor | None:
     """The values of the next head of the same layer and input, cyclically; of another layer where there is one head."""
     heads = situation.heads
-    groups: dict[tuple[str, int], list[int]] = {}
+    groups: dict[HeadId, list[int]] = {}
     for place, entry in enumerate(heads.index):
-        groups.setdefault((entry.input, entry.window), []).append(place)
+        groups.setdefault(entry._replace(head=0), []).append(place)
     if all(len(places) > 1 for places in groups.values()):
         following = {p: places[(k + 1) % len(places)] for places in groups.values() for k, p in enumerate(places)}
         return heads.value[[following[place] for place in range(len(heads))]]

@@ -66,6 +66,11 @@ class KeySide:
         return TheorySide(self, theory)
 
     @property
+    def solvers(self) -> tuple[str, ...]:
+        """The eigen-solver of each head, if any was needed."""
+        return self.spectrum.solvers if "spectrum" in self.__dict__ else ()
+
+    @property
     def problems(self) -> tuple[str | None, ...]:
         """Which heads float32 could not represent, if that is what they were computed in."""
         if self.protocol is Protocol.PAPER and "spectrum" in self.__dict__:
