@@ -128,6 +128,11 @@ BAD = [
     (("paper", "figure2", "test_vit", "--random-weights", "--images", "PICTURES", "--limit", "0"), 2, "--limit is 0"),
     (("paper", "figure3", "test_vit", "test_vit2", "--random-weights", "--images", "PICTURES"), 2, "shows one model"),
     (("audit", "test_vit", "--random-weights", "--images", "PICTURES", "--lines"), 2, "have no --lines"),
+    (("audit", "test_vit", "--random-weights", "--memory", "lots"), 2, "is no size"),
+    (("audit", "test_vit", "--random-weights", "--memory", "1MB"), 2, "is too little"),
+    (("audit", "test_vit", "--random-weights", "--workers", "2", "--cluster", "tcp://127.0.0.1:1"), 2, "exclude"),
+    (("audit", "test_vit", "--random-weights", "--images", "PICTURES", "--cluster", "nowhere"), 2, "is no address"),
+    (("paper", "figure2", "test_vit", "--random-weights", "--cluster", "tcp://127.0.0.1:1"), 2, "is for tables"),
 ]
 
 

@@ -97,6 +97,14 @@ def test_a_unit_that_keeps_killing_workers_is_given_up_and_the_cluster_lives_on(
     assert run(picture_folder, tmp_path / "next", cluster=cluster.scheduler_address, limit=1).verdicts
 
 
+def test_a_worker_with_other_versions_is_named_in_one_line(cluster, picture_folder, tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(cluster_module, "__version__", "9.9")
+    run(picture_folder, tmp_path / "run", cluster=cluster.scheduler_address, limit=1)
+    lines = [record.getMessage() for record in caplog.records if record.name == cluster_module.__name__]
+    assert len(lines) == 2  # one for each worker
+    assert all(f"has attnaudit {attnaudit.__version__} (here 9.9): its numbers may differ" in line for line in lines)
+
+
 def test_a_picture_that_workers_see_otherwise_is_named(cluster, picture_folder, tmp_path):
     def change(done, total):
         for path in picture_folder.rglob("*.png"):

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from attnaudit.evidence import summary
 from attnaudit.evidence.summary import bootstrap_interval
 
 
@@ -15,6 +16,13 @@ def test_interval_is_repeatable_and_missing_for_one_input():
     means = np.arange(10.0)
     assert bootstrap_interval(means, seed=0) == bootstrap_interval(means, seed=0)
     assert bootstrap_interval(means[:1], seed=0) is None
+
+
+def test_drawing_in_portions_changes_no_digit(monkeypatch):
+    means = np.random.default_rng(0).normal(size=37)
+    at_once = bootstrap_interval(means, seed=5)
+    monkeypatch.setattr(summary, "_DRAWN_AT_ONCE", 1000)
+    assert bootstrap_interval(means, seed=5) == at_once
 
 
 def test_a_constant_has_an_interval_of_no_width():

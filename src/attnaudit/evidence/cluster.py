@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from attnaudit.errors import InputError, UsageError, WeightsError, WorkerError
+from attnaudit._version import __version__
+from attnaudit.errors import InputError, ModelError, UsageError, WeightsError, WorkerError
 from attnaudit.evidence.folder import RunFolder, encoded
 from attnaudit.evidence.pool import PENDING_PER_WORKER, built_model, single_threaded
 from attnaudit.evidence.unit import Unit, compute
@@ -46,7 +47,7 @@ def run_on_cluster(
         waiting = iter(units)
         running: dict[Any, Unit] = {}
         while True:
-            room = len(client.nthreads()) * PENDING_PER_WORKER
+            room = max(len(client.nthreads()), 1) * PENDING_PER_WORKER  # workers come and go
             while len(running) < room and (unit := next(waiting, None)) is not None:
                 running[client.submit(_work, unit, spec, memory, key=f"attnaudit-{unit.key}")] = unit
             if not running:
@@ -115,18 +116,22 @@ def _check_workers(client: Any, address: str) -> None:
     """Wait for the first worker, and say so if one has other versions than this machine."""
     try:
         client.wait_for_workers(1, timeout=WITHOUT_WORKERS)
-        found = client.run(installed_versions)
+        found = client.run(_versions)
     except TimeoutError as error:
         raise _no_workers(address) from error
     except ModuleNotFoundError as error:
         raise WorkerError(
             f"A worker at {address} lacks {error.name}: install attnaudit there as it is here."
         ) from error
-    here = installed_versions()
+    here = _versions()
     for worker, there in found.items():
         other = [f"{name} {there.get(name)} (here {here[name]})" for name in here if there.get(name) != here[name]]
         if other:
             _log.warning("Worker %s has %s: its numbers may differ in their last digits.", worker, ", ".join(other))
+
+
+def _versions() -> dict[str, str]:
+    return {"attnaudit": __version__, **installed_versions()}
 
 
 def _finished(client: Any, address: str, running: dict[Any, Unit]) -> set[Any]:
@@ -152,7 +157,7 @@ def _result(future: Any, address: str) -> bytes:
             f"One unit killed several workers at {address}, perhaps for want of memory: give them more, and repeat the "
             "command to go on."
         ) from error
-    except (InputError, WeightsError) as error:
+    except (InputError, ModelError, WeightsError) as error:
         raise type(error)(
             f"{error} (Said by a worker at {address}: it needs the same files under the same paths as here.)"
         ) from error
