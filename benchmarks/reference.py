@@ -60,7 +60,7 @@ def similarity(key: Tensor, value: Tensor) -> dict[str, float]:
     predicted = predicted_values(key)
     rows, other = (m / (m.norm(dim=1, keepdim=True) + 1e-8) for m in (value, predicted))
     cosines = rows @ other.T
-    matched = linear_sum_assignment(-cosines.numpy())
+    matched = linear_sum_assignment(-cosines.numpy(force=True))
     return {
         "direct": float(cosines.diagonal().mean()),
         "matched": float(cosines[matched].mean()),

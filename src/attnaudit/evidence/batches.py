@@ -13,7 +13,7 @@ from attnaudit.capture.heads import Heads
 from attnaudit.measures.pairs import too_many_pairs
 
 #: What one float64 matrix of tokens x tokens per head may take, for all heads of a batch together.
-BATCH_BYTES = {"cpu": 64 * 2**20, "cuda": 2**30}
+BATCH_BYTES = {"cpu": 64 * 2**20, "cuda": 2**29}
 #: Columns of the Krylov space of a head whose matrices are not built, which then set its size.
 _KRYLOV_COLUMNS = 384
 

@@ -12,7 +12,7 @@ from attnaudit.protocol import Protocol
 
 #: Inputs per unit of work: small enough to lose little when killed, and independent of the number of workers; a GPU
 #: is through with more pictures in the same time. (Texts of a unit are padded to one length, so theirs are few.)
-_SHARD = {"cpu": 4, "cuda": 25}
+_SHARD = {"cpu": 4, "cuda": 50}
 
 
 def shard_size(device: str = "cpu") -> int:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from attnaudit.errors import UsageError
 from attnaudit.kernel import cusolver
@@ -56,6 +58,20 @@ def _batched(matrix: Square, backend: Backend | None) -> bool:
     if backend == "batched" and not possible:
         raise UsageError("The batched eigen-solver needs an NVIDIA GPU and cuSOLVER of CUDA 12.6 or later.")
     return possible and backend != "dense"
+
+
+def singular_values(matrix: Float[Tensor, "heads rows columns"]) -> Float[Tensor, "heads values"]:
+    """All singular values, largest first; 0 for a matrix that is not finite.
+
+    On a GPU by the eigenvalues of MᵀM, which a batched solver finds; values below 1e-8 of the largest are lost, which no
+    sum or mean of them sees.
+    """
+    usable = matrix.masked_fill(~matrix.sum(dim=(1, 2)).isfinite()[:, None, None], 0.0)
+    if not cusolver.available(usable):
+        found: Tensor = torch.linalg.svdvals(usable)
+        return found
+    smaller = usable.mT @ usable if usable.shape[2] <= usable.shape[1] else usable @ usable.mT
+    return eigenpairs(smaller)[0].flip(-1).clamp_min(0).sqrt()
 
 
 @contextmanager

@@ -116,9 +116,12 @@ def _median_distance(distances: Square) -> PerHead:
     n = distances.shape[1]
     rows, columns = torch.triu_indices(n, n, offset=1, device=distances.device)
     upper = distances.flatten(1).index_select(1, rows * n + columns)
-    if (upper == 0).any():  # tokens that are alike
-        return torch.stack([row[row != 0].median() if (row != 0).any() else row.new_tensor(torch.nan) for row in upper])
-    if upper.is_cuda:
-        return upper.median(dim=-1).values
     rank = (upper.shape[1] - 1) // 2
-    return torch.from_numpy(np.partition(upper.numpy(), rank, axis=-1)[:, rank].copy())  # twice as fast as torch's
+    if upper.is_cuda:
+        medians = upper.median(dim=-1).values
+    else:  # twice as fast as torch's
+        medians = torch.from_numpy(np.partition(upper.numpy(), rank, axis=-1)[:, rank].copy())
+    for head in (upper == 0).any(dim=-1).nonzero().flatten().tolist():  # tokens that are alike
+        apart = upper[head][upper[head] != 0]
+        medians[head] = apart.median() if len(apart) else torch.nan
+    return medians

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from attnaudit.capture.heads import Heads
 from attnaudit.kernel.prediction import Prediction
+from attnaudit.kernel.solvers import singular_values
 from attnaudit.measures.assignment import matched
 from attnaudit.measures.guards import EXACT, Guards
 
@@ -24,7 +25,7 @@ def column_measures(heads: Heads, prediction: Prediction, guards: Guards = EXACT
     product = predicted.mT @ value
     sizes = torch.linalg.vector_norm(predicted, dim=1)[:, :, None] * torch.linalg.vector_norm(value, dim=1)[:, None, :]
     finite = product.isfinite().all(dim=-1).all(dim=-1)
-    nuclear = torch.linalg.svdvals(product.masked_fill(~finite[:, None, None], 0.0)).sum(dim=-1)
+    nuclear = singular_values(product).sum(dim=-1)
     return {
         "column_cosine_matched": matched((product / (sizes + guards.norm)).abs()).mean(dim=-1),
         "procrustes": nuclear.masked_fill(~finite, torch.nan),

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from attnaudit.capture.heads import Heads
 from attnaudit.kernel.prediction import Prediction
+from attnaudit.kernel.solvers import singular_values
 from attnaudit.measures.assignment import matched
 
 
@@ -31,7 +32,7 @@ def projection_measures(
     projected = heads.attended(prediction.values.double() * scale)
     product = output.mT @ projected
     finite = product.isfinite().all(dim=-1).all(dim=-1)
-    nuclear = torch.linalg.svdvals(product.masked_fill(~finite[:, None, None], 0.0)).sum(dim=-1)
+    nuclear = singular_values(product).sum(dim=-1)
     both = phi.mean(dim=-1) + output.square().sum(dim=-1).mean(dim=-1)
     queries = output.shape[1]
     return {

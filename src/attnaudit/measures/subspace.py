@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnaudit.capture.heads import Heads
+from attnaudit.kernel.solvers import singular_values
 
 Columns = Float[Tensor, "heads tokens columns"]
 
@@ -29,8 +30,7 @@ def principal_cosines(x: Columns, y: Float[Tensor, "heads tokens others"]) -> Fl
     """Cosines of the principal angles of two spaces given by orthonormal bases; NaN where either is not finite."""
     product = x.mT @ y
     finite = product.isfinite().all(dim=-1).all(dim=-1)
-    cosines: Tensor = torch.linalg.svdvals(product.masked_fill(~finite[:, None, None], 0.0))
-    return cosines.masked_fill(~finite[:, None], torch.nan)
+    return singular_values(product).masked_fill(~finite[:, None], torch.nan)
 
 
 def orthonormal(x: Columns) -> Float[Tensor, "heads tokens rank"]:
