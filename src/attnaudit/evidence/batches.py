@@ -7,7 +7,7 @@ from how much memory there happens to be.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from attnaudit.capture.heads import Heads
 from attnaudit.measures.pairs import too_many_pairs
@@ -18,7 +18,11 @@ BATCH_BYTES = {"cpu": 64 * 2**20, "cuda": 2**29}
 _KRYLOV_COLUMNS = 384
 
 
-def joined_layers(layers: Iterable[Heads]) -> Iterator[Heads]:
+def _on_gpu(heads: Heads) -> bool:
+    return heads.key.is_cuda
+
+
+def joined_layers(layers: Iterable[Heads], where: Callable[[Heads], bool] = _on_gpu) -> Iterator[Heads]:
     """On a GPU neighbouring layers of one shape as one, because it likes its batches large; on a CPU as they are.
 
     Not where a layer has one head: the control `other_head` then needs the layers apart.
@@ -26,7 +30,7 @@ def joined_layers(layers: Iterable[Heads]) -> Iterator[Heads]:
     waiting: list[Heads] = []
     for heads in layers:
         fits = not waiting or (heads.shape_key == waiting[0].shape_key and _heads_per_input(heads) > 1)
-        if waiting and not (heads.key.is_cuda and fits):
+        if waiting and not (where(heads) and fits):
             yield Heads.cat(waiting) if len(waiting) > 1 else waiting[0]
             waiting.clear()
         waiting.append(heads)

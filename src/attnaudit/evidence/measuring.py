@@ -42,13 +42,14 @@ class Measurement:
 
 
 def observed_rows(
-    layers: Iterable[Heads], theories: Sequence[Interpretation], settings: Settings, solved: Counter[str]
+    layers: Iterable[Heads], theories: Sequence[Interpretation], settings: Settings, solved: Counter[str] | None = None
 ) -> Iterator[pa.Table]:
     """The heads as they are, and with the values of every control that shares their keys.
 
     Layers are taken one by one, and none but the first is held for longer than it and the one before it need. `solved`
     counts heads by the eigen-solver that was used.
     """
+    solved = Counter() if solved is None else solved
     for heads, following in with_following(joined_layers(layers)):
         found = (_observed(batch, other, theories, settings, solved) for batch, other in batches(heads, following))
         yield from _joined(heads, found, settings)

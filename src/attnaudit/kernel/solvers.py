@@ -20,6 +20,8 @@ Backend = typing.Literal["dense", "batched", "subspace", "matrix-free"]
 BACKENDS: tuple[Backend, ...] = typing.get_args(Backend)
 #: More tokens than this, and the matrix is not built.
 LARGE = 2048
+#: Smallest share of the largest eigenvalue of XᵀX at which X still has independent columns for its purpose.
+_DEPENDENT = 1e-10
 #: More tokens than this, and the leading eigenpairs come cheaper than all of them.
 MIDDLE = 768
 
@@ -63,8 +65,8 @@ def _batched(matrix: Square, backend: Backend | None) -> bool:
 def singular_values(matrix: Float[Tensor, "heads rows columns"]) -> Float[Tensor, "heads values"]:
     """All singular values, largest first; 0 for a matrix that is not finite.
 
-    On a GPU by the eigenvalues of MᵀM, which a batched solver finds; values below 1e-8 of the largest are lost, which no
-    sum or mean of them sees.
+    On a GPU by the eigenvalues of MᵀM, which a batched solver finds; values below 1e-8 of the largest are lost, which
+    no sum or mean of them sees.
     """
     usable = matrix.masked_fill(~matrix.sum(dim=(1, 2)).isfinite()[:, None, None], 0.0)
     if not cusolver.available(usable):
@@ -72,6 +74,25 @@ def singular_values(matrix: Float[Tensor, "heads rows columns"]) -> Float[Tensor
         return found
     smaller = usable.mT @ usable if usable.shape[2] <= usable.shape[1] else usable @ usable.mT
     return eigenpairs(smaller)[0].flip(-1).clamp_min(0).sqrt()
+
+
+def orthonormal_basis(columns: Float[Tensor, "heads tokens columns"]) -> Float[Tensor, "heads tokens basis"]:
+    """An orthonormal basis of the span of the columns.
+
+    On a GPU X(XᵀX)^-½, twice for rounding, which a batched solver finds; by Householder's method where that loses
+    digits, because columns almost depend on each other, and on a CPU.
+    """
+    if not cusolver.available(columns) or columns.shape[1] < columns.shape[2]:
+        basis: Tensor = torch.linalg.qr(columns)[0]
+        return basis
+    values, vectors = eigenpairs(columns.mT @ columns)
+    poor = ~(values[:, 0] > _DEPENDENT * values[:, -1])
+    result = columns @ (vectors * values.clamp_min(torch.finfo(values.dtype).tiny).rsqrt()[:, None, :])
+    values, vectors = eigenpairs(result.mT @ result)
+    result = result @ (vectors * values.clamp_min(torch.finfo(values.dtype).tiny).rsqrt()[:, None, :])
+    if poor.any():
+        result[poor] = torch.linalg.qr(columns[poor])[0]
+    return result
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnaudit.capture.heads import Heads
-from attnaudit.kernel.solvers import singular_values
+from attnaudit.kernel.solvers import orthonormal_basis, singular_values
 
 Columns = Float[Tensor, "heads tokens columns"]
 
@@ -36,5 +36,4 @@ def principal_cosines(x: Columns, y: Float[Tensor, "heads tokens others"]) -> Fl
 def orthonormal(x: Columns) -> Float[Tensor, "heads tokens rank"]:
     """An orthonormal basis of the columns, each brought to unit length first so that their sizes do not matter."""
     lengths: Tensor = torch.linalg.vector_norm(x, dim=1, keepdim=True)
-    basis: Tensor = torch.linalg.qr(x / lengths)[0]
-    return basis
+    return orthonormal_basis(x / lengths)
