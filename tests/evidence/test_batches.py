@@ -9,7 +9,7 @@ import torch
 
 from attnaudit.capture import HeadId, Heads, capture
 from attnaudit.evidence import batches as cutting
-from attnaudit.evidence.batches import batch_size, batches, matrix_bytes, with_following
+from attnaudit.evidence.batches import batch_size, batches, joined_layers, matrix_bytes, with_following
 from attnaudit.evidence.measuring import observed_rows
 from attnaudit.evidence.settings import Settings
 from attnaudit.kernel.interpretation import INTERPRETATIONS
@@ -38,7 +38,7 @@ def allowing(monkeypatch):
     """Let so many heads of a layer into a batch."""
 
     def allow(heads, count):
-        monkeypatch.setattr(cutting, "BATCH_BYTES", count * matrix_bytes(heads))
+        monkeypatch.setitem(cutting.BATCH_BYTES, "cpu", count * matrix_bytes(heads))
 
     return allow
 
@@ -51,6 +51,22 @@ def test_a_batch_holds_whole_inputs_or_a_single_head(allowing, fitting, size):
     found = [batch for batch, _ in batches(heads, None)]
     assert [entry for batch in found for entry in batch.index] == list(heads.index)
     assert max(len(batch) for batch in found) == size
+
+
+@pytest.mark.parametrize("heads_per_input", [1, 2])
+def test_measures_and_controls_do_not_notice_that_layers_are_joined(heads_per_input):
+    layers = [layer(number, heads=heads_per_input) for number in range(3)] + [layer(3, tokens=19)]
+    theories = [INTERPRETATIONS[name] for name in ("kpca", "pca-inputs")]
+    settings = Settings(controls=tuple(CONTROLS), interpretations=("kpca", "pca-inputs"))
+    joined = list(joined_layers(layers, where=lambda heads: True))
+    assert len(joined) == (4 if heads_per_input == 1 else 2)
+    apart, together = (
+        {tuple(row[name] for name in KEY): row["value"] for row in pa.concat_tables(tables).to_pylist()}
+        for tables in (observed_rows(layers, theories, settings), observed_rows(joined, theories, settings))
+    )
+    assert apart.keys() == together.keys()
+    for key, value in apart.items():
+        assert together[key] == pytest.approx(value, rel=1e-6, abs=1e-6), key
 
 
 @pytest.mark.parametrize("heads_per_input", [1, 2, 3])

@@ -29,12 +29,22 @@ def joined_layers(layers: Iterable[Heads], where: Callable[[Heads], bool] = _on_
     """
     waiting: list[Heads] = []
     for heads in layers:
-        fits = not waiting or (heads.shape_key == waiting[0].shape_key and _heads_per_input(heads) > 1)
-        if waiting and not (where(heads) and fits):
-            yield Heads.cat(waiting) if len(waiting) > 1 else waiting[0]
-            waiting.clear()
-        waiting.append(heads)
-    yield Heads.cat(waiting) if len(waiting) > 1 else waiting[0]
+        alone = not where(heads) or _heads_per_input(heads) == 1
+        if waiting and (alone or heads.shape_key != waiting[0].shape_key):
+            yield _joined(waiting)
+        if alone:
+            yield heads
+        else:
+            waiting.append(heads)
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(waiting: list[Heads]) -> Heads:
+    """All of them as one; the list forgets them."""
+    together = Heads.cat(waiting)
+    waiting.clear()
+    return together
 
 
 def with_following(layers: Iterable[Heads]) -> Iterator[tuple[Heads, Heads | None]]:
