@@ -51,7 +51,7 @@ class Stages:
         return self.total - sum(self.seconds.values())
 
 
-def measure_stages(model: LoadedModel, unit: Unit, memory: int, repeats: int = 3) -> Stages:
+def measure_stages(model: LoadedModel, unit: Unit, memory: int, repeats: int = 5) -> Stages:
     """Time one unit as a whole and stage by stage; the fastest of `repeats` each, after one that warms up."""
     prepared = unit.shard.prepare(model, unit.settings.protocol)
     device = unit.settings.device
