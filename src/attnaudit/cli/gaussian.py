@@ -3,51 +3,35 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict
-from enum import StrEnum
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from attnaudit.cli import options
-from attnaudit.cli.console import data_console, print_json, progress_bar, say
+from attnaudit.cli.console import say
+from attnaudit.cli.laboratory import (
+    CovarianceFile,
+    Dim,
+    Optimiser,
+    OptimiserOption,
+    Out,
+    Prompts,
+    Rate,
+    Runs,
+    Steps,
+    at_work,
+    covariance_for,
+    deliver,
+    recipe_for,
+    whole_numbers,
+)
 from attnaudit.cli.options import Device
 from attnaudit.errors import UsageError
-
-if TYPE_CHECKING:
-    from attnaudit.claims.laboratory import LaboratoryClaim
-    from attnaudit.gaussian.experiments.findings import Findings
-    from attnaudit.gaussian.training import Recipe
 
 app = typer.Typer(
     help="Attention-based PCA where the answer is known: closed forms, training, verdicts (Maulen-Soto & Boyer 2026).",
     no_args_is_help=True,
 )
-
-
-class Optimiser(StrEnum):
-    """What moves a head's parameter on fresh prompts."""
-
-    ADAM = "adam"
-    SGD = "sgd"
-
-
-Dim = Annotated[int | None, typer.Option(help="Dimension; eigenvalues 1, 1/2, 1/3, …, random eigenvectors.")]
-CovarianceFile = Annotated[
-    Path | None, typer.Option("--covariance", help="A covariance of your own: .npy, or .csv.", show_default=False)
-]
-Runs = Annotated[int, typer.Option(min=2, help="Independent trainings of each head.")]
-Steps = Annotated[int, typer.Option(min=1, help="Steps of each training.")]
-Prompts = Annotated[int | None, typer.Option(min=1, help="Fresh prompts a step. Default: 64, more if they are short.")]
-Rate = Annotated[float, typer.Option(min=1e-6, help="Learning rate at the start; it falls to 0 along a cosine.")]
-OptimiserOption = Annotated[Optimiser, typer.Option(help="What moves the parameter.")]
-Out = Annotated[
-    Path | None,
-    typer.Option(help="Folder for figure and data. Default: attnaudit-runs/gaussian-<verb>.", show_default=False),
-]
 
 
 @app.command()
@@ -81,15 +65,15 @@ def align(
     from attnaudit.report.gaussian_figures import align_figure
 
     check_length(length)
-    sigma = _covariance(dim, covariance, seed, device, default=20)
-    recipe = _recipe(steps, prompts, queries, rate, optimiser, length)
+    sigma = covariance_for(dim, covariance, seed, device, default=20)
+    recipe = recipe_for(steps, prompts, queries, rate, optimiser, length)
     say(f"Training 6 x {runs} heads of dimension {len(sigma)} on prompts of {length}, {recipe.prompts} a step.")
-    with _at_work("training") as progress:
+    with at_work("training") as progress:
         findings = experiment(sigma, length, runs=runs, recipe=recipe, seed=seed, progress=progress)
     theory = {check.quantity: check.theory for check in findings.checks}
     sizes = {kernel: theory[f"{kernel}: s = μᵀΣμ"] or 0.0 for kernel in ("linear", "softmax")}
     title = f"Alignment, d = {len(sigma)}, L = {length}, seed {seed}"
-    _deliver("align", title, findings, lambda path: align_figure(findings.records, sizes, path), out, json, CLAIM)
+    deliver("align", title, findings, lambda path: align_figure(findings.records, sizes, path), out, json, CLAIM)
 
 
 @app.command()
@@ -118,15 +102,15 @@ def landscape(
 
     if length is not None:
         check_length(length)
-    chosen = _numbers(axes, "--axes")
+    chosen = whole_numbers(axes, "--axes")
     if len(chosen) != 2:
         raise UsageError(f"--axes {axes} names {len(chosen)} axes, but a section is a plane: give two, e.g. 1,2.")
-    sigma = _covariance(dim, covariance, seed, device, default=5)
-    with _at_work("simulating") as progress:
+    sigma = covariance_for(dim, covariance, seed, device, default=5)
+    with at_work("simulating") as progress:
         findings = experiment(sigma, length, (chosen[0], chosen[1]), seed=seed, progress=progress)
     first, second = (rf"$\langle\mu, v_{{{axis}}}\rangle$" for axis in chosen)
     title = f"Critical points, d = {len(sigma)}, L = {'∞' if length is None else length}, seed {seed}"
-    _deliver(
+    deliver(
         "landscape",
         title,
         findings,
@@ -160,9 +144,9 @@ def finite_prompt(
     from attnaudit.gaussian.experiments.finite_prompt import finite_prompt_error
     from attnaudit.report.gaussian_figures import error_figure
 
-    chosen = _numbers(lengths, "--lengths")
-    sigma = _covariance(dim, covariance, seed, device, default=10)
-    with _at_work("fitting data sets") as progress:
+    chosen = whole_numbers(lengths, "--lengths")
+    sigma = covariance_for(dim, covariance, seed, device, default=10)
+    with at_work("fitting data sets") as progress:
         findings = finite_prompt_error(
             sigma,
             chosen,
@@ -173,7 +157,7 @@ def finite_prompt(
             progress=progress,
         )
     title = f"Finite data, d = {len(sigma)}, seed {seed}"
-    _deliver("finite-prompt", title, findings, lambda path: error_figure(findings.records, path), out, json, CLAIM)
+    deliver("finite-prompt", title, findings, lambda path: error_figure(findings.records, path), out, json, CLAIM)
 
 
 @app.command("in-context")
@@ -206,8 +190,8 @@ def in_context(
     from attnaudit.gaussian.training import Recipe
     from attnaudit.report.gaussian_figures import recovery_figure
 
-    task_numbers, few = _numbers(tasks, "--tasks"), _numbers(recovery_degrees, "--recovery-degrees")
-    with _at_work("training and recovering") as progress:
+    task_numbers, few = whole_numbers(tasks, "--tasks"), whole_numbers(recovery_degrees, "--recovery-degrees")
+    with at_work("training and recovering") as progress:
         findings = experiment(
             dim,
             theta,
@@ -224,7 +208,7 @@ def in_context(
             device=work.device_name(device),
         )
     title = f"In context, d = {dim}, recovery at d = {recovery_dim}, seed {seed}"
-    _deliver("in-context", title, findings, lambda path: recovery_figure(findings.records, path), out, json, CLAIM)
+    deliver("in-context", title, findings, lambda path: recovery_figure(findings.records, path), out, json, CLAIM)
 
 
 @app.command()
@@ -253,8 +237,8 @@ def digits(
     from attnaudit.sources.matrices import digits as digit_rows
 
     check_length(length)
-    chosen, rows = _numbers(ranks, "--ranks"), digit_rows()
-    with _at_work("training") as progress:
+    chosen, rows = whole_numbers(ranks, "--ranks"), digit_rows()
+    with at_work("training") as progress:
         found = against_pca(
             torch.tensor(rows), chosen, length=length, recipe=Recipe(steps=steps), seed=seed, progress=progress
         )
@@ -265,7 +249,7 @@ def digits(
     name = f"AttentionPCA({rank}): explained variance"
     comparison = Check(name, expected, explained, note="theory: scikit-learn's PCA")
     findings = Findings((*found.checks, comparison), (), found.records)
-    _deliver(
+    deliver(
         "digits",
         f"Digits, {rows.shape[0]} x {rows.shape[1]}, seed {seed}",
         findings,
@@ -281,83 +265,3 @@ def _fit(estimator: Any, rows: Any) -> tuple[float, float]:
     begin = time.perf_counter()
     explained = float(estimator.fit(rows).explained_variance_ratio_.sum())
     return explained, time.perf_counter() - begin
-
-
-def _covariance(dim: int | None, path: Path | None, seed: int, device: Device, *, default: int) -> Any:
-    """The covariance a command asks for, checked, on its device."""
-    import torch
-
-    from attnaudit.cli import work
-    from attnaudit.gaussian.checks import check_covariance
-    from attnaudit.gaussian.covariance import harmonic_eigenvalues, random_covariance
-    from attnaudit.gaussian.experiments.findings import seeded
-    from attnaudit.sources.matrices import read_matrix
-
-    place = work.device_name(device)
-    if path is None:
-        eigenvalues = harmonic_eigenvalues(default if dim is None else dim, place)
-        return random_covariance(eigenvalues, seeded(seed, place))
-    covariance = torch.tensor(read_matrix(path), device=place)
-    check_covariance(covariance)
-    if dim not in (None, len(covariance)):
-        raise UsageError(f"--dim is {dim}, but {path} has dimension {len(covariance)}: leave --dim out.")
-    return covariance
-
-
-def _recipe(steps: int, prompts: int | None, queries: int, rate: float, optimiser: Optimiser, length: int) -> Recipe:
-    from attnaudit.gaussian import training
-
-    enough = max(64, 2048 // length) if prompts is None else prompts
-    kind = training.Optimiser(optimiser.value)
-    return training.Recipe(steps=steps, prompts=enough, queries=queries, rate=rate, optimiser=kind)
-
-
-def _numbers(text: str, option: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in options.names(text))
-    except ValueError as error:
-        raise UsageError(f"{option} {text} is not a list of whole numbers, e.g. 1,4,16.") from error
-
-
-@contextmanager
-def _at_work(label: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar, and then the time taken: on stderr, so that the data is the same every time.
-
-    On one CPU thread: products this small are slower on several, and their last digits would depend on how many.
-    """
-    from attnaudit.kernel.solvers import one_thread
-
-    begin = time.perf_counter()
-    with progress_bar(label) as progress, one_thread():
-        yield progress
-    say(f"Took {time.perf_counter() - begin:.1f} s.")
-
-
-def _deliver(
-    verb: str,
-    title: str,
-    findings: Findings,
-    draw: Callable[[Path], None],
-    out: Path | None,
-    json: bool,
-    claim: LaboratoryClaim | None = None,
-) -> None:
-    """Table and verdicts to stdout; figure and data to the folder."""
-    from attnaudit.cli import work
-    from attnaudit.report.figures import write_parquet, write_rows
-    from attnaudit.report.gaussian import check_rows, check_table, laboratory_verdicts
-
-    folder = out or work.RUNS / f"gaussian-{verb}"
-    work.make_folder(folder)
-    picture, data, table = folder / f"{verb}.svg", folder / f"{verb}.parquet", folder / f"{verb}.csv"
-    write_parquet(findings.records, data)
-    write_rows(check_rows(findings.checks), table)
-    verdicts, level = claim.verdicts(findings.trials) if claim is not None else ([], 0.95)
-    if json:
-        print_json({"checks": check_rows(findings.checks), "verdicts": [asdict(verdict) for verdict in verdicts]})
-    else:
-        data_console().print(check_table(title, findings.checks))
-        if verdicts:
-            data_console().print(laboratory_verdicts(verdicts, level))
-    draw(picture)
-    say(f"Wrote {picture}, {data} and {table}.")

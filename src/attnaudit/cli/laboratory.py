@@ -1,0 +1,127 @@
+"""What the verbs of `attnaudit gaussian` share: options, the covariance asked for, and how results are delivered."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from attnaudit.cli import options
+from attnaudit.cli.console import data_console, print_json, progress_bar, say
+from attnaudit.cli.options import Device
+from attnaudit.errors import UsageError
+
+if TYPE_CHECKING:
+    from attnaudit.claims.laboratory import LaboratoryClaim
+    from attnaudit.gaussian.experiments.findings import Findings
+    from attnaudit.gaussian.training import Recipe
+
+
+class Optimiser(StrEnum):
+    """What moves a head's parameter on fresh prompts."""
+
+    ADAM = "adam"
+    SGD = "sgd"
+
+
+Dim = Annotated[int | None, typer.Option(help="Dimension; eigenvalues 1, 1/2, 1/3, …, random eigenvectors.")]
+CovarianceFile = Annotated[
+    Path | None, typer.Option("--covariance", help="A covariance of your own: .npy, or .csv.", show_default=False)
+]
+Runs = Annotated[int, typer.Option(min=2, help="Independent trainings of each head.")]
+Steps = Annotated[int, typer.Option(min=1, help="Steps of each training.")]
+Prompts = Annotated[int | None, typer.Option(min=1, help="Fresh prompts a step. Default: 64, more if they are short.")]
+Rate = Annotated[float, typer.Option(min=1e-6, help="Learning rate at the start; it falls to 0 along a cosine.")]
+OptimiserOption = Annotated[Optimiser, typer.Option(help="What moves the parameter.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(help="Folder for figure and data. Default: attnaudit-runs/gaussian-<verb>.", show_default=False),
+]
+
+
+def covariance_for(dim: int | None, path: Path | None, seed: int, device: Device, *, default: int) -> Any:
+    """The covariance a command asks for, checked, on its device."""
+    import torch
+
+    from attnaudit.cli import work
+    from attnaudit.gaussian.checks import check_covariance
+    from attnaudit.gaussian.covariance import harmonic_eigenvalues, random_covariance
+    from attnaudit.gaussian.experiments.findings import seeded
+    from attnaudit.sources.matrices import read_matrix
+
+    place = work.device_name(device)
+    if path is None:
+        eigenvalues = harmonic_eigenvalues(default if dim is None else dim, place)
+        return random_covariance(eigenvalues, seeded(seed, place))
+    covariance = torch.tensor(read_matrix(path), device=place)
+    check_covariance(covariance)
+    if dim not in (None, len(covariance)):
+        raise UsageError(f"--dim is {dim}, but {path} has dimension {len(covariance)}: leave --dim out.")
+    return covariance
+
+
+def recipe_for(steps: int, prompts: int | None, queries: int, rate: float, optimiser: Optimiser, length: int) -> Recipe:
+    """How heads are trained; with short prompts more of them a step."""
+    from attnaudit.gaussian import training
+
+    enough = max(64, 2048 // length) if prompts is None else prompts
+    kind = training.Optimiser(optimiser.value)
+    return training.Recipe(steps=steps, prompts=enough, queries=queries, rate=rate, optimiser=kind)
+
+
+def whole_numbers(text: str, option: str) -> tuple[int, ...]:
+    """A comma-separated list."""
+    try:
+        return tuple(int(part) for part in options.names(text))
+    except ValueError as error:
+        raise UsageError(f"{option} {text} is not a list of whole numbers, e.g. 1,4,16.") from error
+
+
+@contextmanager
+def at_work(label: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar, and then the time taken: on stderr, so that the data is the same every time.
+
+    On one CPU thread: products this small are slower on several, and their last digits would depend on how many.
+    """
+    from attnaudit.kernel.solvers import one_thread
+
+    begin = time.perf_counter()
+    with progress_bar(label) as progress, one_thread():
+        yield progress
+    say(f"Took {time.perf_counter() - begin:.1f} s.")
+
+
+def deliver(
+    verb: str,
+    title: str,
+    findings: Findings,
+    draw: Callable[[Path], None],
+    out: Path | None,
+    json: bool,
+    claim: LaboratoryClaim | None = None,
+) -> None:
+    """Table and verdicts to stdout; figure and data to the folder."""
+    from attnaudit.cli import work
+    from attnaudit.report.figures import write_parquet, write_rows
+    from attnaudit.report.gaussian import check_rows, check_table, laboratory_verdicts
+
+    folder = out or work.RUNS / f"gaussian-{verb}"
+    work.make_folder(folder)
+    picture, data, table = folder / f"{verb}.svg", folder / f"{verb}.parquet", folder / f"{verb}.csv"
+    write_parquet(findings.records, data)
+    write_rows(check_rows(findings.checks), table)
+    verdicts, level = claim.verdicts(findings.trials) if claim is not None else ([], 0.95)
+    if json:
+        print_json({"checks": check_rows(findings.checks), "verdicts": [asdict(verdict) for verdict in verdicts]})
+    else:
+        data_console().print(check_table(title, findings.checks))
+        if verdicts:
+            data_console().print(laboratory_verdicts(verdicts, level))
+    draw(picture)
+    say(f"Wrote {picture}, {data} and {table}.")
