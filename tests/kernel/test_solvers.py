@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from attnaudit.errors import AttnAuditError, ShapeError
-from attnaudit.kernel import krylov, normalised_gram, solvers, spectrum
-from attnaudit.kernel.gram import centred
+from attnaudit.kernel import eigen, kernel_pca_values, krylov, normalised_gram, solvers, spectrum
+from attnaudit.kernel.gram import centred, finite_heads
 from attnaudit.kernel.implicit import BLOCK, implicit_gram
 from attnaudit.measures import Evaluation, evaluate, pairs
 from tests.heads import make_heads
@@ -60,9 +60,11 @@ def test_what_does_not_converge_is_solved_in_full_and_says_so(monkeypatch):
     found = spectrum(keys, backend="subspace")
     assert found.solvers == ("dense", "dense")
     torch.testing.assert_close(found.eigenvalues, spectrum(keys, backend="dense").eigenvalues)
+    monkeypatch.setattr(eigen, "DENSE_AT_LAST", 100)
     stopped = spectrum(keys, backend="matrix-free")
-    assert stopped.solvers == ("matrix-free",) * 2
-    assert (stopped.residual > 1e-6).all()  # it cannot be solved otherwise, so the residual tells
+    assert stopped.solvers == ("not converged",) * 2
+    assert stopped.eigenvalues.isnan().all()
+    assert kernel_pca_values(stopped).problems == ("its eigenpairs did not converge",) * 2
 
 
 def test_the_residual_is_what_it_says():
@@ -122,3 +124,65 @@ def test_heads_that_are_not_finite_are_lost_alone():
         assert found.eigenvalues[1].isnan().all()
         torch.testing.assert_close(found.eigenvalues[0], spectrum(keys[:1], backend="dense").eigenvalues[0])
         assert found.numerical_rank[1] == 0
+
+
+def exhausted_keys():
+    """Kernels of few eigenvalues: padding, repeated tokens, tokens on a line, one token far away, and nothing at all."""
+    generator = torch.Generator().manual_seed(1)
+    base = torch.randn(600, 8, generator=generator, dtype=torch.float64)
+    zeros = torch.zeros_like(base)
+    line = torch.linspace(-1, 1, 600, dtype=torch.float64)[:, None] * torch.ones(1, 8, dtype=torch.float64)
+    far = base.clone()
+    far[3] *= 30
+    return {
+        "padding": torch.cat([base[:12], zeros[12:]]),
+        "40 tokens repeated": base[:40].repeat(15, 1),
+        "4 tokens repeated": base[:4].repeat(150, 1),
+        "on a line": line,
+        "one far away": far,
+        "all alike": torch.ones_like(base),
+        "zero": zeros,
+    }
+
+
+@pytest.mark.parametrize("name", exhausted_keys())
+@pytest.mark.parametrize("backend", ["subspace", "matrix-free"])
+def test_kernels_with_few_eigenvalues(name, backend):
+    keys = exhausted_keys()[name][None]
+    dense, found = spectrum(keys, backend="dense"), spectrum(keys, backend=backend)
+    above = min(int(dense.numerical_rank), 8)
+    assert min(int(found.numerical_rank), 8) == above
+    torch.testing.assert_close(
+        found.scaled_eigenvalues[:, :above], dense.scaled_eigenvalues[:, :above], rtol=1e-6, atol=1e-12
+    )
+    gram = found.eigenvectors[0].mT @ found.eigenvectors[0]
+    torch.testing.assert_close(gram, torch.eye(8, dtype=torch.float64), rtol=0, atol=1e-10)
+
+
+def test_a_head_does_not_suffer_from_its_neighbours():
+    generator = torch.Generator().manual_seed(1)
+    flat = torch.randn(1, 500, 16, generator=generator, dtype=torch.float64)
+    alone = spectrum(flat, backend="matrix-free")
+    lost = flat.clone()
+    lost[0, 0, 0] = torch.nan
+    for neighbour in (torch.ones_like(flat), lost):
+        beside = spectrum(torch.cat([neighbour, flat]), backend="matrix-free")
+        torch.testing.assert_close(beside.eigenvalues[1], alone.eigenvalues[0], rtol=1e-9, atol=0)
+
+
+def test_odd_sizes():
+    keys = torch.randn(1, 40, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    for backend in ("subspace", "matrix-free"):
+        wide = spectrum(keys, 20, backend=backend)
+        torch.testing.assert_close(wide.eigenvalues, spectrum(keys, 20, backend="dense").eigenvalues, rtol=1e-8, atol=0)
+        assert spectrum(keys[:0], backend=backend).eigenvalues.shape == (0, 4)
+
+
+def test_what_is_not_finite_is_seen_and_large_sums_are_not_mistaken_for_it():
+    large = torch.full((1, 3, 3), 1e308, dtype=torch.float64)
+    assert finite_heads(large).all()
+    for bad in (torch.inf, -torch.inf, torch.nan):
+        mixed = torch.zeros(2, 3, 3)
+        mixed[1, 0, 1], mixed[1, 2, 2] = bad, -bad
+        assert finite_heads(mixed).tolist() == [True, False]
+        assert solvers.singular_values(mixed)[1].isnan().all()

@@ -61,6 +61,8 @@ def covariance_for(dim: int | None, path: Path | None, seed: int, device: Device
         return random_covariance(eigenvalues, seeded(seed, place))
     covariance = torch.tensor(read_matrix(path), device=place)
     check_covariance(covariance)
+    if len(covariance) < 2:
+        raise UsageError(f"{path} has dimension 1, in which there is no direction to find: give 2 or more.")
     if dim not in (None, len(covariance)):
         raise UsageError(f"--dim is {dim}, but {path} has dimension {len(covariance)}: leave --dim out.")
     return covariance

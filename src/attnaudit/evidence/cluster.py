@@ -81,7 +81,7 @@ def _connected(address: str) -> Iterator[Any]:
     try:
         distributed.comm.get_address_host_port(address)
     except ValueError as error:
-        raise UsageError(f"--cluster {address!r} is no address ({error}): write it as tcp://HOST:PORT.") from error
+        raise UsageError(f"--cluster {address!r} is no address: write it as tcp://HOST:PORT.") from error
     with _quiet():
         try:
             client = distributed.Client(address, timeout=CONNECTING, set_as_default=False)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
 
 from attnaudit.errors import UsageError
 from attnaudit.evidence.memory import PROCESS_BYTES, default_memory, in_words
 
+_ADDRESS = re.compile(r"(\w+://)?(\[[0-9a-fA-F:]+\]|[^\s/:]+):\d+")
 _UNITS_PER_WORKER = 2  # a worker needs seconds to start, so it should have something to do
 _COMFORTABLE = 2 * PROCESS_BYTES  # what a worker gets if nobody says how many there should be
 
@@ -26,9 +28,11 @@ class Resources:
     def __post_init__(self) -> None:
         if self.cluster is not None and self.workers not in (None, 1):
             raise UsageError("--workers and --cluster exclude each other: the cluster has its own workers.")
+        if self.cluster is not None and not _ADDRESS.fullmatch(self.cluster):
+            raise UsageError(f"--cluster {self.cluster!r} is no address: write it as tcp://HOST:PORT.")
         if self.memory < (self.workers or 1) * PROCESS_BYTES:
             raise UsageError(
-                f"--memory {in_words(self.memory)} is too little for {self.workers or 1} processes: each takes "
+                f"--memory {in_words(self.memory)} is too little for {self.workers or 1} process(es): each takes "
                 f"{in_words(PROCESS_BYTES)} before it has a model."
             )
 

@@ -43,7 +43,7 @@ def check_weights(weights: Tensor, covariance: Tensor) -> None:
 
 def check_length(length: int) -> None:
     """Refuse a prompt in which there is nothing to attend to."""
-    if length < 2:
+    if not isinstance(length, int) or length < 2:
         raise UsageError(f"A prompt of {length} tokens has nothing to attend to: the length must be 2 or more.")
 
 
@@ -56,4 +56,4 @@ def check_degrees(degrees: int) -> None:
 def check_spike(theta: float) -> None:
     """Refuse a spike that takes variance away."""
     if not theta >= 0:
-        raise UsageError(f"The spike θ = {theta:g} is negative: I + θvvᵀ needs θ of 0 or more.")
+        raise UsageError(f"The spike is θ = {theta:g}, but I + θvvᵀ needs a θ of 0 or more.")

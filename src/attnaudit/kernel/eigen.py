@@ -19,6 +19,9 @@ from attnaudit.kernel.solvers import Backend, chosen, eigenpairs
 BOUND_SLACK = 1e-9
 #: Relative accuracy asked of the smallest kept eigenvalue before a dearer solver is called.
 ACCURACY = 1e-6
+#: Tokens up to which a head that does not converge is solved in full; above, it is lost, with this word for its solver.
+DENSE_AT_LAST = 4096
+UNCONVERGED = "not converged"
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,11 @@ class Spectrum:
     def eigenvalues(self) -> Float[Tensor, "heads rank"]:
         """μ, the eigenvalues of K̃ itself (N times those of the feature covariance)."""
         return self.scaled_eigenvalues * torch.exp(self.log_scale)[:, None]
+
+    @property
+    def problems(self) -> tuple[str | None, ...]:
+        """Why a head has no eigenpairs, where it has none."""
+        return tuple("its eigenpairs did not converge" if s == UNCONVERGED else None for s in self.solvers)
 
     @cached_property
     def residual(self) -> PerHead:
@@ -85,15 +93,15 @@ def spectrum(keys: Keys, rank: int | None = None, *, scale: PerHead | None = Non
     """The `rank` leading eigenpairs (the head's width by default) for keys of any size and number, in float64.
 
     `backend` is one of `attnaudit.kernel.solvers.BACKENDS`; `auto` chooses by device and size. Heads that a Krylov
-    solver leaves with a residual above `ACCURACY` are solved again with all eigenpairs where the matrix fits, and heads
-    whose kernel spans more orders of magnitude than float64 has digits by `attnaudit.kernel.graded`; `solvers` and
-    `residual` of the result say so.
+    solver leaves with a residual above `ACCURACY` are solved in full up to `DENSE_AT_LAST` tokens and lost above, and
+    heads whose kernel spans more orders of magnitude than float64 has digits are solved by `attnaudit.kernel.graded`;
+    `solvers`, `residual` and `problems` of the result say so.
 
     Raises:
         NumericalError: an eigenvalue exceeds its provable bound, which only a faulty solver can bring about.
     """
     kept = rank_for(keys, rank)
-    solver = chosen(backend, keys.shape[1], kept, keys.device)
+    solver = chosen(backend, keys.shape[1], kept, keys.device) if len(keys) else "dense"
     if solver in ("subspace", "matrix-free"):
         result = _by_krylov(keys, kept, scale, solver)
     else:
@@ -113,34 +121,39 @@ def _by_krylov(keys: Keys, rank: int, scale: PerHead | None, solver: Backend) ->
     """With the matrix or without; heads that are not finite are solved as zeros and lost afterwards."""
     finite = keys.isfinite().all(dim=-1).all(dim=-1)
     usable = keys.masked_fill(~finite[:, None, None], 0.0)
+    operator: Square | ImplicitKernel
     if solver == "matrix-free":
         operator, log_scale, log_mass = implicit_gram(usable, scale)
-        found = leading_eigenpairs(operator, usable, rank)
-        result = from_ritz(operator, found, rank, log_scale, log_mass, solver)
     else:
         gram = normalised_gram(usable, scale)
-        matrix = centred(gram.matrix)
-        found = leading_eigenpairs(matrix, usable, rank)
-        result = from_ritz(matrix, found, rank, gram.log_scale, gram.log_mass, solver)
-        result = _with_dense_heads(result, matrix, found.residual > ACCURACY)
+        operator, log_scale, log_mass = centred(gram.matrix), gram.log_scale, gram.log_mass
+    found = leading_eigenpairs(operator, usable, rank)
+    result = from_ritz(operator, found, rank, log_scale, log_mass, solver)
+    slow = (found.residual > ACCURACY) & (result.numerical_rank > 0)
+    if slow.any() and keys.shape[1] <= DENSE_AT_LAST:
+        result = _with_dense_heads(result, usable, scale, slow)
+        slow = torch.zeros_like(slow)
+    lost = slow | ~finite
+    solvers = tuple(UNCONVERGED if s else name for s, name in zip(slow.tolist(), result.solvers, strict=True))
     return replace(
         result,
-        scaled_eigenvalues=result.scaled_eigenvalues.masked_fill(~finite[:, None], torch.nan),
-        eigenvectors=result.eigenvectors.masked_fill(~finite[:, None, None], torch.nan),
-        numerical_rank=result.numerical_rank.masked_fill(~finite, 0),
+        scaled_eigenvalues=result.scaled_eigenvalues.masked_fill(lost[:, None], torch.nan),
+        eigenvectors=result.eigenvectors.masked_fill(lost[:, None, None], torch.nan),
+        numerical_rank=result.numerical_rank.masked_fill(lost, 0),
+        solvers=solvers,
     )
 
 
-def _with_dense_heads(spectrum: Spectrum, matrix: Square, slow: Bool[Tensor, "heads"]) -> Spectrum:
-    """The spectrum with those heads solved in full whose Krylov iteration was slow to converge."""
-    if not slow.any():
-        return spectrum
+def _with_dense_heads(spectrum: Spectrum, keys: Keys, scale: PerHead | None, slow: Bool[Tensor, "heads"]) -> Spectrum:
+    """The spectrum with those heads solved in full, one by one, whose Krylov iteration did not converge."""
     rank = spectrum.scaled_eigenvalues.shape[1]
-    values, vectors = eigenpairs(matrix[slow])
-    dense = from_ascending(
-        matrix[slow], values, vectors, rank, spectrum.log_scale[slow], spectrum.log_mass[slow], "dense"
-    )
-    return _replaced(spectrum, slow, dense)
+    for head in slow.nonzero().flatten().tolist():
+        one = slice(head, head + 1)
+        gram = normalised_gram(keys[one], None if scale is None else scale[one])
+        matrix = centred(gram.matrix)
+        dense = from_ascending(matrix, *eigenpairs(matrix), rank, gram.log_scale, gram.log_mass, "dense")
+        spectrum = _replaced(spectrum, torch.arange(len(keys), device=keys.device) == head, dense)
+    return spectrum
 
 
 def _replaced(spectrum: Spectrum, where: Tensor, other: Spectrum) -> Spectrum:
@@ -205,7 +218,7 @@ def from_ritz(
     operator: Square | ImplicitKernel, found: Ritz, rank: int, log_scale: PerHead, log_mass: PerToken, solver: str
 ) -> Spectrum:
     """A `Spectrum` from the leading eigenpairs and some more."""
-    noise = _rounding(found.values[:, :1], log_mass.shape[1])
+    noise = _rounding(found.values[:, :1].clamp_min(1), log_mass.shape[1])  # the largest entry of the matrix is 1
     return Spectrum(
         scaled_eigenvalues=found.values[:, :rank],
         eigenvectors=found.vectors[:, :, :rank],

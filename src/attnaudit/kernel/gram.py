@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 Keys = Float[Tensor, "heads tokens dim"]
@@ -52,6 +52,11 @@ def centred(gram: Square) -> Square:
     """(I - 1_N) K (I - 1_N) for symmetric K, by subtracting means: O(N²) instead of two dense products."""
     means = gram.mean(dim=-1)
     return (gram - means[:, :, None]).sub_((means - means.mean(dim=-1, keepdim=True))[:, None, :])
+
+
+def finite_heads(matrix: Float[Tensor, "heads rows columns"]) -> Bool[Tensor, "heads"]:
+    """Which heads hold nothing but numbers: 0 times anything else is not 0, so one sum tells, and cannot overflow."""
+    return (matrix * 0).sum(dim=(1, 2)) == 0
 
 
 def standardised(keys: Keys) -> Keys:

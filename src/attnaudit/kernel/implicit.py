@@ -1,7 +1,7 @@
 """K̃ of long inputs, multiplied with without ever being built.
 
 K_φ,ij = exp(scale·k_i·k_j - l_i - l_j), l = log g, is one matrix product of the keys with two columns more,
-[√scale·k, -l, 1]·[√scale·k, 1, -l]ᵀ, and an exponential; its largest entry stands on the diagonal, because
+[scale·k, -l, 1]·[k, 1, -l]ᵀ, and an exponential; its largest entry stands on the diagonal, because
 scale·k_i·k_j is at most the mean of scale·‖k_i‖² and scale·‖k_j‖². Rows are made in blocks and thrown away.
 """
 
@@ -44,14 +44,13 @@ class ImplicitKernel:
 def implicit_gram(keys: Keys, scale: PerHead | None = None) -> tuple[ImplicitKernel, PerHead, PerToken]:
     """The kernel, log_scale and log g, as `normalised_gram` gives them for a matrix that fits."""
     keys = keys.double()
-    factor = temperature(keys, scale)
-    scaled = keys * factor.sqrt()
-    log_mass = torch.stack([_log_sums(head) for head in scaled])
-    log_scale = (scaled.square().sum(dim=-1) - 2 * log_mass).amax(dim=-1)
+    scaled = keys * temperature(keys, scale)
+    log_mass = torch.stack([_log_sums(left, right) for left, right in zip(scaled, keys, strict=True)])
+    log_scale = ((scaled * keys).sum(dim=-1) - 2 * log_mass).amax(dim=-1)
     ones = torch.ones_like(log_mass)
     shifted = -log_mass - log_scale[:, None] / 2
     left = torch.cat([scaled, shifted[..., None], ones[..., None]], dim=-1)
-    right = torch.cat([scaled, ones[..., None], shifted[..., None]], dim=-1)
+    right = torch.cat([keys, ones[..., None], shifted[..., None]], dim=-1)
     return ImplicitKernel(left, right), log_scale, log_mass
 
 
@@ -61,7 +60,6 @@ def row_blocks(tokens: int, device: torch.device) -> Iterator[slice]:
     return (slice(first, min(first + rows, tokens)) for first in range(0, tokens, rows))
 
 
-def _log_sums(scaled: Float[Tensor, "tokens dim"]) -> Float[Tensor, "tokens"]:
-    return torch.cat(
-        [torch.logsumexp(scaled[rows] @ scaled.mT, dim=-1) for rows in row_blocks(len(scaled), scaled.device)]
-    )
+def _log_sums(left: Float[Tensor, "tokens dim"], right: Float[Tensor, "tokens dim"]) -> Float[Tensor, "tokens"]:
+    blocks = [torch.logsumexp(left[rows] @ right.mT, dim=-1) for rows in row_blocks(len(left), left.device)]
+    return torch.cat(blocks)

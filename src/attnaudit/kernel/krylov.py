@@ -34,7 +34,6 @@ class Ritz:
     values: Float[Tensor, "heads columns"]
     vectors: Columns
     residual: Float[Tensor, "heads"]
-    products: int
 
 
 def leading_eigenpairs(
@@ -42,46 +41,54 @@ def leading_eigenpairs(
 ) -> Ritz:
     """At least `rank` leading eigenpairs; `like` has the shape (heads, tokens, any), dtype and device of the problem.
 
-    Stops when the residual is below `tolerance`, stops falling, or after `CYCLES` cycles: the caller decides what to do
-    with what it says.
+    The operator must be scaled so that 1 is the size of its entries: what lies below its rounding counts as zero. Each
+    head goes on until its residual is below `tolerance` or stops falling; the caller decides what to do with what it
+    says.
     """
     heads, tokens = like.shape[:2]
     width = min(tokens, rank + max(16, rank // 2))
+    width = tokens if tokens < 2 * width else width  # the whole space, where a Krylov space has no room
     depth = min(DEPTH, tokens // width - 1)
     generator = torch.Generator("cpu").manual_seed(seed)
     start = torch.randn(tokens, width, generator=generator, dtype=torch.float64).to(like.device).expand(heads, -1, -1)
     vectors = _orthonormal(start)
     images = operator @ vectors
-    products, best, unchanged = 1, torch.inf, 0
+    rounding = tokens * torch.finfo(torch.float64).eps
+    best = torch.full((heads,), torch.inf, dtype=torch.float64, device=like.device)
+    unchanged = torch.zeros(heads, dtype=torch.long, device=like.device)
     for _ in range(CYCLES):
         basis, mapped = [vectors], [images]
         for _ in range(depth):
-            fresh = _orthonormal(_outside(mapped[-1], basis))
+            fresh = _orthonormal_to(basis, mapped[-1])
             basis.append(fresh)
             mapped.append(operator @ fresh)
-            products += 1
         space, mapped_space = torch.cat(basis, dim=-1), torch.cat(mapped, dim=-1)
         del basis, mapped, vectors, images  # half of all memory
         small = space.mT @ mapped_space
         values, rotation = torch.linalg.eigh((small + small.mT) / 2)
         values, rotation = values.flip(-1)[:, :width], rotation.flip(-1)[:, :, :width]
         vectors, images = space @ rotation, mapped_space @ rotation
-        error = images[..., :rank] - vectors[..., :rank] * values[:, None, :rank]
-        floor = values[:, :1] * tokens * torch.finfo(torch.float64).eps
-        residual = (torch.linalg.vector_norm(error, dim=1) / values[:, :rank].clamp_min(floor)).amax(dim=-1)
-        worst = residual.amax().item()
-        unchanged = 0 if worst < best else unchanged + 1
-        best = min(best, worst)
-        if worst <= tolerance or unchanged == PATIENCE or depth < 1:
+        error = torch.linalg.vector_norm(images[..., :rank] - vectors[..., :rank] * values[:, None, :rank], dim=1)
+        floor = rounding * values[:, :1].clamp_min(1)
+        residual = (error / torch.maximum(values[:, :rank], floor)).amax(dim=-1)
+        unchanged = torch.where(residual < best, 0, unchanged + 1)
+        best = torch.minimum(best, residual)
+        empty = values[:, 0] <= floor[:, 0]
+        if depth < 1 or ((residual <= tolerance) | (unchanged >= PATIENCE) | empty).all():
             break
-    return Ritz(values, vectors, residual, products)
+    return Ritz(values, vectors, residual)
 
 
-def _outside(columns: Columns, basis: list[Columns]) -> Columns:
-    """What the basis does not span; taken out twice, because once leaves rounding of the size of what was there."""
+def _orthonormal_to(basis: list[Columns], columns: Columns) -> Columns:
+    """An orthonormal block of what the columns add to the basis.
+
+    Where they add nothing, only rounding is left of them, which lies in the basis as much as out of it; once that has
+    been brought to unit length and projected again, it is a block of new directions like any other.
+    """
     for _ in range(2):
         for block in basis:
             columns = columns - block @ (block.mT @ columns)
+        columns = _orthonormal(columns)
     return columns
 
 

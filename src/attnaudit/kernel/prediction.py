@@ -42,7 +42,10 @@ def kernel_pca_values(spectrum: Spectrum, *, unit_axes: bool = True) -> Predicti
     values = coefficients * torch.exp(lightest[:, None] - spectrum.log_mass)[:, :, None]
     short = spectrum.numerical_rank < rank
     values = values.masked_fill(short[:, None, None], torch.nan)
-    problems = tuple(_problem(found, rank) for found in spectrum.numerical_rank.tolist())
+    problems = tuple(
+        known or _problem(found, rank)
+        for known, found in zip(spectrum.problems, spectrum.numerical_rank.tolist(), strict=True)
+    )
     return Prediction(values, log_scale - lightest, problems)
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attnaudit.errors import UsageError
 from attnaudit.kernel import cusolver
-from attnaudit.kernel.gram import PerToken, Square
+from attnaudit.kernel.gram import PerToken, Square, finite_heads
 
 #: `dense`: LAPACK, or torch's solver on a GPU, all eigenpairs. `batched`: cuSOLVER, all eigenpairs of many matrices at
 #: once. `subspace`: block Krylov on the matrix. `matrix-free`: the same without the matrix.
@@ -44,7 +44,7 @@ def chosen(backend: str, tokens: int, rank: int, device: torch.device) -> Backen
 
 def eigenpairs(matrix: Square, backend: Backend | None = None) -> tuple[PerToken, Square]:
     """All eigenpairs, ascending; NaN for a matrix that is not finite. `dense`, or `batched` where that is possible."""
-    finite = matrix.sum(dim=(1, 2)).isfinite()  # one pass: a sum tells what its terms are
+    finite = finite_heads(matrix)
     solve = cusolver.batched_eigh if _batched(matrix, backend) else torch.linalg.eigh
     with one_thread():
         if finite.all():
@@ -63,17 +63,19 @@ def _batched(matrix: Square, backend: Backend | None) -> bool:
 
 
 def singular_values(matrix: Float[Tensor, "heads rows columns"]) -> Float[Tensor, "heads values"]:
-    """All singular values, largest first; 0 for a matrix that is not finite.
+    """All singular values, largest first; NaN for a matrix that is not finite.
 
     On a GPU by the eigenvalues of MᵀM, which a batched solver finds; values below 1e-8 of the largest are lost, which
     no sum or mean of them sees.
     """
-    usable = matrix.masked_fill(~matrix.sum(dim=(1, 2)).isfinite()[:, None, None], 0.0)
-    if not cusolver.available(usable):
-        found: Tensor = torch.linalg.svdvals(usable)
-        return found
-    smaller = usable.mT @ usable if usable.shape[2] <= usable.shape[1] else usable @ usable.mT
-    return eigenpairs(smaller)[0].flip(-1).clamp_min(0).sqrt()
+    finite = finite_heads(matrix)
+    usable = matrix.masked_fill(~finite[:, None, None], 0.0)
+    if cusolver.available(usable):
+        smaller = usable.mT @ usable if usable.shape[2] <= usable.shape[1] else usable @ usable.mT
+        found = eigenpairs(smaller)[0].flip(-1).clamp_min(0).sqrt()
+    else:
+        found = torch.linalg.svdvals(usable)
+    return found.masked_fill(~finite[:, None], torch.nan)
 
 
 def orthonormal_basis(columns: Float[Tensor, "heads tokens columns"]) -> Float[Tensor, "heads tokens basis"]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
+from attnaudit.kernel.gram import finite_heads
 from attnaudit.measures import gpu_assignment
 from attnaudit.measures.gpu_assignment import ROUNDS, SHARPNESS
 
@@ -20,7 +21,7 @@ def matched(scores: Float[Tensor, "heads rows columns"]) -> Float[Tensor, "heads
     """
     scores = scores if scores.shape[1] <= scores.shape[2] else scores.mT
     picked = scores.new_full(scores.shape[:2], torch.nan)
-    usable = scores.sum(dim=(1, 2)).isfinite()
+    usable = finite_heads(scores)
     if gpu_assignment.available(scores) and usable.any():
         row_of = gpu_assignment.assigned_rows(-scores[usable])
         picked[usable] = scores[usable].gather(1, row_of[:, None, :])[:, 0]

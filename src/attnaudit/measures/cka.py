@@ -116,6 +116,8 @@ def _median_distance(distances: Square) -> PerHead:
     n = distances.shape[1]
     rows, columns = torch.triu_indices(n, n, offset=1, device=distances.device)
     upper = distances.flatten(1).index_select(1, rows * n + columns)
+    if upper.shape[1] == 0:  # one token has no distance to another
+        return distances.new_full((len(distances),), torch.nan)
     rank = (upper.shape[1] - 1) // 2
     if upper.is_cuda:
         medians = upper.median(dim=-1).values

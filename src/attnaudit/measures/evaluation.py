@@ -12,6 +12,7 @@ from torch.nn.functional import pad
 
 from attnaudit import kernel
 from attnaudit.capture.heads import Heads
+from attnaudit.errors import UsageError
 from attnaudit.kernel import paper
 from attnaudit.kernel.eigen import Spectrum
 from attnaudit.kernel.feature import TokenNorms, token_norms
@@ -20,7 +21,7 @@ from attnaudit.kernel.interpretation import Interpretation, KernelPCA
 from attnaudit.kernel.prediction import Prediction, kernel_pca_values
 from attnaudit.measures.cka import RowGeometry
 from attnaudit.measures.guards import Guards, guards_of
-from attnaudit.measures.pairs import REASON, too_many_pairs
+from attnaudit.measures.pairs import MOST_TOKENS, REASON, too_many_pairs
 from attnaudit.measures.subspace import orthonormal
 from attnaudit.protocol import Protocol
 
@@ -39,6 +40,7 @@ class KeySide:
     @cached_property
     def spectrum(self) -> Spectrum:
         """Of the keys as they are."""
+        self._check_length()
         if self.protocol is Protocol.PAPER:
             return paper.spectrum(self.heads.key, self._rank, by_magnitude=True)
         return kernel.spectrum(self.heads.key, self._rank, scale=self.heads.scale)
@@ -46,9 +48,17 @@ class KeySide:
     @cached_property
     def standardised_spectrum(self) -> Spectrum:
         """Of the keys standardised token by token."""
+        self._check_length()
         if self.protocol is Protocol.PAPER:
             return paper.spectrum(standardised(self.heads.key.float()), self._rank)
         return kernel.spectrum(standardised(self.heads.key.double()), self._rank)
+
+    def _check_length(self) -> None:
+        if self.protocol is Protocol.PAPER and too_many_pairs(self.heads.key):
+            raise UsageError(
+                f"The paper protocol builds matrices over all pairs of tokens, too many for {self.heads.tokens:,} "
+                f"(at most {MOST_TOKENS:,}): use --protocol exact."
+            )
 
     @cached_property
     def unit_axes(self) -> Prediction:
@@ -72,10 +82,10 @@ class KeySide:
 
     @property
     def problems(self) -> tuple[str | None, ...]:
-        """Which heads float32 could not represent, if that is what they were computed in."""
-        if self.protocol is Protocol.PAPER and "spectrum" in self.__dict__:
-            return paper.problems(self.spectrum)
-        return (None,) * len(self.heads)
+        """Which heads have no spectrum, or none that float32 could represent, and why."""
+        if "spectrum" not in self.__dict__:
+            return (None,) * len(self.heads)
+        return paper.problems(self.spectrum) if self.protocol is Protocol.PAPER else self.spectrum.problems
 
 
 @dataclass(frozen=True)

@@ -31,12 +31,11 @@ def projection_measures(
     scale = torch.exp(prediction.log_scale.double())[:, None, None]
     projected = heads.attended(prediction.values.double() * scale)
     product = output.mT @ projected
-    finite = product.isfinite().all(dim=-1).all(dim=-1)
     nuclear = singular_values(product).sum(dim=-1)
     both = phi.mean(dim=-1) + output.square().sum(dim=-1).mean(dim=-1)
     queries = output.shape[1]
     return {
         "projection_error_matched": both - 2 / queries * matched(product.abs()).sum(dim=-1),
-        "projection_error_rotated": (both - 2 / queries * nuclear).masked_fill(~finite, torch.nan),
+        "projection_error_rotated": both - 2 / queries * nuclear,
         "projection_error_floor": (phi - projected.square().sum(dim=-1)).mean(dim=-1),
     }

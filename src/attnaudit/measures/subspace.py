@@ -28,9 +28,7 @@ def span_measures(heads: Heads, predicted_basis: Columns) -> dict[str, Float[Ten
 
 def principal_cosines(x: Columns, y: Float[Tensor, "heads tokens others"]) -> Float[Tensor, "heads angles"]:
     """Cosines of the principal angles of two spaces given by orthonormal bases; NaN where either is not finite."""
-    product = x.mT @ y
-    finite = product.isfinite().all(dim=-1).all(dim=-1)
-    return singular_values(product).masked_fill(~finite[:, None], torch.nan)
+    return singular_values(x.mT @ y)
 
 
 def orthonormal(x: Columns) -> Float[Tensor, "heads tokens rank"]:
