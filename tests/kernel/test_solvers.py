@@ -127,7 +127,7 @@ def test_heads_that_are_not_finite_are_lost_alone():
 
 
 def exhausted_keys():
-    """Kernels of few eigenvalues: padding, repeated tokens, tokens on a line, one token far away, and nothing at all."""
+    """Kernels of few eigenvalues: padding, repeated tokens, tokens on a line, one far away, and nothing at all."""
     generator = torch.Generator().manual_seed(1)
     base = torch.randn(600, 8, generator=generator, dtype=torch.float64)
     zeros = torch.zeros_like(base)
