@@ -90,3 +90,11 @@ def test_constant_rows_have_no_variance_to_explain():
 def test_fit_refuses_what_makes_no_sense(options, message):
     with pytest.raises(UsageError, match=message):
         AttentionPCA(**options).fit(np.random.default_rng(0).normal(size=(10, 4)))
+
+
+@pytest.mark.parametrize(
+    "options", [{"n_components": 1.5}, {"n_components": "mle"}, {"length": 2.5}, {"steps": "many"}]
+)
+def test_numbers_that_are_not_whole_are_an_error(options):
+    with pytest.raises(UsageError, match="must be a whole number"):
+        AttentionPCA(**options).fit(np.random.default_rng(0).normal(size=(20, 3)))

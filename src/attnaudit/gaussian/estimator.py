@@ -107,11 +107,15 @@ class AttentionPCA(
     def _checked(self, rows: Tensor) -> tuple[Kernel, int]:
         if self.kernel not in tuple(Kernel):
             raise UsageError(f"There is no kernel {self.kernel!r}; there are {' and '.join(Kernel)}.")
+        for name in ("n_components", "length", "steps"):
+            number = getattr(self, name)
+            if not (name == "n_components" and number is None) and not _is_whole(number):
+                raise UsageError(f"{name} is {number!r}, but must be a whole number.")
         most = min(rows.shape)
         rank = most if self.n_components is None else self.n_components
         if not 1 <= rank <= most:
             raise UsageError(f"n_components is {rank}, but {tuple(rows.shape)} data has between 1 and {most}.")
-        check_length(self.length)
+        check_length(int(self.length))
         return Kernel(self.kernel), int(rank)
 
     def _train(self, kernel: Kernel, rows: Tensor, moment: Tensor, rank: int, generator: Generator) -> Tensor:
@@ -140,3 +144,7 @@ def _signed(components: Tensor) -> Tensor:
     """Each component with its largest entry positive, so that signs do not depend on the start."""
     largest = components.gather(1, components.abs().argmax(dim=1, keepdim=True))
     return components * torch.where(largest < 0, -1.0, 1.0)
+
+
+def _is_whole(number: Any) -> bool:
+    return isinstance(number, (int, np.integer)) and not isinstance(number, bool)
