@@ -84,7 +84,7 @@ BAD = [
     (("landscape", "--axes", "1"), 2, "names 1 axes"),
     (("landscape", "--axes", "one,two"), 2, "not a list of whole numbers"),
     (("finite-prompt", "--lengths", "1,64"), 2, "A prompt of 1 tokens"),
-    (("in-context", "--theta", "-1"), 2, "θ = -1 is negative"),
+    (("in-context", "--theta", "-1"), 2, "θ = -1, but"),
     (("in-context", "-n", "0"), 2, "n = 0 vectors"),
     (("in-context", "--length", "1"), 2, "A prompt of 1 tokens"),
     (("digits", "--ranks", "99"), 2, "Rank 99 does not fit"),

@@ -73,7 +73,7 @@ def test_in_context_predicts_nothing_for_the_softmax_and_says_so():
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [
-        (lambda: small_in_context(theta=-1.0), UsageError, "θ = -1 is negative"),
+        (lambda: small_in_context(theta=-1.0), UsageError, "θ = -1, but"),
         (lambda: small_in_context(degrees=0), UsageError, "n = 0"),
         (lambda: small_in_context(recovery_degrees=(0,)), UsageError, "n = 0"),
         (lambda: small_in_context(task_numbers=(0,)), UsageError, "tasks of 1 or more"),
