@@ -51,6 +51,13 @@ class Capture:
         count = sum(len(heads) for heads in self.layers)
         return f"Capture({len(self.layers)} layers{refused}, {count} heads, replay error {self.certificate.worst:.1e})"
 
+    def _repr_html_(self) -> str:
+        caption = f"Capture: replay error {self.certificate.worst:.1e}"
+        captured = [(name, repr(heads)) for name, heads in zip(self.layer_names, self.layers, strict=True)]
+        return html_table(
+            caption, captured + [(refusal.layer, f"refused: {refusal.reason}") for refusal in self.refusals]
+        )
+
 
 def capture(
     model: nn.Module,
