@@ -14,6 +14,7 @@ from attnaudit.capture.heads import HeadId, Heads
 from attnaudit.capture.record import AttentionCall, Refusal
 from attnaudit.capture.recorder import Recorder
 from attnaudit.errors import CaptureError, InputError
+from attnaudit.notebook import html_table
 
 #: Largest replay error, relative to the largest output of the layer, that a capture may have.
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 5e-2}

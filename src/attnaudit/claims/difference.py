@@ -22,8 +22,7 @@ _HEAD = ["input", "layer", "head", "window", "interpretation"]
 
 @dataclass(frozen=True)
 class Change:
-    """One measure of one pair of models: the mean of second less first over `pairs` heads of `inputs`, inputs
-    weighing alike.
+    """One measure of one pair of models: the mean of second less first over `pairs` of heads, inputs weighing alike.
 
     `unpaired` counts the heads that only the first or only the second run has, `missing` the pairs of which one has no
     number. `interval` is None for a single input; `beyond_noise` is then None too.

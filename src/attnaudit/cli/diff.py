@@ -19,8 +19,8 @@ def diff(
 ) -> None:
     """Compare two runs head by head: the mean difference of every measure, with an interval over inputs.
 
-    Heads are paired by input, layer, head and window. Models are paired by name; two runs of one model each are compared
-    whatever the models are called, as a trained network and its untrained twin.
+    Heads are paired by input, layer, head and window. Models are paired by name; two runs of one model each are
+    compared whatever the models are called, as a trained network and its untrained twin.
 
     Examples:
         attnaudit diff attnaudit-runs/before attnaudit-runs/after

@@ -80,7 +80,7 @@ def profiles(measured: Mapping[str, Layers]) -> list[Profile]:
         ),
         Profile(
             "Norms by depth (as Figure 2)",
-            "Means over tokens, ‖φ(q)‖² and ‖h‖²: median and quartiles over heads and inputs. The claim has both alike.",
+            "Means over tokens: ‖φ(q)‖² and ‖h‖², median and quartiles over heads and inputs. The claim: both alike.",
             "squared norm (log scale)",
             True,
             [_quartiles(label, measured[n]) for n, label in _NORMS.items() if n in measured],

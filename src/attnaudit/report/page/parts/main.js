@@ -9,7 +9,9 @@ const pending = new Set(document.querySelectorAll("[data-draw]"));
 function draw(root) {
   if (pending.delete(root)) PLACES[root.dataset.draw](root, data.subjects[Number(root.dataset.subject)]);
 }
-const watcher = new IntersectionObserver((entries) => entries.forEach((entry) => entry.isIntersecting && draw(entry.target)), { rootMargin: "1500px" });
+const NEAR = 1500;
+for (const root of [...pending]) if (root.getBoundingClientRect().top < innerHeight + NEAR) draw(root);
+const watcher = new IntersectionObserver((entries) => entries.forEach((entry) => entry.isIntersecting && draw(entry.target)), { rootMargin: `${NEAR}px` });
 pending.forEach((root) => watcher.observe(root));
 addEventListener("beforeprint", () => [...pending].forEach(draw));
 document.querySelectorAll("table.sortable").forEach(sortable);
