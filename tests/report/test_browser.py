@@ -135,8 +135,8 @@ def test_a_run_in_which_nothing_could_be_computed_is_drawn(opened, tmp_path):
     assert "missing, 3 inputs" in tab.locator(".detail").inner_text()
 
 
-def test_38_400_heads_are_drawn(opened, large_run, tmp_path):
-    tab = opened(write_page([open_run(large_run)], tmp_path / "page.html"))
+def test_38_400_heads_are_drawn(opened, large_page):
+    tab = opened(large_page)
     assert tab.locator(".cell").count() == 24 * 16
     tab.locator(".cell").last.click()
     assert tab.locator(".detail h3").inner_text() == "Layer 23, head 15"

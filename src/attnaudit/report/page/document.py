@@ -60,6 +60,25 @@ class Document:
         """A name for every subject; the run's name is added where there are several."""
         return [one.name if len(self.runs) == 1 else f"{one.name} ({self.runs[one.run].name})" for one in self.subjects]
 
+    @property
+    def claims(self) -> list[str]:
+        """Every claim that was judged anywhere."""
+        return list(dict.fromkeys(verdict["claim"] for one in self.subjects for verdict in one.verdicts))
+
+    def word(self, one: Subject, claim: str) -> str | None:
+        """The verdict on a claim, None where it was not judged."""
+        return next((verdict["word"] for verdict in one.verdicts if verdict["claim"] == claim), None)
+
+    @property
+    def compared(self) -> list[tuple[str, str, list[dict[str, Any] | None]]]:
+        """(claim, deciding measure, its score for every subject), None where a subject has none."""
+        scores = [
+            {(verdict["claim"], score["measure"]): score for verdict in one.verdicts for score in verdict["scores"]}
+            for one in self.subjects
+        ]
+        keys = dict.fromkeys(key for own in scores for key in own)
+        return [(claim, measure, [own.get((claim, measure)) for own in scores]) for claim, measure in keys]
+
     def thinned(self, points: int, maps: str) -> Document:
         """A smaller document: fewer points in a strip, and heat maps of `all`, `deciding` or `no` measures."""
         return replace(

@@ -8,11 +8,13 @@ from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
 from attnaudit.claims.verdict import MEANINGS
 from attnaudit.errors import AttnAuditError
 from attnaudit.evidence.finished import FinishedRun
 from attnaudit.evidence.folder import write_whole
-from attnaudit.extras import optional
 from attnaudit.report.page.document import Document, document
 from attnaudit.report.page.numbers import embedded, shown
 
@@ -53,11 +55,10 @@ def _smaller(whole: Document) -> Iterator[Document]:
 
 
 def _rendered(content: Document) -> bytes:
-    jinja2 = optional("jinja2", "report", "Writing a page")
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("attnaudit.report.page", "parts"),
+    environment = Environment(
+        loader=PackageLoader("attnaudit.report.page", "parts"),
         autoescape=True,
-        undefined=jinja2.StrictUndefined,
+        undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -67,14 +68,13 @@ def _rendered(content: Document) -> bytes:
     text = environment.get_template("page.html").render(
         document=content,
         meanings={word.value: text for word, text in MEANINGS.items()},
-        style=jinja2.utils.markupsafe.Markup(_part("page.css")),
-        figure_style=jinja2.utils.markupsafe.Markup(_part("figure.css")),
-        script=jinja2.utils.markupsafe.Markup(script),
+        style=Markup(_part("page.css")),
+        figure_style=Markup(_part("figure.css")),
+        script=Markup(script),
         script_hash=digest,
-        data=jinja2.utils.markupsafe.Markup(embedded(content.figures())),
+        data=Markup(embedded(content.figures())),
     )
-    rendered: bytes = text.encode("utf-8", "replace")  # a lone surrogate in a file's name is no reason to have no page
-    return rendered
+    return text.encode("utf-8", "replace")  # a lone surrogate in a file's name is no reason to have no page
 
 
 def _part(name: str) -> str:

@@ -11,8 +11,8 @@ function axis(target, horizontal, ticks, place, left, bottom, width) {
       ? svg("line", { class: "grid", x1: at, x2: at, y1: 6, y2: bottom })
       : svg("line", { class: "grid", x1: left, x2: width - 8, y1: at, y2: at }));
     target.append(horizontal
-      ? svg("text", { class: "soft", x: at, y: bottom + 14, "text-anchor": "middle" }, shown(tick))
-      : svg("text", { class: "soft", x: left - 6, y: at + 4, "text-anchor": "end" }, shown(tick)));
+      ? svg("text", { class: "soft", x: at, y: bottom + 14, "text-anchor": "middle" }, ticked(tick))
+      : svg("text", { class: "soft", x: left - 6, y: at + 4, "text-anchor": "end" }, ticked(tick)));
   }
 }
 
@@ -66,7 +66,7 @@ function lineFigure(title, caption, lines, options) {
     drawing.append(svg("polyline", { class: "curve", stroke: colour, points: path(points), "stroke-dasharray": k < PALETTE.length ? null : "5 3" }));
     if (options.dots) points.forEach(([x, y]) => drawing.append(svg("circle", { cx: x.toFixed(1), cy: y.toFixed(1), r: 2.4, fill: colour })));
     const [x, y] = [left + (k % 2) * 175, bottom + 46 + 15 * Math.floor(k / 2)];
-    drawing.append(svg("line", { x1: x, x2: x + 16, y1: y - 4, y2: y - 4, stroke: colour, "stroke-width": 3 }), svg("text", { x: x + 21, y }, line.name.length > 26 ? `${line.name.slice(0, 25)}…` : line.name));
+    drawing.append(svg("line", { x1: x, x2: x + 16, y1: y - 4, y2: y - 4, stroke: colour, "stroke-width": 3 }), svg("text", { x: x + 21, y }, line.name.length > 26 ? `${line.name.slice(0, 13)}…${line.name.slice(-12)}` : line.name));
   });
   for (const bound of bounds) drawing.append(svg("line", { class: "bound", x1: left, x2: width - 8, y1: up.place(bound), y2: up.place(bound) }), svg("text", { x: width - 10, y: up.place(bound) + 13, "text-anchor": "end" }, "provable bound"));
   const rows = () => lines.flatMap((line) => line.x.map((x, i) => ({ series: line.name, [options.x]: x, value: line.y[i], lower: line.lower[i] ?? "", upper: line.upper[i] ?? "" })));

@@ -15,11 +15,17 @@ const canvas = (width, height, label) => svg("svg", { class: "figure", viewBox: 
 const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
 const words = (name) => name.replaceAll("_", " ");
 
+// A name that may be broken at its underscores.
+const breakable = (name) => name.split("_").flatMap((part, k) => (k ? ["_", html("wbr"), part] : [part]));
+
 function shown(value) {
   if (!isNumber(value)) return "missing";
   if (value !== 0 && (Math.abs(value) < 1e-3 || Math.abs(value) >= 1e5)) return value.toExponential(2);
   return String(Number(value.toPrecision(3)));
 }
+
+// Round numbers need no digits they do not have.
+const ticked = (value) => (value !== 0 && (Math.abs(value) < 1e-3 || Math.abs(value) >= 1e5) ? value.toExponential().replace("+", "") : shown(value));
 
 // A scale from values to places, linear or logarithmic, with round ticks.
 function scale(values, from, to, logarithmic) {

@@ -102,7 +102,7 @@ function headDetail(measures, current, row, column) {
     const spread = measure.map.spread[place][column];
     const value = isNumber(mean) ? shown(mean) + (isNumber(spread) ? ` ± ${shown(spread)}` : "") : `missing, ${lost} inputs`;
     const average = others.length ? others.reduce((sum, other) => sum + other, 0) / others.length : null;
-    body.append(html("tr", measure === current ? { "aria-current": "true", style: "font-weight:700" } : {}, [html("th", { scope: "row", title: measure.text }, titled(measure)), html("td", { class: "number" }, value), html("td", { class: "number" }, shown(average)), html("td", { class: "number" }, rank)]));
+    body.append(html("tr", measure === current ? { "aria-current": "true", style: "font-weight:700" } : {}, [html("th", { scope: "row", title: measure.text }, breakable(titled(measure))), html("td", { class: "number" }, value), html("td", { class: "number" }, shown(average)), html("td", { class: "number" }, rank)]));
   }
   const head = html("thead", {}, html("tr", {}, ["measure", "this head", "its layer", "rank"].map((name, k) => html("th", { scope: "col", class: k ? "number" : null }, name))));
   return [html("h3", {}, `Layer ${layer}, head ${column}`), amongLayer(current, row, column), html("table", {}, [html("caption", {}, "Mean ± deviation over inputs; the mean of the layer; rank from the largest."), head, body])];
