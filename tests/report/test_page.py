@@ -5,13 +5,16 @@ import re
 import sys
 from html.parser import HTMLParser
 
+import pyarrow as pa
 import pytest
 
 from attnaudit.errors import AttnAuditError, RunFolderError
 from attnaudit.evidence.finished import open_run
 from attnaudit.report.page import page, write_page
 from attnaudit.report.page.document import document
+from attnaudit.report.page.maps import head_map
 from attnaudit.report.page.numbers import compact, embedded
+from attnaudit.report.page.profiles import Layers, profiles
 from attnaudit.report.page.write import LIMIT
 from tests.report.synthetic import JUDGED, write_run
 
@@ -185,3 +188,18 @@ def test_strips_keep_the_extremes(tmp_path):
     assert row.counted == 500
     assert len(row.points) == 200
     assert row.points == sorted(row.points)
+
+
+def test_layers_with_different_numbers_of_heads_leave_no_false_heads():
+    table = pa.table({"layer": [0, 1, 1], "head": [0, 0, 1], "value": [1.0, None, 3.0]})
+    found = head_map(table)
+    assert found.mean == [[1, None], [None, 3]]
+    assert found.counted == [[1, 0], [0, 1]]
+    assert found.missing == [[0, 0], [1, 0]]
+
+
+def test_the_bound_and_the_floor_are_drawn_from_unrounded_means():
+    one = Layers([0], [1.00001], [1.0], [1.0], [1.0])
+    floor = Layers([0], [1.0], [1.0], [1.0], [1.0])
+    (chart,) = profiles({"projection_error_floor": floor, "projection_error_matched": one})
+    assert chart.lines[1].middle[0] == pytest.approx(1e-5, rel=1e-3)

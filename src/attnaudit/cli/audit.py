@@ -122,7 +122,7 @@ def audit(
 
 def _draw(run: Judged) -> None:
     """The page of the run, and its picture where matplotlib is installed."""
-    from attnaudit.errors import MissingExtraError
+    from attnaudit.errors import AttnAuditError, MissingExtraError
     from attnaudit.evidence.finished import open_run
     from attnaudit.report.controls import control_figure
     from attnaudit.report.page import FILE, write_page
@@ -131,7 +131,10 @@ def _draw(run: Judged) -> None:
         with suppress(MissingExtraError):
             control_figure(run, run.path / "controls.svg")
             say(f"Observed heads among their controls: {run.path / 'controls.svg'}")
-    say(f"Report, to open in a browser: {write_page([open_run(run.path)], run.path / FILE)}")
+    try:
+        say(f"Report, to open in a browser: {write_page([open_run(run.path)], run.path / FILE)}")
+    except AttnAuditError as error:  # the numbers are safe, and the verdicts still decide the exit code
+        say(f"There is no report: {error}")
 
 
 def _failing_words(text: str) -> tuple[str, ...]:

@@ -7,11 +7,13 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from attnaudit._version import __version__
+from attnaudit.claims.scores import POWER
 from attnaudit.evidence.finished import FinishedRun
 from attnaudit.notebook import shortened
 from attnaudit.report.page.subject import MeasureView, Subject, subject
 
 _NAMES_SHOWN = 5
+_DECISIONS = {"threshold": "score that counts as the claim", "interval_level": "level of every interval"}
 
 
 @dataclass(frozen=True)
@@ -22,8 +24,6 @@ class RunFacts:
     protocol: str
     inputs: int
     input_names: str
-    level: float | None
-    threshold: float | None
     replay_error: float | None
     certified: int
     settings: list[tuple[str, str]]
@@ -44,6 +44,7 @@ class Document:
     def figures(self) -> dict[str, Any]:
         """What the script draws: the rest is in the page as text."""
         return {
+            "power": POWER,
             "subjects": [
                 {
                     "label": label,
@@ -52,7 +53,7 @@ class Document:
                     "measures": [_drawn(view) for view in one.measures if view.map is not None],
                 }
                 for label, one in zip(self.labels, self.subjects, strict=True)
-            ]
+            ],
         }
 
     @property
@@ -90,7 +91,12 @@ class Document:
 
 def document(runs: Sequence[FinishedRun]) -> Document:
     """Read the runs."""
-    subjects = [subject(run, number, model) for number, run in enumerate(runs) for model in run.models]
+    subjects = []
+    for number, run in enumerate(runs):
+        measured = run.rows.combinations("model", "measure")
+        for model in run.models:
+            names = [measure for label, measure in measured if label == model]
+            subjects.append(subject(run, number, model, names))
     return Document(__version__, [_facts(run) for run in runs], subjects)
 
 
@@ -104,11 +110,10 @@ def _facts(run: FinishedRun) -> RunFacts:
         protocol=run.protocol,
         inputs=len(names),
         input_names=", ".join(names[:_NAMES_SHOWN]) + more,
-        level=summary.get("interval_level"),
-        threshold=summary.get("threshold"),
         replay_error=capture.get("replay_error"),
         certified=len(run.settings.get("certificates", {})),
-        settings=[(name, _plain(value)) for name, value in identity["settings"].items()],
+        settings=[(name, _plain(value)) for name, value in identity["settings"].items()]
+        + [(words, _plain(summary[name])) for name, words in _DECISIONS.items() if name in summary],
         versions=[("attnaudit", _plain(run.settings.get("attnaudit")))]
         + [(name, _plain(value)) for name, value in run.settings.get("versions", {}).items()],
         refused=_pairs(capture.get("refused_layers", [])),

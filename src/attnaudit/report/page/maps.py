@@ -17,7 +17,10 @@ Cells = int | list[list[int]]
 
 @dataclass(frozen=True)
 class HeadMap:
-    """Mean and deviation over inputs of every head; a row per layer; None where there is no number or no such head."""
+    """Mean and deviation over inputs of every head; a row per layer; None where there is no number.
+
+    A head that a layer does not have has none, and is neither counted nor missing.
+    """
 
     layers: list[int]
     mean: list[list[float | None]]
@@ -45,12 +48,12 @@ def head_map(rows: pa.Table) -> HeadMap:
         matrix[places, heads] = grouped.column(column).to_numpy()
         return matrix
 
-    mean, spread, counted, missing = (laid_out(column, np.nan) for column in range(2, 6))
-    return HeadMap(layers.tolist(), compacted(mean), compacted(spread), _cells(np.nan_to_num(counted)), _cells(missing))
+    mean, spread = (compacted(laid_out(column, np.nan)) for column in (2, 3))
+    counted, missing = (_cells(laid_out(column, 0)) for column in (4, 5))
+    return HeadMap(layers.tolist(), mean, spread, counted, missing)
 
 
 def _cells(numbers: Any) -> Cells:
     """One number where all heads agree, which is the rule and keeps the page small."""
-    whole = np.nan_to_num(numbers).astype(int)
-    alike = np.unique(numbers[np.isfinite(numbers)])
-    return int(alike[0]) if len(alike) == 1 else whole.tolist()
+    different = np.unique(numbers)
+    return int(different[0]) if len(different) == 1 else numbers.astype(int).tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,10 +62,9 @@ class Subject:
     rejected: list[tuple[str, int, int]]
 
 
-def subject(run: FinishedRun, number: int, model: str) -> Subject:
-    """Read the evidence of one model, a measure at a time."""
+def subject(run: FinishedRun, number: int, model: str, names: Sequence[str]) -> Subject:
+    """Read the evidence of one model for the named measures, one at a time."""
     verdicts = [verdict for verdict in run.summary.get("verdicts", []) if verdict["model"] == model]
-    names = [name for label, name in run.rows.combinations("model", "measure") if label == model]
     deciding = _deciding(verdicts) or {(name, _FIRST_THEORY): None for name in MEASURES if name in names}
     views: list[MeasureView] = []
     depths: dict[str, Layers] = {}

@@ -11,6 +11,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from attnaudit.claims.scores import POWER
 from attnaudit.claims.verdict import MEANINGS
 from attnaudit.errors import AttnAuditError
 from attnaudit.evidence.finished import FinishedRun
@@ -67,6 +68,7 @@ def _rendered(content: Document) -> bytes:
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     text = environment.get_template("page.html").render(
         document=content,
+        power=POWER,
         meanings={word.value: text for word, text in MEANINGS.items()},
         style=Markup(_part("page.css")),
         figure_style=Markup(_part("figure.css")),

@@ -26,10 +26,10 @@ function spreadsWide(strip) {
 function stripFigure(strip) {
   const width = 420, left = 100, each = 26, bottom = 8 + each * Math.max(1, strip.rows.length);
   const logarithmic = spreadsWide(strip);
-  const title = words(strip.measure) + (strip.theory === "kpca" ? "" : ` (${strip.theory})`) + (logarithmic ? ", log scale" : "");
+  const title = titled(words(strip.measure), strip.theory) + (logarithmic ? ", log scale" : "");
   const lost = strip.unidentifiable ? ` ${strip.unidentifiable.toLocaleString("en")} heads have too few tokens to decide and are left out.` : "";
   const counts = strip.rows.map((row) => `${words(row.control)} ${shown(row.mean)}${row.missing ? ` (missing: ${row.missing.toLocaleString("en")} heads)` : ""}`);
-  const power = isNumber(strip.power) ? ` Power ${strip.power.toFixed(2)}${strip.power < 0.95 ? ": decides nothing." : "."}` : "";
+  const power = isNumber(strip.power) ? ` Power ${strip.power.toFixed(2)}${strip.power < data.power ? ": decides nothing." : "."}` : "";
   const caption = (strip.rows.length ? `${strip.rows[0].counted.toLocaleString("en")} heads.` : "Missing: no head can decide.") + power + lost;
   const drawing = canvas(width, bottom + 22, `${title}, means: ${counts.join(", ")}`);
   const across = scale(strip.rows.flatMap((row) => row.points), left, width - 8, logarithmic);
@@ -88,6 +88,6 @@ function overlayFigures() {
       const row = own?.rows.find((each) => each.kind === "observed");
       return row?.points.length ? [{ name: subject.label, x: row.points, y: row.points.map((_, k) => (k + 1) / row.points.length), lower: [], upper: [] }] : [];
     });
-    return lineFigure(words(measure) + (theory === "kpca" ? "" : ` (${theory})`), "", lines, { x: words(measure), y: "share of heads" });
+    return lineFigure(titled(words(measure), theory), "", lines, { x: words(measure), y: "share of heads" });
   });
 }

@@ -15,6 +15,8 @@ const canvas = (width, height, label) => svg("svg", { class: "figure", viewBox: 
 const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
 const words = (name) => name.replaceAll("_", " ");
 
+// What a measure is called, with its theory where that is not kernel PCA.
+const titled = (name, theory) => name + (theory === "kpca" ? "" : ` (${theory})`);
 // A name that may be broken at its underscores.
 const breakable = (name) => name.split("_").flatMap((part, k) => (k ? ["_", html("wbr"), part] : [part]));
 

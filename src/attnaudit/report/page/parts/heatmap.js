@@ -8,7 +8,7 @@ function heat(share) {
 }
 
 const cellOf = (cells, row, column) => (Array.isArray(cells) ? cells[row]?.[column] : cells);
-const titled = (measure) => measure.name + (measure.theory === "kpca" ? "" : ` (${measure.theory})`);
+const titleOf = (measure) => titled(measure.name, measure.theory);
 
 function heatmap(root, subject) {
   const measures = subject.measures;
@@ -16,7 +16,7 @@ function heatmap(root, subject) {
     root.append(html("p", { class: "note" }, "No measure of this run has a heat map here."));
     return;
   }
-  const choice = html("select", {}, measures.map((measure, k) => html("option", { value: k }, titled(measure) + (measure.decides ? " ★" : ""))));
+  const choice = html("select", {}, measures.map((measure, k) => html("option", { value: k }, titleOf(measure) + (measure.decides ? " ★" : ""))));
   const starting = measures.findIndex((measure) => measure.decides);
   choice.value = String(Math.max(starting, 0));
   const place = html("div", { class: "scroll" });
@@ -39,7 +39,7 @@ function mapFigure(measure, state, choose) {
   const map = measure.map, columns = Math.max(0, ...map.mean.map((row) => row.length));
   const size = Math.max(9, Math.min(34, Math.floor(620 / Math.max(columns, 1)))), high = Math.max(12, Math.min(size, Math.floor(400 / map.layers.length))), left = 46, top = 20;
   const values = map.mean.flat().filter(isNumber), low = Math.min(...values), range = Math.max(...values) - low || 1;
-  const drawing = canvas(left + columns * size + 4, top + map.layers.length * high + 34, `${titled(measure)} by layer and head`);
+  const drawing = canvas(left + columns * size + 4, top + map.layers.length * high + 34, `${titleOf(measure)} by layer and head`);
   drawing.setAttribute("role", "grid");
   const every = Math.ceil(24 / size);
   for (let column = 0; column < columns; column += every) drawing.append(svg("text", { class: "soft", x: left + (column + 0.5) * size, y: top - 6, "text-anchor": "middle" }, column));
@@ -49,7 +49,7 @@ function mapFigure(measure, state, choose) {
     map.mean[row].forEach((mean, column) => {
       const counted = cellOf(map.counted, row, column), missing = cellOf(map.missing, row, column);
       if (!isNumber(mean) && !missing) return;
-      const text = `layer ${layer}, head ${column}\n${titled(measure)} ${shown(mean)}` + (isNumber(map.spread[row][column]) ? ` ± ${shown(map.spread[row][column])}` : "") + `\n${counted} inputs` + (missing ? `, missing: ${missing}` : "");
+      const text = `layer ${layer}, head ${column}\n${titleOf(measure)} ${shown(mean)}` + (isNumber(map.spread[row][column]) ? ` ± ${shown(map.spread[row][column])}` : "") + `\n${counted} inputs` + (missing ? `, missing: ${missing}` : "");
       const cell = svg("rect", { class: isNumber(mean) ? "cell" : "cell empty", role: "gridcell", tabindex: -1, "aria-label": text.replaceAll("\n", ", "), "aria-selected": state.row === row && state.column === column, "data-row": row, "data-column": column, x: left + column * size, y: top + row * high, width: size - 1, height: high - 1, fill: isNumber(mean) ? heat((mean - low) / range) : "transparent" });
       tipped(cell, text);
       group.append(cell);
@@ -61,7 +61,7 @@ function mapFigure(measure, state, choose) {
   drawing.append(svg("text", { class: "soft", x: left, y: base + 20 }, shown(low)), svg("text", { class: "soft", x: left + 120, y: base + 20, "text-anchor": "end" }, shown(low + range)));
   chosenByKeyboardOrPointer(drawing, choose);
   const rows = () => map.mean.flatMap((line, row) => line.map((mean, column) => ({ measure: measure.name, theory: measure.theory, layer: map.layers[row], head: column, mean: mean ?? "", deviation: map.spread[row][column] ?? "", inputs: cellOf(map.counted, row, column), missing: cellOf(map.missing, row, column) })));
-  return figure(titled(measure), measure.text + ". Mean over inputs; rows are layers, columns heads.", drawing, rows);
+  return figure(titleOf(measure), measure.text + ". Mean over inputs; rows are layers, columns heads.", drawing, rows);
 }
 
 // One stop for the tab key, arrows from there, Enter or Space to choose.
@@ -102,7 +102,7 @@ function headDetail(measures, current, row, column) {
     const spread = measure.map.spread[place][column];
     const value = isNumber(mean) ? shown(mean) + (isNumber(spread) ? ` ± ${shown(spread)}` : "") : `missing, ${lost} inputs`;
     const average = others.length ? others.reduce((sum, other) => sum + other, 0) / others.length : null;
-    body.append(html("tr", measure === current ? { "aria-current": "true", style: "font-weight:700" } : {}, [html("th", { scope: "row", title: measure.text }, breakable(titled(measure))), html("td", { class: "number" }, value), html("td", { class: "number" }, shown(average)), html("td", { class: "number" }, rank)]));
+    body.append(html("tr", measure === current ? { "aria-current": "true", style: "font-weight:700" } : {}, [html("th", { scope: "row", title: measure.text }, breakable(titleOf(measure))), html("td", { class: "number" }, value), html("td", { class: "number" }, shown(average)), html("td", { class: "number" }, rank)]));
   }
   const head = html("thead", {}, html("tr", {}, ["measure", "this head", "its layer", "rank"].map((name, k) => html("th", { scope: "col", class: k ? "number" : null }, name))));
   return [html("h3", {}, `Layer ${layer}, head ${column}`), amongLayer(current, row, column), html("table", {}, [html("caption", {}, "Mean ± deviation over inputs; the mean of the layer; rank from the largest."), head, body])];
@@ -110,7 +110,7 @@ function headDetail(measures, current, row, column) {
 
 // Where the head stands in its layer, for the measure of the map.
 function amongLayer(measure, row, column) {
-  const line = measure.map.mean[row] || [], drawing = canvas(300, 46, `${titled(measure)}: this head among its layer`);
+  const line = measure.map.mean[row] || [], drawing = canvas(300, 46, `${titleOf(measure)}: this head among its layer`);
   const across = scale(line, 12, 288, false);
   axis(drawing, true, across.ticks, across.place, 12, 28, 300);
   line.forEach((value, k) => isNumber(value) && k !== column && drawing.append(svg("circle", { cx: across.place(value), cy: 17, r: 4, fill: PALETTE[1], opacity: 0.45 })));

@@ -13,6 +13,9 @@ const NEAR = 1500;
 for (const root of [...pending]) if (root.getBoundingClientRect().top < innerHeight + NEAR) draw(root);
 const watcher = new IntersectionObserver((entries) => entries.forEach((entry) => entry.isIntersecting && draw(entry.target)), { rootMargin: `${NEAR}px` });
 pending.forEach((root) => watcher.observe(root));
-addEventListener("beforeprint", () => [...pending].forEach(draw));
+addEventListener("beforeprint", () => {
+  [...pending].forEach(draw);
+  document.querySelectorAll("details").forEach((hidden) => { hidden.open = true; });
+});
 document.querySelectorAll("table.sortable").forEach(sortable);
 document.documentElement.dataset.ready = "true";
