@@ -69,7 +69,8 @@ def test_a_click_on_the_heat_map_opens_the_head(opened, plain):
     tab.locator(".cell[data-row='1'][data-column='2']").click()
     detail = tab.locator(".detail")
     assert detail.locator("h3").inner_text() == "Layer 1, head 2"
-    assert "eigenvalue_max" in detail.inner_text()
+    assert "largest over its bound" in detail.inner_text()
+    assert "eigenvalue_bound_ratio" in detail.inner_text()
     tab.locator("select").select_option(label="linear_cka")
     assert "linear_cka" in tab.locator(".heat figcaption").inner_text()
 

@@ -37,9 +37,9 @@ function heatmap(root, subject) {
 
 function mapFigure(measure, state, choose) {
   const map = measure.map, columns = Math.max(0, ...map.mean.map((row) => row.length));
-  const size = Math.max(9, Math.min(34, Math.floor(620 / Math.max(columns, 1)))), high = Math.max(12, Math.min(size, Math.floor(400 / map.layers.length))), left = 46, top = 20;
+  const size = Math.max(9, Math.min(48, Math.floor(620 / Math.max(columns, 1)))), high = Math.max(12, Math.min(size, 34, Math.floor(400 / map.layers.length))), left = 46, top = 20;
   const values = map.mean.flat().filter(isNumber), low = Math.min(...values), range = Math.max(...values) - low || 1;
-  const drawing = canvas(left + columns * size + 4, top + map.layers.length * high + 34, `${titleOf(measure)} by layer and head`);
+  const drawing = canvas(left + Math.max(columns * size, 124) + 4, top + map.layers.length * high + 34, `${titleOf(measure)} by layer and head`);
   drawing.setAttribute("role", "grid");
   const every = Math.ceil(24 / size);
   for (let column = 0; column < columns; column += every) drawing.append(svg("text", { class: "soft", x: left + (column + 0.5) * size, y: top - 6, "text-anchor": "middle" }, column));
@@ -105,7 +105,18 @@ function headDetail(measures, current, row, column) {
     body.append(html("tr", measure === current ? { "aria-current": "true", style: "font-weight:700" } : {}, [html("th", { scope: "row", title: measure.text }, breakable(titleOf(measure))), html("td", { class: "number" }, value), html("td", { class: "number" }, shown(average)), html("td", { class: "number" }, rank)]));
   }
   const head = html("thead", {}, html("tr", {}, ["measure", "this head", "its layer", "rank"].map((name, k) => html("th", { scope: "col", class: k ? "number" : null }, name))));
-  return [html("h3", {}, `Layer ${layer}, head ${column}`), amongLayer(current, row, column), html("table", {}, [html("caption", {}, "Mean ± deviation over inputs; the mean of the layer; rank from the largest."), head, body])];
+  return [html("h3", {}, `Layer ${layer}, head ${column}`), highlights(measures, layer, column), amongLayer(current, row, column), html("table", {}, [html("caption", {}, "Mean ± deviation over inputs; the mean of the layer; rank from the largest."), head, body])];
+}
+
+// The head in short: its spectrum and its match, as far as the run measured them.
+const HIGHLIGHTS = { eigenvalue_max: "largest eigenvalue", eigenvalue_bound_ratio: "largest over its bound", eigenvalue_min: "smallest kept", kernel_rank: "rank", gamma_rel: "relative γ differences", column_cosine_matched: "matched columns" };
+
+function highlights(measures, layer, column) {
+  const known = measures.filter((measure) => HIGHLIGHTS[measure.name] && measure.theory === measures[0].theory);
+  return html("dl", { class: "facts" }, known.map((measure) => {
+    const value = measure.map.mean[measure.map.layers.indexOf(layer)]?.[column];
+    return html("div", {}, [html("dt", {}, HIGHLIGHTS[measure.name]), html("dd", {}, shown(value))]);
+  }));
 }
 
 // Where the head stands in its layer, for the measure of the map.
