@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from attnaudit import attention, capture, gaussian, kernel, measures
     from attnaudit.api import audit
     from attnaudit.capture import Capture, Heads
-    from attnaudit.claims.run import Run
     from attnaudit.protocol import Protocol
+    from attnaudit.report.run import Run
 
 _PACKAGES = ("attention", "capture", "gaussian", "kernel", "measures")
 _HOMES = {
     "audit": "attnaudit.api",
     "Capture": "attnaudit.capture",
     "Heads": "attnaudit.capture",
-    "Run": "attnaudit.claims.run",
+    "Run": "attnaudit.report.run",
     "Protocol": "attnaudit.protocol",
 }
 

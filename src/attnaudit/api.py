@@ -8,7 +8,7 @@ from pathlib import Path
 from torch import Tensor, nn
 
 from attnaudit.claims.registry import CLAIMS, claims_named, interpretations_for
-from attnaudit.claims.run import Run, conclude
+from attnaudit.claims.run import conclude
 from attnaudit.claims.verdict import THRESHOLD
 from attnaudit.errors import UsageError
 from attnaudit.evidence import Resources, Settings, execute, plan_audit, shard_size
@@ -18,6 +18,7 @@ from attnaudit.kernel.interpretation import Interpretation
 from attnaudit.measures import DEFAULT_FAMILIES
 from attnaudit.measures.controls import ALL_CONTROLS
 from attnaudit.protocol import Protocol
+from attnaudit.report.run import Run
 from attnaudit.sources.images import choose_images, find_images, image_shards
 from attnaudit.sources.inputs import Shard, tensor_shards
 from attnaudit.sources.model import LoadedModel, ModelSpec, parse_model, wrap_module
@@ -110,4 +111,4 @@ def audit(
     plan = plan_audit([subject], shards, settings, own)
     extra = {} if progress is None else {"progress": progress}
     measured = execute(plan, out=None if out is None else Path(out), resources=resources, **extra)
-    return conclude(measured, plan.settings, judged, threshold)
+    return Run.of(conclude(measured, plan.settings, judged, threshold))

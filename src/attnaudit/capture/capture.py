@@ -14,6 +14,7 @@ from attnaudit.capture.heads import HeadId, Heads
 from attnaudit.capture.record import AttentionCall, Refusal
 from attnaudit.capture.recorder import Recorder
 from attnaudit.errors import CaptureError, InputError
+from attnaudit.notebook import html_table
 
 #: Largest replay error, relative to the largest output of the layer, that a capture may have.
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 5e-2}
@@ -50,6 +51,13 @@ class Capture:
         refused = f", {len(self.refusals)} refused" if self.refusals else ""
         count = sum(len(heads) for heads in self.layers)
         return f"Capture({len(self.layers)} layers{refused}, {count} heads, replay error {self.certificate.worst:.1e})"
+
+    def _repr_html_(self) -> str:
+        caption = f"Capture: replay error {self.certificate.worst:.1e}"
+        captured = [(name, repr(heads)) for name, heads in zip(self.layer_names, self.layers, strict=True)]
+        return html_table(
+            caption, captured + [(refusal.layer, f"refused: {refusal.reason}") for refusal in self.refusals]
+        )
 
 
 def capture(

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnaudit.errors import ShapeError
+from attnaudit.notebook import html_table
 
 
 class HeadId(NamedTuple):
@@ -71,6 +72,16 @@ class Heads:
         places = f"{len({i.input for i in self.index})} inputs, {len({i.layer for i in self.index})} layers"
         shape = f"{len(self)} heads x {self.tokens} tokens x {self.dim} dims"
         return f"Heads({shape}; {places}; {str(self.key.dtype).removeprefix('torch.')} on {self.key.device})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("inputs", f"{len({i.input for i in self.index}):,}"),
+            ("layers", f"{len({i.layer for i in self.index}):,}"),
+            ("tokens", f"{self.tokens:,}"),
+            ("dims", f"{self.dim:,}"),
+            ("numbers", f"{str(self.key.dtype).removeprefix('torch.')} on {self.key.device}"),
+        ]
+        return html_table(f"Heads: {len(self):,} of {', '.join(dict.fromkeys(i.model for i in self.index))}", rows)
 
     @property
     def tokens(self) -> int:

@@ -19,8 +19,8 @@ from attnaudit.evidence.reading import Evidence
 
 
 @dataclass(frozen=True)
-class Run:
-    """What `attnaudit.audit` returns: `print(run)` shows the verdicts, `run.evidence` is a pyarrow table of all rows.
+class Judged:
+    """An audit with its verdicts: `evidence` is a pyarrow table of all rows.
 
     `level` is the confidence of every interval, widened so that all of them hold together with 95 %. `ranking` compares
     the theories where there are several.
@@ -40,14 +40,14 @@ class Run:
         return self.rows.table()
 
     def __repr__(self) -> str:
-        lines = [f"Run({len(self.rows):,} rows of evidence in {self.path})"]
+        lines = [f"{type(self).__name__}({len(self.rows):,} rows of evidence in {self.path})"]
         for model in self.summary["models"]:
             lines.append(f"  {model}")
             lines += [f"    {v.claim:<20}{v.word.value:<20}{v.reason}" for v in self.verdicts if v.model == model]
         return "\n".join(lines)
 
 
-def conclude(measured: Measured, settings: Settings, claims: Sequence[Claim], threshold: float = THRESHOLD) -> Run:
+def conclude(measured: Measured, settings: Settings, claims: Sequence[Claim], threshold: float = THRESHOLD) -> Judged:
     """Judge the claims and add the verdicts to `summary.json`."""
     verdicts, level = judge(
         measured.rows, measured.summary, claims, settings.protocol.value, threshold=threshold, seed=settings.seed
@@ -66,6 +66,6 @@ def conclude(measured: Measured, settings: Settings, claims: Sequence[Claim], th
         "threshold": threshold,
     }
     measured.folder.write_summary(summary)
-    return Run(
+    return Judged(
         measured.folder.path, measured.rows, summary, tuple(verdicts), tuple(ranking), level, measured.keep_alive
     )

@@ -14,7 +14,7 @@ from attnaudit.cli.options import Device
 from attnaudit.protocol import Protocol
 
 if TYPE_CHECKING:
-    from attnaudit.claims.run import Run
+    from attnaudit.claims.run import Judged
 
 _DEFAULT_LIMIT = 25
 FAILED_VERDICT = 3
@@ -120,15 +120,21 @@ def audit(
         raise typer.Exit(FAILED_VERDICT)
 
 
-def _draw(run: Run) -> None:
-    """The picture of the run, where matplotlib is installed."""
-    from attnaudit.errors import MissingExtraError
+def _draw(run: Judged) -> None:
+    """The page of the run, and its picture where matplotlib is installed."""
+    from attnaudit.errors import AttnAuditError, MissingExtraError
+    from attnaudit.evidence.finished import open_run
     from attnaudit.report.controls import control_figure
+    from attnaudit.report.page import FILE, write_page
 
     if run.verdicts:
         with suppress(MissingExtraError):
             control_figure(run, run.path / "controls.svg")
             say(f"Observed heads among their controls: {run.path / 'controls.svg'}")
+    try:
+        say(f"Report, to open in a browser: {write_page([open_run(run.path)], run.path / FILE)}")
+    except AttnAuditError as error:  # the numbers are safe, and the verdicts still decide the exit code
+        say(f"There is no report: {error}")
 
 
 def _failing_words(text: str) -> tuple[str, ...]:

@@ -38,6 +38,9 @@ class Evidence:
     def __len__(self) -> int:
         return int(self._dataset.count_rows())
 
+    def __repr__(self) -> str:
+        return f"Evidence({len(self):,} rows)"
+
     def table(self) -> pa.Table:
         """All rows at once."""
         return self.where()

@@ -15,6 +15,7 @@ from attnaudit.kernel.gram import Keys, PerHead, PerToken, Square, centred, norm
 from attnaudit.kernel.implicit import ImplicitKernel, implicit_gram
 from attnaudit.kernel.krylov import Ritz, leading_eigenpairs
 from attnaudit.kernel.solvers import Backend, chosen, eigenpairs
+from attnaudit.notebook import html_table
 
 BOUND_SLACK = 1e-9
 #: Relative accuracy asked of the smallest kept eigenvalue before a dearer solver is called.
@@ -24,7 +25,7 @@ DENSE_AT_LAST = 4096
 UNCONVERGED = "not converged"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Spectrum:
     """The leading eigenpairs of K̃ = exp(log_scale) · `operator`, largest first.
 
@@ -46,6 +47,20 @@ class Spectrum:
     operator: Square | ImplicitKernel
     numerical_rank: Int[Tensor, "heads"]
     solvers: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        heads, rank = self.scaled_eigenvalues.shape
+        solvers = ", ".join(f"{self.solvers.count(name)} {name}" for name in dict.fromkeys(self.solvers))
+        return f"Spectrum({heads} heads x {rank} eigenpairs of {self.log_mass.shape[1]} tokens; {solvers})"
+
+    def _repr_html_(self) -> str:
+        largest = self.eigenvalues[:, 0]
+        rows = [
+            ("largest eigenvalue", f"{largest.min():.3g} … {largest.max():.3g}"),
+            ("of its bound", f"{self.bound_ratio.min():.3g} … {self.bound_ratio.max():.3g}"),
+            ("rank of the kernel", f"{self.numerical_rank.min()} … {self.numerical_rank.max()}"),
+        ]
+        return html_table(repr(self), rows if len(largest) else [])
 
     @property
     def eigenvalues(self) -> Float[Tensor, "heads rank"]:

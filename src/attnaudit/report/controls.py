@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attnaudit.claims.run import Run
+from attnaudit.claims.run import Judged
 from attnaudit.claims.scores import head_table
 from attnaudit.evidence.schema import OBSERVED
 from attnaudit.measures.controls import NEGATIVE_CONTROLS, POSITIVE_CONTROLS
@@ -17,7 +17,7 @@ MEASURES = ("column_cosine_matched", "subspace_overlap", "eigenvector_residual")
 _MOST_DOTS = 500
 
 
-def control_figure(run: Run, path: Path) -> None:
+def control_figure(run: Judged, path: Path) -> None:
     """A row per control, a dot per head (of 500 drawn evenly), the mean as a bar; a panel per measure and model."""
     models = list(run.summary["models"])
     generator = np.random.default_rng(0)

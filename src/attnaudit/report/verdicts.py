@@ -13,7 +13,7 @@ from rich.text import Text
 
 from attnaudit.claims.claim import Statement
 from attnaudit.claims.ranking import Rank
-from attnaudit.claims.run import Run
+from attnaudit.claims.run import Judged
 from attnaudit.claims.scores import Score
 from attnaudit.claims.verdict import MEANINGS, Verdict, Word
 
@@ -25,7 +25,7 @@ _COLOURS = {
 }
 
 
-def verdict_report(run: Run) -> RenderableType:
+def verdict_report(run: Judged) -> RenderableType:
     """Per model: the verdicts, the scores behind them, and the ranking of theories; then what the words mean."""
     parts: list[RenderableType] = []
     for model in run.summary["models"]:

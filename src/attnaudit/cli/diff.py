@@ -1,0 +1,41 @@
+"""`attnaudit diff`: what changed from one run to another, beyond noise."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from attnaudit.cli import options
+from attnaudit.cli.console import data_console, print_json
+
+
+def diff(
+    first: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN", show_default=False)],
+    second: Annotated[Path, typer.Argument(help="Another one.", metavar="RUN", show_default=False)],
+    json: options.Json = False,
+) -> None:
+    """Compare two runs head by head: the mean difference of every measure, with an interval over inputs.
+
+    Heads are paired by input, layer, head and window. Models are paired by name; two runs of one model each are
+    compared whatever the models are called, as a trained network and its untrained twin.
+
+    Examples:
+        attnaudit diff attnaudit-runs/before attnaudit-runs/after
+
+        attnaudit diff runs/trained runs/random --json
+    """
+    from attnaudit.claims.difference import difference
+    from attnaudit.evidence.finished import open_run
+    from attnaudit.report.differences import difference_report
+
+    found = difference(open_run(first), open_run(second))
+    if json:
+        content = asdict(found)
+        for change, entry in zip(found.changes, content["changes"], strict=True):
+            entry["beyond_noise"] = change.beyond_noise
+        print_json(content)
+    else:
+        data_console().print(difference_report(found))

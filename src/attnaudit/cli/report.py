@@ -1,0 +1,36 @@
+"""`attnaudit report`: the page of one run, or of several beside each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from attnaudit.cli.console import say
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders.", metavar="RUN...", show_default=False)],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The file. Default: report.html in the run folder, or here for several.", show_default=False),
+    ] = None,
+) -> None:
+    """Write one self-contained HTML page: verdicts, heads among their controls, heat maps, tables.
+
+    It needs no network and opens from disk; several runs are compared in it. Its name is printed on stdout.
+
+    Examples:
+        attnaudit report attnaudit-runs/minilm-exact-1a2b3c4d
+
+        attnaudit report attnaudit-runs/* --out comparison.html
+    """
+    from attnaudit.evidence.finished import open_run
+    from attnaudit.report.page import FILE, write_page
+
+    opened = [open_run(path) for path in runs]
+    default = (runs[0] if len(runs) == 1 else Path()) / FILE
+    path = write_page(opened, out or default)
+    typer.echo(str(path))
+    say(f"{path.stat().st_size / 1e6:.2f} MB, {len(opened)} run{'s' if len(opened) > 1 else ''}: open it in a browser.")

@@ -1,0 +1,31 @@
+"""How our objects look in a notebook: a caption and a small table, everything escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+#: A longer text says no more to a reader, and a hostile one could be of any length.
+_LONGEST = 200
+
+
+def shortened(text: str, longest: int = _LONGEST) -> str:
+    """The text, or its beginning and end with … between them."""
+    if len(text) <= longest:
+        return text
+    kept = longest - 1
+    return f"{text[: kept - kept // 3]}…{text[-(kept // 3) :]}"
+
+
+def html_table(caption: str, rows: Iterable[tuple[str, ...]]) -> str:
+    """A table whose first column names what the others say."""
+    lines = []
+    for name, *cells in rows:
+        content = "".join(f"<td style='text-align:left'>{_text(cell)}</td>" for cell in cells)
+        lines.append(f"<tr><th scope='row' style='text-align:left'>{_text(name)}</th>{content}</tr>")
+    title = f"<caption style='text-align:left;font-weight:bold'>{_text(caption)}</caption>"
+    return f"<table>{title}<tbody>{''.join(lines)}</tbody></table>"
+
+
+def _text(text: str) -> str:
+    return f"<bdi>{escape(shortened(text))}</bdi>"

@@ -1,0 +1,82 @@
+"""Two runs side by side, for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from attnaudit.claims.difference import Change, Difference
+from attnaudit.claims.verdict import Word
+from attnaudit.notebook import shortened
+from attnaudit.report.verdicts import word_text
+
+#: Resampling fewer inputs understates how much they vary.
+_FEW_INPUTS = 10
+
+
+def difference_report(found: Difference) -> RenderableType:
+    """What differs in the settings, the verdicts that changed, and every measure, those beyond noise in bold."""
+    parts: list[RenderableType] = []
+    if found.settings:
+        parts.append(_settings(found.settings))
+    parts.append(_verdicts(found.verdicts) if found.verdicts else Text("No verdict changed.\n"))
+    pairs = dict.fromkeys(change.models for change in found.changes)
+    parts += [_changes(models, [change for change in found.changes if change.models == models]) for models in pairs]
+    clear = sum(change.beyond_noise is True for change in found.changes)
+    parts.append(
+        Text(
+            f"{clear} of {len(found.changes)} measures changed beyond noise: the interval of the difference excludes 0 "
+            f"(bootstrap over inputs at {found.level:.2%}, so that all hold together with 95 %)."
+        )
+    )
+    fewest = min(change.inputs for change in found.changes)
+    if fewest < _FEW_INPUTS:
+        parts.append(Text(f"Caution: intervals from {fewest} inputs are narrower than they should be."))
+    return Group(*parts)
+
+
+def _settings(settings: Sequence[tuple[str, str, str]]) -> Table:
+    table = Table(title="Settings that differ", title_justify="left", box=box.SIMPLE_HEAD)
+    for name in ("setting", "first", "second"):
+        table.add_column(name, overflow="fold")
+    for row in settings:
+        table.add_row(*(Text(shortened(cell)) for cell in row))
+    return table
+
+
+def _verdicts(verdicts: Sequence[tuple[str, str, str, str]]) -> Table:
+    table = Table(title="Verdicts that changed", title_justify="left", box=box.SIMPLE_HEAD)
+    for name in ("model", "claim", "first", "second"):
+        table.add_column(name, overflow="fold")
+    for model, claim, before, after in verdicts:
+        table.add_row(Text(shortened(model)), Text(claim), word_text(Word(before)), word_text(Word(after)))
+    return table
+
+
+def _changes(models: tuple[str, str], changes: Sequence[Change]) -> Table:
+    title = " → ".join(shortened(model, 60) for model in dict.fromkeys(models))
+    table = Table(title=Text(f"Second less first: {title}"), title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("measure", no_wrap=True)
+    for name in ("difference", "interval", "inputs", "pairs", "missing", "unpaired"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("beyond noise")
+    words = {True: "yes", False: "no", None: "one input"}
+    for change in changes:
+        name = change.measure if change.theory == "kpca" else f"{change.measure} ({change.theory})"
+        interval = "–" if change.interval is None else f"{change.interval[0]:+.3g} … {change.interval[1]:+.3g}"
+        table.add_row(
+            Text(shortened(name, 60)),
+            "missing" if change.mean is None else f"{change.mean:+.3g}",
+            interval,
+            f"{change.inputs:,}",
+            f"{change.pairs:,}",
+            f"{change.missing:,}",
+            " + ".join(f"{count:,}" for count in change.unpaired),
+            words[change.beyond_noise] if change.pairs else "missing",
+            style="bold" if change.beyond_noise else "dim",
+        )
+    return table

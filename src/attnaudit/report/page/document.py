@@ -1,0 +1,154 @@
+"""Runs as one document: what the template writes out and the script draws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from attnaudit._version import __version__
+from attnaudit.claims.scores import POWER
+from attnaudit.evidence.finished import FinishedRun
+from attnaudit.notebook import shortened
+from attnaudit.report.page.subject import MeasureView, Subject, subject
+
+_NAMES_SHOWN = 5
+_DECISIONS = {"threshold": "score that counts as the claim", "interval_level": "level of every interval"}
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """How a run was made: settings and versions as (name, value), certificate, and what was left out."""
+
+    name: str
+    protocol: str
+    inputs: int
+    input_names: str
+    replay_error: float | None
+    certified: int
+    settings: list[tuple[str, str]]
+    versions: list[tuple[str, str]]
+    refused: list[tuple[str, str]]
+    skipped: list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Document:
+    """Everything the page shows; `left_out` says what had to go to keep it small."""
+
+    version: str
+    runs: list[RunFacts]
+    subjects: list[Subject]
+    left_out: str = ""
+
+    def figures(self) -> dict[str, Any]:
+        """What the script draws: the rest is in the page as text."""
+        return {
+            "power": POWER,
+            "subjects": [
+                {
+                    "label": label,
+                    "strips": [asdict(strip) for strip in one.strips],
+                    "profiles": [asdict(profile) for profile in one.profiles],
+                    "measures": [_drawn(view) for view in one.measures if view.map is not None],
+                }
+                for label, one in zip(self.labels, self.subjects, strict=True)
+            ],
+        }
+
+    @property
+    def labels(self) -> list[str]:
+        """A name for every subject; the run's name is added where there are several."""
+        return [one.name if len(self.runs) == 1 else f"{one.name} ({self.runs[one.run].name})" for one in self.subjects]
+
+    @property
+    def claims(self) -> list[str]:
+        """Every claim that was judged anywhere."""
+        return list(dict.fromkeys(verdict["claim"] for one in self.subjects for verdict in one.verdicts))
+
+    def word(self, one: Subject, claim: str) -> str | None:
+        """The verdict on a claim, None where it was not judged."""
+        return next((verdict["word"] for verdict in one.verdicts if verdict["claim"] == claim), None)
+
+    @property
+    def compared(self) -> list[tuple[str, str, list[dict[str, Any] | None]]]:
+        """(claim, deciding measure, its score for every subject), None where a subject has none."""
+        scores = [
+            {(verdict["claim"], score["measure"]): score for verdict in one.verdicts for score in verdict["scores"]}
+            for one in self.subjects
+        ]
+        keys = dict.fromkeys(key for own in scores for key in own)
+        return [(claim, measure, [own.get((claim, measure)) for own in scores]) for claim, measure in keys]
+
+    def thinned(self, points: int, maps: str) -> Document:
+        """A smaller document: fewer points in a strip, and heat maps of `all`, `deciding` or `no` measures."""
+        return replace(
+            self,
+            subjects=[_thinned(one, points, maps) for one in self.subjects],
+            left_out=f"To keep this page small it shows {points} points per strip and heat maps of {maps} measures.",
+        )
+
+
+def document(runs: Sequence[FinishedRun]) -> Document:
+    """Read the runs."""
+    subjects = []
+    for number, run in enumerate(runs):
+        measured = run.rows.combinations("model", "measure")
+        for model in run.models:
+            names = [measure for label, measure in measured if label == model]
+            subjects.append(subject(run, number, model, names))
+    return Document(__version__, [_facts(run) for run in runs], subjects)
+
+
+def _facts(run: FinishedRun) -> RunFacts:
+    identity, summary = run.settings["identity"], run.summary
+    names = [shortened(str(name), 60) for name, _ in identity.get("inputs", [])]
+    more = f" and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
+    capture = summary.get("capture", {})
+    return RunFacts(
+        name=shortened(run.name),
+        protocol=run.protocol,
+        inputs=len(names),
+        input_names=", ".join(names[:_NAMES_SHOWN]) + more,
+        replay_error=capture.get("replay_error"),
+        certified=len(run.settings.get("certificates", {})),
+        settings=[(name, _plain(value)) for name, value in identity["settings"].items()]
+        + [(words, _plain(summary[name])) for name, words in _DECISIONS.items() if name in summary],
+        versions=[("attnaudit", _plain(run.settings.get("attnaudit")))]
+        + [(name, _plain(value)) for name, value in run.settings.get("versions", {}).items()],
+        refused=_pairs(capture.get("refused_layers", [])),
+        skipped=_pairs(summary.get("skipped_inputs", [])),
+    )
+
+
+def _plain(value: Any) -> str:
+    return shortened(", ".join(map(str, value)) if isinstance(value, list) else str(value), 400)
+
+
+def _pairs(pairs: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
+    """The first of (name, reason), and how many more there are."""
+    kept = [(shortened(name), shortened(reason)) for name, reason in pairs[:20]]
+    return kept + ([(f"{len(pairs) - 20:,} more", "see summary.json")] if len(pairs) > 20 else [])
+
+
+def _drawn(view: MeasureView) -> dict[str, Any]:
+    content = asdict(view)
+    del content["statistic"]
+    return content
+
+
+def _thinned(one: Subject, points: int, maps: str) -> Subject:
+    def kept(view: MeasureView) -> MeasureView:
+        stays = maps == "all" or (maps == "deciding" and view.decides)
+        return view if stays else replace(view, map=None)
+
+    strips = [
+        replace(strip, rows=[replace(row, points=_every(row.points, points)) for row in strip.rows])
+        for strip in one.strips
+    ]
+    return replace(one, strips=strips, measures=[kept(view) for view in one.measures])
+
+
+def _every(points: list[float], number: int) -> list[float]:
+    step = max(1, -(-len(points) // number))
+    return points[::step]

@@ -1,0 +1,59 @@
+"""A measure over layers and heads: what the heat maps show, inputs averaged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from attnaudit.report.page.numbers import compacted
+
+#: A number for all heads, or a row per layer.
+Cells = int | list[list[int]]
+
+
+@dataclass(frozen=True)
+class HeadMap:
+    """Mean and deviation over inputs of every head; a row per layer; None where there is no number.
+
+    A head that a layer does not have has none, and is neither counted nor missing.
+    """
+
+    layers: list[int]
+    mean: list[list[float | None]]
+    spread: list[list[float | None]]
+    counted: Cells
+    missing: Cells
+
+
+def head_map(rows: pa.Table) -> HeadMap:
+    """Reduce the observed rows of one measure; windows count like inputs."""
+    grouped = rows.group_by(["layer", "head"]).aggregate(
+        [
+            ("value", "mean"),
+            ("value", "stddev", pc.VarianceOptions(ddof=1)),
+            ("value", "count"),
+            ("value", "count", pc.CountOptions(mode="only_null")),
+        ]
+    )
+    layers, places = np.unique(grouped["layer"].to_numpy(), return_inverse=True)
+    heads = grouped["head"].to_numpy()
+    shape = (len(layers), int(heads.max(initial=-1)) + 1)
+
+    def laid_out(column: int, empty: float) -> Any:
+        matrix = np.full(shape, empty)
+        matrix[places, heads] = grouped.column(column).to_numpy()
+        return matrix
+
+    mean, spread = (compacted(laid_out(column, np.nan)) for column in (2, 3))
+    counted, missing = (_cells(laid_out(column, 0)) for column in (4, 5))
+    return HeadMap(layers.tolist(), mean, spread, counted, missing)
+
+
+def _cells(numbers: Any) -> Cells:
+    """One number where all heads agree, which is the rule and keeps the page small."""
+    different = np.unique(numbers)
+    return int(different[0]) if len(different) == 1 else numbers.astype(int).tolist()

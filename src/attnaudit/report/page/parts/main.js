@@ -1,0 +1,21 @@
+// Each place in the page says what belongs there; it is drawn when it comes near the screen.
+const PLACES = {
+  strips: (root, subject) => root.append(...subject.strips.map(stripFigure)),
+  profiles: (root, subject) => root.append(...subject.profiles.map(profileFigure)),
+  heatmap,
+  overlays: (root) => root.append(...overlayFigures()),
+};
+const pending = new Set(document.querySelectorAll("[data-draw]"));
+function draw(root) {
+  if (pending.delete(root)) PLACES[root.dataset.draw](root, data.subjects[Number(root.dataset.subject)]);
+}
+const NEAR = 1500;
+for (const root of [...pending]) if (root.getBoundingClientRect().top < innerHeight + NEAR) draw(root);
+const watcher = new IntersectionObserver((entries) => entries.forEach((entry) => entry.isIntersecting && draw(entry.target)), { rootMargin: `${NEAR}px` });
+pending.forEach((root) => watcher.observe(root));
+addEventListener("beforeprint", () => {
+  [...pending].forEach(draw);
+  document.querySelectorAll("details").forEach((hidden) => { hidden.open = true; });
+});
+document.querySelectorAll("table.sortable").forEach(sortable);
+document.documentElement.dataset.ready = "true";

@@ -1,0 +1,119 @@
+"""Quantities against depth: eigenvalues with their bound, norms, and the parts of the projection error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from attnaudit.report.page.numbers import compact
+
+
+@dataclass(frozen=True)
+class Layers:
+    """One measure by layer: mean and quartiles over heads and inputs."""
+
+    layers: list[int]
+    mean: list[float]
+    lower: list[float]
+    middle: list[float]
+    upper: list[float]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One curve of a profile, with a band where `lower` and `upper` are given."""
+
+    name: str
+    layers: list[int]
+    middle: list[float | None]
+    lower: list[float | None]
+    upper: list[float | None]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A small chart: curves over layers; `bound` is a value nothing can exceed."""
+
+    title: str
+    caption: str
+    axis: str
+    logarithmic: bool
+    lines: list[Line]
+    bound: float | None = None
+
+
+def by_layer(rows: pa.Table) -> Layers:
+    """Reduce the observed rows of one measure, which have no NaN, layer by layer."""
+    present = rows.drop_null()
+    layers, values = present["layer"].to_numpy(), present["value"].to_numpy()
+    numbers = sorted(set(layers.tolist()))
+    own = [values[layers == layer] for layer in numbers]
+    quartiles = [np.quantile(value, (0.25, 0.5, 0.75)) for value in own]
+    lower, middle, upper = ([float(three[place]) for three in quartiles] for place in range(3))
+    return Layers(numbers, [float(value.mean()) for value in own], lower, middle, upper)
+
+
+def profiles(measured: Mapping[str, Layers]) -> list[Profile]:
+    """The charts for which the run has measures."""
+    charts = [
+        Profile(
+            "Eigenvalues of K̃",
+            "Median over heads and inputs, with quartiles, of statistics of the leading eigenvalues of each head.",
+            "eigenvalue (log scale)",
+            True,
+            [
+                _quartiles(s, measured[f"eigenvalue_{s}"])
+                for s in ("max", "mean", "min")
+                if f"eigenvalue_{s}" in measured
+            ],
+        ),
+        Profile(
+            "Largest eigenvalue over its provable bound",
+            "μ₁ · min g, which no set of keys can bring above 1: μ₁ ≤ 1/min g for every network.",
+            "μ₁ · min g",
+            False,
+            [_quartiles(n, measured[n]) for n in ("eigenvalue_bound_ratio",) if n in measured],
+            bound=1.0,
+        ),
+        Profile(
+            "Norms by depth (as Figure 2)",
+            "Means over tokens: ‖φ(q)‖² and ‖h‖², median and quartiles over heads and inputs. The claim: both alike.",
+            "squared norm (log scale)",
+            True,
+            [_quartiles(label, measured[n]) for n, label in _NORMS.items() if n in measured],
+        ),
+        Profile(
+            "Projection error J_proj and its floor",
+            "Means over heads and inputs. The floor is the error of kernel PCA itself; what a head adds is its own.",
+            "J_proj (log scale)",
+            True,
+            _projection(measured),
+        ),
+    ]
+    return [chart for chart in charts if any(line.layers for line in chart.lines)]
+
+
+_NORMS = {"phi_norm2": "‖φ(q)‖²", "output_norm2": "‖h‖²"}
+_FLOOR = "projection_error_floor"
+_EXCESS = {"projection_error_matched": "added, order and signs", "projection_error_rotated": "added, rotation"}
+
+
+def _quartiles(name: str, of: Layers) -> Line:
+    lower, middle, upper = ([compact(value) for value in values] for values in (of.lower, of.middle, of.upper))
+    return Line(name, of.layers, middle, lower, upper)
+
+
+def _projection(measured: Mapping[str, Layers]) -> list[Line]:
+    if _FLOOR not in measured:
+        return []
+    floor = dict(zip(measured[_FLOOR].layers, measured[_FLOOR].mean, strict=True))
+    lines = [Line("floor", list(floor), [compact(mean) for mean in floor.values()], [], [])]
+    for name, label in _EXCESS.items():
+        if name in measured:
+            means = dict(zip(measured[name].layers, measured[name].mean, strict=True))
+            both = [layer for layer in means if layer in floor]
+            lines.append(Line(label, both, [compact(means[layer] - floor[layer]) for layer in both], [], []))
+    return lines

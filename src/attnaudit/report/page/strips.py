@@ -1,0 +1,64 @@
+"""Observed heads among their controls: what the strip plots show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnaudit.claims.scores import head_table
+from attnaudit.evidence.reading import Evidence
+from attnaudit.evidence.schema import OBSERVED
+from attnaudit.measures.controls import NEGATIVE_CONTROLS, POSITIVE_CONTROLS
+from attnaudit.report.page.numbers import compact, compacted
+
+POINTS = 200
+
+
+@dataclass(frozen=True)
+class StripRow:
+    """One control: its mean over `counted` heads, and points at even ranks, so that they have its distribution."""
+
+    control: str
+    kind: str
+    counted: int
+    missing: int
+    mean: float | None
+    points: list[float]
+
+
+@dataclass(frozen=True)
+class Strip:
+    """One measure against one theory, and its power; `unidentifiable` heads can decide nothing and are left out."""
+
+    measure: str
+    theory: str
+    power: float | None
+    unidentifiable: int
+    rows: list[StripRow]
+
+
+def strip(evidence: Evidence, model: str, measure: str, theory: str, power: float | None) -> Strip:
+    """A row per control, the observed heads first."""
+    table = head_table(evidence, model, measure, theory)
+    known = [name for name in (OBSERVED, *NEGATIVE_CONTROLS, *POSITIVE_CONTROLS) if name in table.controls]
+    rows = [_row(name, table.controls[name]) for name in known if len(table)]
+    return Strip(measure, theory, compact(power), table.unidentifiable, rows)
+
+
+def _row(control: str, values: NDArray[np.float64]) -> StripRow:
+    kind = "observed" if control == OBSERVED else "positive" if control in POSITIVE_CONTROLS else "negative"
+    finite = np.sort(values[np.isfinite(values)])
+    mean = compact(float(finite.mean())) if len(finite) else None
+    return StripRow(
+        control, kind, len(finite), len(values) - len(finite), mean, compacted(evenly_ranked(finite, POINTS))
+    )
+
+
+def evenly_ranked(ordered: NDArray[np.float64], number: int) -> NDArray[np.float64]:
+    """At most this many of sorted values, the smallest and largest among them."""
+    if len(ordered) <= number:
+        return ordered
+    chosen: NDArray[np.float64] = ordered[np.linspace(0, len(ordered) - 1, number).round().astype(int)]
+    return chosen

@@ -1,0 +1,158 @@
+"""One model of one run: everything the page says about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from attnaudit.claims.registry import CLAIMS
+from attnaudit.claims.scores import POWER
+from attnaudit.claims.tables import TABLES, Comparison, compare
+from attnaudit.errors import UsageError
+from attnaudit.evidence.finished import FinishedRun
+from attnaudit.evidence.schema import OBSERVED
+from attnaudit.evidence.summary import Statistic, statistic_of
+from attnaudit.measures import measure as measure_named
+from attnaudit.notebook import shortened
+from attnaudit.report.controls import MEASURES
+from attnaudit.report.page.maps import HeadMap, head_map
+from attnaudit.report.page.profiles import Layers, Profile, by_layer, profiles
+from attnaudit.report.page.strips import Strip, strip
+
+_COLUMNS = ("input", "layer", "head", "interpretation", "value", "reason")
+#: Reasons are as many as someone's evidence likes; a page needs the commonest.
+_REASONS = 12
+_FIRST_THEORY = "kpca"
+
+
+@dataclass(frozen=True)
+class MeasureView:
+    """One measure against one theory on the observed heads; `decides` if a verdict rests on it."""
+
+    name: str
+    theory: str
+    text: str
+    closer: str
+    ideal: float | None
+    decides: bool
+    statistic: Statistic
+    map: HeadMap | None
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One model of one run, which is that of this number in the document."""
+
+    name: str
+    run: int
+    protocol: str
+    weights: str
+    inputs: int
+    heads: int
+    verdicts: list[dict[str, Any]]
+    ranking: list[dict[str, Any]]
+    strips: list[Strip]
+    measures: list[MeasureView]
+    profiles: list[Profile]
+    published: list[tuple[str, list[Comparison]]]
+    rejected: list[tuple[str, int, int]]
+
+
+def subject(run: FinishedRun, number: int, model: str, names: Sequence[str]) -> Subject:
+    """Read the evidence of one model for the named measures, one at a time."""
+    verdicts = [verdict for verdict in run.summary.get("verdicts", []) if verdict["model"] == model]
+    deciding = _deciding(verdicts) or {(name, _FIRST_THEORY): None for name in MEASURES if name in names}
+    views: list[MeasureView] = []
+    depths: dict[str, Layers] = {}
+    inputs: set[str] = set()
+    for name in names:
+        rows = finite(run.rows.where(*_COLUMNS, model=model, measure=name, control=OBSERVED))
+        inputs.update(rows["input"].unique().to_pylist())
+        for theory in rows["interpretation"].unique().to_pylist():
+            own = rows.filter(pc.equal(rows["interpretation"], theory))
+            views.append(_view(name, theory, own, run.seed, (name, theory) in deciding))
+            depths.setdefault(name, by_layer(own.select(["layer", "value"])))
+    return Subject(
+        name=shortened(model),
+        run=number,
+        protocol=run.protocol,
+        weights=_end(str(run.settings.get("weights", {}).get(model, "unknown"))),
+        inputs=len(inputs),
+        heads=max((view.statistic.n + sum(view.statistic.rejected.values()) for view in views), default=0),
+        verdicts=[{**verdict, "statement": _statement(verdict["claim"])} for verdict in verdicts],
+        ranking=[entry for entry in run.summary.get("ranking", []) if entry["model"] == model],
+        strips=[strip(run.rows, model, measure, theory, auc) for (measure, theory), auc in deciding.items()],
+        measures=views,
+        profiles=profiles(depths),
+        published=_published(model, run.summary["models"][model].get(OBSERVED, {})),
+        rejected=_rejected(views),
+    )
+
+
+def finite(rows: pa.Table) -> pa.Table:
+    """The same rows with null for every value that is no number."""
+    values = pc.if_else(pc.is_finite(rows["value"]), rows["value"], pa.scalar(None, pa.float64()))
+    return rows.set_column(rows.schema.get_field_index("value"), "value", values)
+
+
+def _deciding(verdicts: list[dict[str, Any]]) -> dict[tuple[str, str], float | None]:
+    """The power of every score a verdict rests on, by (measure, theory), those that decide nothing last."""
+    powers = {
+        (score["measure"], _theory(verdict["claim"])): score["auc"]
+        for verdict in verdicts
+        for score in verdict["scores"]
+    }
+    return dict(sorted(powers.items(), key=lambda power: (power[1] or 0) < POWER))
+
+
+def _theory(claim: str) -> str:
+    return CLAIMS[claim].interpretation if claim in CLAIMS else _FIRST_THEORY
+
+
+def _end(path: str) -> str:
+    """The last two steps of a path: what a reader knows it by, and not whose machine it is on."""
+    return shortened("/".join(path.split("/")[-2:]))
+
+
+def _statement(claim: str) -> str:
+    return CLAIMS[claim].statement if claim in CLAIMS else ""
+
+
+def _view(name: str, theory: str, rows: pa.Table, seed: int, decides: bool) -> MeasureView:
+    try:
+        known = measure_named(name)
+        text, closer, ideal = known.text, known.closer, known.ideal
+    except UsageError:  # a measure of another version, or of someone else
+        text, closer, ideal = "", "neither", None
+    return MeasureView(shortened(name), theory, text, closer, ideal, decides, statistic_of(rows, seed), head_map(rows))
+
+
+def _published(model: str, observed: dict[str, Any]) -> list[tuple[str, list[Comparison]]]:
+    """Our row beside the published one, for each table of the study that has this model and of which we have all."""
+    found = []
+    for table in TABLES.values():
+        if all(column.measure in observed for column in table.columns):
+            comparisons = [entry for entry in compare(table, model, observed) if entry.published is not None]
+            if comparisons:
+                found.append((table.caption, comparisons))
+    return found
+
+
+def _rejected(views: list[MeasureView]) -> list[tuple[str, int, int]]:
+    """(reason, most heads lost to it in one measure, number of measures), the costliest first."""
+    losses: dict[str, tuple[int, int]] = {}
+    for view in views:
+        for reason, count in view.statistic.rejected.items():
+            most, number = losses.get(reason, (0, 0))
+            losses[reason] = (max(most, count), number + 1)
+    ordered = sorted(losses.items(), key=lambda loss: -loss[1][0])
+    kept = [(shortened(str(reason or "no reason given")), *numbers) for reason, numbers in ordered[:_REASONS]]
+    rest = ordered[_REASONS:]
+    if rest:
+        most, number = max(n for _, (n, _) in rest), max(n for _, (_, n) in rest)
+        kept.append((f"{len(rest):,} other reasons", most, number))
+    return kept

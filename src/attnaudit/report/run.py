@@ -1,0 +1,38 @@
+"""What `attnaudit.audit` returns: an audit with its verdicts that can be looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from attnaudit.claims.run import Judged
+from attnaudit.evidence.finished import open_run
+from attnaudit.notebook import html_table
+from attnaudit.report.page import FILE, write_page
+
+
+@dataclass(frozen=True, repr=False)
+class Run(Judged):
+    """A finished audit: `print(run)` shows the verdicts, `run.evidence` is a pyarrow table of all rows.
+
+    `run.report()` writes the page to look at.
+    """
+
+    @classmethod
+    def of(cls, judged: Judged) -> Run:
+        """The same audit, with a face."""
+        return cls(**{field.name: getattr(judged, field.name) for field in fields(judged)})
+
+    def report(self, path: str | Path | None = None) -> Path:
+        """Write the page of this run, `report.html` in its folder if no other path is given, and say where it is."""
+        return write_page([open_run(self.path)], self.path / FILE if path is None else Path(path))
+
+    def _repr_html_(self) -> str:
+        several = len(self.summary["models"]) > 1
+        return html_table(
+            f"{', '.join(self.summary['models'])}: {len(self.rows):,} rows of evidence",
+            [
+                (verdict.claim, *((verdict.model,) if several else ()), verdict.word.value, verdict.reason)
+                for verdict in self.verdicts
+            ],
+        )

@@ -1,0 +1,115 @@
+"""Run folders with made-up evidence, of any size and as odd as one likes."""
+
+import numpy as np
+import pyarrow as pa
+
+from attnaudit.claims.registry import claims_named
+from attnaudit.claims.run import conclude
+from attnaudit.evidence.folder import RunFolder, encoded
+from attnaudit.evidence.reading import Evidence
+from attnaudit.evidence.run import Measured
+from attnaudit.evidence.schema import SCHEMA
+from attnaudit.evidence.settings import Settings
+from attnaudit.evidence.summary import summarise
+from attnaudit.evidence.unit import Notes
+from attnaudit.report.page.subject import finite
+
+CONTROLS = ("observed", "gaussian", "shuffled_tokens", "other_head", "planted", "untrained")
+#: Centre of the observed heads; planted ones have the ideal, which is 1 or 0.
+MEASURES = {
+    "column_cosine_matched": 0.15,
+    "procrustes": 0.25,
+    "subspace_overlap": 0.05,
+    "value_subspace_overlap": 0.2,
+    "eigenvector_residual": 0.95,
+    "centering_defect": 0.2,
+    "projection_error_matched": 9.0,
+    "projection_error_rotated": 8.0,
+    "projection_error_floor": 7.0,
+    "linear_cka": 0.1,
+    "kernel_cka": 0.3,
+    "eigenvalue_max": 1e-3,
+    "eigenvalue_mean": 1e-4,
+    "eigenvalue_min": 1e-5,
+    "eigenvalue_bound_ratio": 0.8,
+    "phi_norm2": 1e-2,
+    "output_norm2": 3.0,
+    "kernel_rank": 190.0,
+}
+PLANTED = {"eigenvector_residual": 0.0, "centering_defect": 0.0}
+JUDGED = ("kpca-values", "kpca-eigenvectors")
+
+
+def write_run(
+    path, *, model="model", layers=3, heads=4, inputs=3, lost=0.0, reason="lost", seed=0, shift=0.0, names=None
+):
+    """A finished run; a share `lost` of all values is missing, half of them NaN on disk."""
+    generator = np.random.default_rng(seed)
+    names = names or [f"input-{place}" for place in range(inputs)]
+    identity = {
+        "settings": Settings(controls=CONTROLS[1:]).identity | {"seed": seed},
+        "models": [[model, "f" * 32]],
+        "inputs": [[name, "0" * 32] for name in names],
+    }
+    folder = RunFolder(path)
+    description = {"attnaudit": "0", "versions": {"torch": "2"}, "weights": {model: "/home/me/weights"}, "parts": ["a"]}
+    folder.open(identity, description)
+    size = layers * heads * len(names)
+    table = pa.concat_tables(
+        [
+            _rows((model, names, layers, heads), control, measure, values, reason)
+            for measure in MEASURES
+            for control in CONTROLS
+            if measure != "kernel_rank" or control == "observed"
+            for values in [_values(generator, size, control, measure, shift, lost)]
+        ]
+    ).unify_dictionaries()
+    notes = Notes((("broken<b>.png", "truncated"),), {"blocks.0.attn": 1e-7}, ())
+    folder.write_part("a", encoded(table, notes))
+    rows = folder.evidence(["a"])
+    stored = Evidence.of_table(finite(table))  # an audit stores null where there is no number
+    measured = Measured(folder, rows, summarise(stored, [notes], "kpca", seed))
+    conclude(measured, Settings(controls=CONTROLS[1:]), claims_named(JUDGED))
+    return path
+
+
+def _values(generator, size, control, measure, shift, lost):
+    if control == "planted":
+        values = np.full(size, PLANTED.get(measure, 1.0))
+    else:
+        centre = MEASURES[measure]
+        values = centre * (1 + 0.1 * generator.standard_normal(size)) + (shift if control == "observed" else 0)
+    if lost and measure != "kernel_rank":
+        values[generator.random(size) < lost] = np.nan
+    return values
+
+
+def _rows(shape, control, measure, values, reason):
+    model, names, layers, heads = shape
+    size = len(values)
+    place = np.arange(size)
+    missing = np.isnan(values)
+
+    def same(text):
+        return pa.DictionaryArray.from_arrays(pa.array(np.zeros(size, np.int32)), pa.array([text]))
+
+    inputs = pa.DictionaryArray.from_arrays(pa.array((place // (layers * heads)).astype(np.int32)), pa.array(names))
+    reasons = pa.DictionaryArray.from_arrays(pa.array(np.zeros(size, np.int32), mask=~missing), pa.array([reason]))
+    columns = {
+        "model": same(model),
+        "input": inputs,
+        "layer": pa.array((place // heads % layers).astype(np.int16)),
+        "head": pa.array((place % heads).astype(np.int16)),
+        "window": pa.array(np.zeros(size, np.int16)),
+        "interpretation": same("kpca"),
+        "control": same(control),
+        "repeat": pa.array(np.zeros(size, np.int16)),
+        "measure": same(measure),
+        "value": pa.array(values, mask=missing & (place % 2 == 0)),  # the others stay NaN
+        "reason": reasons,
+        "protocol": same("exact"),
+        "tokens": pa.array(np.full(size, 197, np.int32)),
+        "dim": pa.array(np.full(size, 64, np.int16)),
+        "step": pa.nulls(size, pa.int64()),
+    }
+    return pa.table(columns, schema=SCHEMA)

@@ -1,0 +1,143 @@
+"""The page in a browser: Debian's Chromium, driven by playwright."""
+
+import csv
+import math
+import shutil
+
+import pytest
+
+from attnaudit.evidence.finished import open_run
+from attnaudit.report.page import write_page
+from tests.report.synthetic import write_run
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = shutil.which("chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(browser):
+    """Open a page file; at the end nothing may have gone wrong in it, and nothing may have been asked of a network."""
+    complaints, requests, tabs = [], [], []
+
+    def open_page(path, width=1440, scheme="light"):
+        tab = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        tabs.append(tab)
+        tab.on("console", lambda message: complaints.append(message.text))
+        tab.on("pageerror", lambda error: complaints.append(str(error)))
+        tab.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
+        tab.on("request", lambda request: requests.append(request.url))
+        tab.goto(path.as_uri())
+        tab.wait_for_selector("html[data-ready]")
+        return tab
+
+    yield open_page
+    for tab in tabs:
+        tab.close()
+    assert not complaints
+    assert all(url.startswith(("file:", "blob:")) for url in requests), requests
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("plain")
+    return write_page([open_run(write_run(folder / "run"))], folder / "page.html")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_page_fits_its_window_in_light_and_dark(opened, plain, width, scheme):
+    tab = opened(plain, width, scheme)
+    assert tab.locator(".card").count() == 2
+    assert tab.locator("[data-draw=strips] svg").count() == 5
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    background = tab.evaluate("getComputedStyle(document.body).backgroundColor")
+    brightness = sum(int(part) for part in background[4:-1].split(","))
+    assert (brightness > 384) == (scheme == "light")
+
+
+def test_a_click_on_the_heat_map_opens_the_head(opened, plain):
+    tab = opened(plain)
+    tab.locator(".cell[data-row='1'][data-column='2']").click()
+    detail = tab.locator(".detail")
+    assert detail.locator("h3").inner_text() == "Layer 1, head 2"
+    assert "largest over its bound" in detail.inner_text()
+    assert "eigenvalue_bound_ratio" in detail.inner_text()
+    tab.locator("select").select_option(label="linear_cka")
+    assert "linear_cka" in tab.locator(".heat figcaption").inner_text()
+
+
+def test_the_heat_map_works_by_keyboard_and_tells_its_values(opened, plain):
+    tab = opened(plain)
+    tab.locator(".cell[tabindex='0']").focus()
+    for key in ("ArrowRight", "ArrowDown", "Enter"):
+        tab.keyboard.press(key)
+    assert tab.locator(".detail h3").inner_text() == "Layer 1, head 1"
+    assert "layer 1, head 1" in tab.locator("#tip").inner_text()
+    assert tab.locator(".cell[aria-selected='true']").get_attribute("aria-label").startswith("layer 1, head 1, ")
+
+
+def test_tables_sort_both_ways(opened, plain):
+    tab = opened(plain)
+    table = tab.locator("table[data-name=power]")
+    heading = table.get_by_role("button", name="observed")
+    for direction in ("ascending", "descending"):
+        heading.click()
+        values = [
+            float(cell.get_attribute("data-value") or "nan") for cell in table.locator("tbody td:nth-child(3)").all()
+        ]
+        present = [value for value in values if not math.isnan(value)]
+        assert present == sorted(present, reverse=direction == "descending")
+        assert values[: len(present)] == present
+        assert table.locator(f"th[aria-sort={direction}]").count() == 1
+
+
+def test_figures_can_be_taken_along(opened, plain, tmp_path):
+    tab = opened(plain)
+    figure = tab.locator("[data-draw=strips] figure").first
+    for kind in ("SVG", "CSV"):
+        with tab.expect_download() as started:
+            figure.get_by_role("button", name=kind).click()
+        started.value.save_as(tmp_path / kind)
+    assert (tmp_path / "SVG").read_text().startswith("<svg")
+    rows = list(csv.DictReader((tmp_path / "CSV").read_text().splitlines()))
+    assert {row["control"] for row in rows} >= {"observed", "planted"}
+
+
+def test_several_runs_are_overlaid(opened, tmp_path):
+    runs = [open_run(write_run(tmp_path / name, shift=shift)) for name, shift in (("a", 0.0), ("b", 0.2))]
+    tab = opened(write_page(runs, tmp_path / "page.html"))
+    assert tab.locator("[data-draw=overlays] svg").count() == 5
+    assert tab.locator("[data-draw=overlays] svg").first.locator("polyline").count() == 2
+
+
+@pytest.mark.parametrize("name", ["</script><img src=x onerror=alert(1)>", "x" * 10_000, "\u202eשלום 🤖"])
+def test_hostile_names_and_missing_numbers_harm_nobody(opened, tmp_path, name):
+    run = open_run(write_run(tmp_path / "run", model=name, reason=name, lost=0.95, names=[name, name + "2"]))
+    for width in (1440, 390):
+        tab = opened(write_page([run, run], tmp_path / "page.html"), width)
+        tab.evaluate("dispatchEvent(new Event('beforeprint'))")  # draws everything
+        assert tab.locator("h1 img").count() == 0
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_run_in_which_nothing_could_be_computed_is_drawn(opened, tmp_path):
+    tab = opened(write_page([open_run(write_run(tmp_path / "run", lost=1.0))], tmp_path / "page.html"))
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    tab.locator(".cell").first.click()
+    assert "missing, 3 inputs" in tab.locator(".detail").inner_text()
+
+
+def test_38_400_heads_are_drawn(opened, large_page):
+    tab = opened(large_page)
+    assert tab.locator(".cell").count() == 24 * 16
+    tab.locator(".cell").last.click()
+    assert tab.locator(".detail h3").inner_text() == "Layer 23, head 15"

@@ -1,0 +1,44 @@
+"""How our objects look when they are printed, and in a notebook."""
+
+import torch
+from torch import nn
+
+import attnaudit
+from attnaudit.kernel import spectrum
+from attnaudit.notebook import html_table, shortened
+
+
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(16, 2, batch_first=True)
+
+    def forward(self, x):
+        return self.attention(x, x, x)[0]
+
+
+def test_captures_heads_and_spectra_say_what_they_hold():
+    captured = attnaudit.capture(Encoder(), torch.randn(3, 20, 16), model_name="<b>evil")
+    found = spectrum(captured.heads.key, 4)
+    assert repr(found) == "Spectrum(6 heads x 4 eigenpairs of 20 tokens; 6 dense)"
+    assert "largest eigenvalue" in found._repr_html_()
+    assert "replay error" in captured._repr_html_()
+    shown = captured.heads._repr_html_()
+    assert "&lt;b&gt;evil" in shown
+    assert "<b>" not in shown
+
+
+def test_a_run_has_a_page_and_a_face(tmp_path):
+    run = attnaudit.audit(Encoder(), torch.randn(3, 40, 16), claims=["kpca-values"], controls=["gaussian", "planted"])
+    assert isinstance(run, attnaudit.Run)
+    assert repr(run).startswith("Run(")
+    assert repr(run.rows) == f"Evidence({len(run.rows):,} rows)"
+    assert "kpca-values" in run._repr_html_()
+    assert run.report() == run.path / "report.html"
+    assert run.report(tmp_path / "mine.html").read_text() == (run.path / "report.html").read_text()
+
+
+def test_text_of_any_length_is_shown_short_and_escaped():
+    assert len(shortened("x" * 10_000)) == 200
+    assert shortened("short") == "short"
+    assert "<script>" not in html_table("<script>", [("<script>", "<script>" * 9)])
