@@ -32,7 +32,8 @@ class Resources:
             raise UsageError(f"--cluster {self.cluster!r} is no address: write it as tcp://HOST:PORT.")
         if self.memory < (self.workers or 1) * PROCESS_BYTES:
             raise UsageError(
-                f"--memory {in_words(self.memory)} is too little for {self.workers or 1} process(es): each takes "
+                f"--memory {in_words(self.memory)} is too little for {self.workers or 1} "
+                f"process{'es' if (self.workers or 1) > 1 else ''}: each takes "
                 f"{in_words(PROCESS_BYTES)} before it has a model."
             )
 
