@@ -61,9 +61,7 @@ def bench(
     (unit,) = plan_audit([loaded], tensor_shards(noise, count), settings).units[0]
     trained = "random" if loaded.weights_origin == "random" else "trained"
     name = loaded.label.partition(" ")[0]
-    say(
-        f"Timing {name} ({trained} weights), {count} picture{'s' if count > 1 else ''} of noise, {_device_label(place)}."
-    )
+    say(f"Timing {name} ({trained} weights) on noise, {count} at a time, {_device_label(place)}.")
     with single_threaded():
         stages = measure_stages(loaded, unit, default_memory())
     if json:
