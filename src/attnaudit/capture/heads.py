@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attnaudit.blocks import row_slices
 from attnaudit.errors import ShapeError
 from attnaudit.notebook import html_table
 
@@ -157,7 +158,4 @@ class Heads:
 
 def query_blocks(heads: Heads) -> Iterator[slice]:
     """Slices of queries, each of about `BLOCK` scores over all heads."""
-    queries = heads.query.shape[1]
-    size = BLOCK.get(heads.query.device.type, BLOCK["cpu"])
-    rows = max(1, size // max(1, len(heads) * heads.tokens))
-    return (slice(first, min(first + rows, queries)) for first in range(0, queries, rows))
+    return row_slices(heads.query.shape[1], len(heads) * heads.tokens, BLOCK, heads.query.device)

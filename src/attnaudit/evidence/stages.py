@@ -15,7 +15,7 @@ from torch import Tensor
 from attnaudit.capture import capture
 from attnaudit.capture.heads import Heads
 from attnaudit.evidence.batches import batches, joined_layers
-from attnaudit.evidence.unit import Unit, capture_prepared, compute
+from attnaudit.evidence.unit import Unit, capture_prepared, compute, on_device
 from attnaudit.kernel import paper, spectrum
 from attnaudit.kernel.gram import centred, normalised_gram
 from attnaudit.kernel.solvers import eigenpairs
@@ -25,7 +25,6 @@ from attnaudit.measures.cka import RowGeometry, alignment
 from attnaudit.measures.cosine import unit_rows
 from attnaudit.measures.guards import guards_of
 from attnaudit.protocol import Protocol
-from attnaudit.sources.inputs import TensorShard
 from attnaudit.sources.model import LoadedModel
 
 #: Stages that no audit of the same numbers can do without: their sum is the floor.
@@ -58,8 +57,7 @@ def measure_stages(model: LoadedModel, unit: Unit, memory: int, repeats: int = 5
     captured = capture_prepared(model.module, prepared, device, unit.model_label)
     parts = [batch for heads in joined_layers(captured.layers) for batch, _ in batches(heads, None)]
     clock = _Clock(device, repeats)
-    shard = unit.shard
-    inputs = shard.tensor.to(device) if isinstance(shard, TensorShard) else prepared.inputs
+    inputs = on_device(prepared, device)
     seconds = {"forward": clock(lambda: _forward(model, inputs))}
     seconds["capture"] = clock(lambda: _captured(model, inputs)) - seconds["forward"]
     for name, stage in _STAGES.items():

@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
-import torch
 from torch import Tensor, nn
 
 from attnaudit.capture import Capture, Heads, capture
@@ -100,9 +99,11 @@ def _emptying(layers: list[Heads]) -> Iterator[Heads]:
 
 def capture_prepared(module: nn.Module, prepared: Prepared, device: str, label: str) -> Capture:
     """Move model and inputs to a device and capture."""
-    place = torch.device(device)
+    return capture(module.to(device), on_device(prepared, device), prepared.names, model_name=label)
+
+
+def on_device(prepared: Prepared, device: str) -> Tensor | dict[str, Tensor]:
+    """What the model is called with, where it runs."""
     if isinstance(prepared.inputs, Tensor):
-        inputs: Tensor | dict[str, Tensor] = prepared.inputs.to(place)
-    else:
-        inputs = {name: value.to(place) for name, value in (prepared.inputs or {}).items()}
-    return capture(module.to(place), inputs, prepared.names, model_name=label)
+        return prepared.inputs.to(device)
+    return {name: value.to(device) for name, value in (prepared.inputs or {}).items()}

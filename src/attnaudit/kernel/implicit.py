@@ -7,13 +7,13 @@ scale·k_i·k_j is at most the mean of scale·‖k_i‖² and scale·‖k_j‖²
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attnaudit.blocks import row_slices
 from attnaudit.kernel.gram import Keys, PerHead, PerToken, temperature
 
 #: Numbers of a block of rows: on a CPU 32 MiB, on a GPU 512 MiB, whatever the number of tokens.
@@ -35,7 +35,7 @@ class ImplicitKernel:
         vectors = vectors - vectors.mean(dim=1, keepdim=True)
         result = torch.empty_like(vectors)
         for head, (left, right) in enumerate(zip(self.left, self.right, strict=True)):
-            for rows in row_blocks(len(left), left.device):
+            for rows in row_slices(len(left), len(left), BLOCK, left.device):
                 block = (left[rows] @ right.mT).exp_()
                 torch.mm(block, vectors[head], out=result[head, rows])
         return result - result.mean(dim=1, keepdim=True)
@@ -54,12 +54,6 @@ def implicit_gram(keys: Keys, scale: PerHead | None = None) -> tuple[ImplicitKer
     return ImplicitKernel(left, right), log_scale, log_mass
 
 
-def row_blocks(tokens: int, device: torch.device) -> Iterator[slice]:
-    """Slices of rows that hold about `BLOCK` numbers each."""
-    rows = max(1, BLOCK.get(device.type, BLOCK["cpu"]) // tokens)
-    return (slice(first, min(first + rows, tokens)) for first in range(0, tokens, rows))
-
-
 def _log_sums(left: Float[Tensor, "tokens dim"], right: Float[Tensor, "tokens dim"]) -> Float[Tensor, "tokens"]:
-    blocks = [torch.logsumexp(left[rows] @ right.mT, dim=-1) for rows in row_blocks(len(left), left.device)]
-    return torch.cat(blocks)
+    blocks = row_slices(len(left), len(left), BLOCK, left.device)
+    return torch.cat([torch.logsumexp(left[rows] @ right.mT, dim=-1) for rows in blocks])

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnaudit.attention.functional.masks import Mask
+from attnaudit.blocks import row_slices
 
 #: Most scores held at once: about a CPU's cache; enough to keep a GPU busy (64 MiB).
 BLOCK = {"cpu": 1 << 20, "cuda": 1 << 24}
@@ -18,8 +19,7 @@ BLOCK = {"cpu": 1 << 20, "cuda": 1 << 24}
 def row_blocks(like: Float[Tensor, "batch heads tokens dim"]) -> Iterator[slice]:
     """Slices of tokens, each small enough for `BLOCK` scores."""
     batch, heads, tokens, _ = like.shape
-    rows = max(1, BLOCK.get(like.device.type, BLOCK["cpu"]) // max(1, batch * heads * tokens))
-    return (slice(first, min(first + rows, tokens)) for first in range(0, tokens, rows))
+    return row_slices(tokens, batch * heads * tokens, BLOCK, like.device)
 
 
 def score_block(
