@@ -47,14 +47,30 @@ def say(text: str) -> None:
 @contextmanager
 def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
     """A bar with the time left; yields the function that moves it."""
-    columns = (
+    with _bar() as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def detailed_progress_bar(label: str) -> Iterator[tuple[Callable[[int, int, str], None], Callable[[str], None]]]:
+    """The same with words that change as it moves, and a function for lines above it."""
+    with _bar() as bar:
+        task = bar.add_task(label, total=None)
+
+        def move(done: int, total: int, words: str) -> None:
+            bar.update(task, completed=done, total=total, description=words)
+
+        yield move, lambda line: bar.console.print(line, markup=False, soft_wrap=True)
+
+
+def _bar() -> Progress:
+    return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
+        console=talk_console(),
     )
-    with Progress(*columns, console=talk_console()) as bar:
-        task = bar.add_task(label, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -23,6 +23,7 @@ class Kind(StrEnum):
     CONTROLS = "controls"
     INTERPRETATIONS = "interpretations"
     ATTENTION = "attention"
+    RECIPES = "recipes"
 
 
 def ls(
@@ -49,6 +50,7 @@ def ls(
         Kind.CONTROLS: _controls,
         Kind.INTERPRETATIONS: _interpretations,
         Kind.ATTENTION: _attention,
+        Kind.RECIPES: _recipes,
     }
     rows = listing[kind]()
     if json:
@@ -95,6 +97,14 @@ def _interpretations() -> list[dict[str, str | None]]:
     from attnaudit.kernel.interpretation import INTERPRETATIONS
 
     return [{"interpretation": theory.name, "what": theory.text} for theory in INTERPRETATIONS.values()]
+
+
+def _recipes() -> list[dict[str, str | None]]:
+    from attnaudit.training.recipe import read_recipe, recipe_names
+
+    return [
+        {"recipe": name, "data": read_recipe(name).data, "what": read_recipe(name).about} for name in recipe_names()
+    ]
 
 
 def _attention() -> list[dict[str, str | None]]:

@@ -79,9 +79,15 @@ class Source(typing.Protocol):
 
 
 #: Prefix of a model name and the module that serves it; the first is the default.
-SOURCES = {"timm": "attnaudit.sources.timm_models", "hf": "attnaudit.sources.hf_models"}
+SOURCES = {
+    "timm": "attnaudit.sources.timm_models",
+    "hf": "attnaudit.sources.hf_models",
+    "trained": "attnaudit.sources.trained_models",
+}
 #: Names that mean one model of one source.
-ALIASES = {"minilm": "hf:minilm"}
+ALIASES = {"minilm": "hf:minilm", "vit-small-cifar": "trained:vit-small-cifar"}
+#: The file by which a folder is known as a model of `attnaudit train`.
+CARD = "card.json"
 
 
 def _source(prefix: str) -> Source:
@@ -99,7 +105,7 @@ def parse_model(
     """A spec from `PREFIX:NAME` or a bare name; fails early if there is no such model or it has no weights."""
     name = ALIASES.get(name, name)
     prefix, _, rest = name.rpartition(":")
-    prefix = prefix or ("hf" if Path(rest).is_dir() else next(iter(SOURCES)))
+    prefix = prefix or _prefix(Path(rest))
     if prefix not in SOURCES:
         raise ModelError(f"There is no model source {prefix!r} (in {name!r}); there is {', '.join(SOURCES)}.")
     if random_weights and weights is not None:
@@ -108,6 +114,13 @@ def parse_model(
     source.check(rest)
     spec = ModelSpec(prefix, rest, weights, seed if random_weights else None, download)
     return spec if random_weights else source.locate_weights(spec)
+
+
+def _prefix(place: Path) -> str:
+    """Whose a name without prefix is: a folder's by what is in it, any other timm's."""
+    if not place.is_dir():
+        return next(iter(SOURCES))
+    return "trained" if (place / CARD).is_file() else "hf"
 
 
 def load_model(spec: ModelSpec) -> LoadedModel:

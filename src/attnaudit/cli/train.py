@@ -1,0 +1,113 @@
+"""`attnaudit train`: train a small vision transformer by a recipe, with the monitor looking on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from attnaudit.cli import options
+from attnaudit.cli.console import data_console, detailed_progress_bar, print_json, say
+from attnaudit.cli.options import Device
+
+if TYPE_CHECKING:
+    from attnaudit.training.recipe import Recipe
+
+
+def train(
+    recipe: Annotated[str, typer.Argument(help="A recipe's name (attnaudit ls recipes) or a .yaml file.")],
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder with train*.parquet and test*.parquet (columns img, label), or with train/ and val/ of class "
+            "folders. Default: the recipe's folder in $ATTNAUDIT_DATA.",
+            show_default=False,
+        ),
+    ] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Instead of the recipe's.", show_default=False)] = None,
+    change: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Change a setting, e.g. --set model.depth=6; repeatable.", show_default=False),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Only the first pictures of each half, for a trial.", show_default=False)
+    ] = None,
+    seed: options.Seed = 0,
+    device: options.DeviceOption = Device.AUTO,
+    compiled: Annotated[bool, typer.Option("--compile", help="Compile the model with torch.compile.")] = False,
+    workers: Annotated[int, typer.Option(min=0, help="Processes that read pictures, for timm's augmentation.")] = 4,
+    out: Annotated[
+        Path | None, typer.Option(help="Run folder. Default: attnaudit-runs/<recipe>-<seed>.", show_default=False)
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Train a vision transformer by a recipe; the same command goes on after a kill, with the same result.
+
+    On several GPUs: torchrun --nproc-per-node 8 -m attnaudit train deit-tiny --data /data/imagenet
+
+    Examples:
+        attnaudit train vit-small-cifar --data cifar10/ --compile
+
+        attnaudit train study-vit-tiny --data /data/imagenet --workers 16
+
+        attnaudit train vit-small-cifar --set model.attention=rpc --set model.attention_layers=[0] --seed 1
+
+        attnaudit train vit-small-cifar --epochs 1 --limit 512 --set batch=64 --set model.depth=2
+    """
+    from attnaudit.cli import work
+    from attnaudit.sources.labelled import training_and_test
+    from attnaudit.training.processes import started_ranks
+    from attnaudit.training.recipe import read_recipe
+    from attnaudit.training.train import Place
+    from attnaudit.training.train import train as run
+
+    changes = [*(change or ()), *([f"epochs={epochs}"] if epochs else [])]
+    chosen = read_recipe(recipe, changes)
+    place = work.device_name(device)
+    halves = training_and_test(_folder(chosen, data))
+    halves = (halves[0].first(limit), halves[1].first(limit))
+    with started_ranks(place) as (ranks, own_device):
+        folder = out or work.RUNS / f"{chosen.name}-{seed}"
+        if ranks.leads:
+            about = f"{len(halves[0]):,} and {len(halves[1]):,} pictures of {halves[0].classes} classes"
+            say(f"Training {chosen.name}, seed {seed}, on {about}, on {own_device}, in {folder}.")
+        with _watched(ranks.leads) as (progress, tell):
+            trained = run(
+                chosen,
+                halves,
+                folder,
+                seed=seed,
+                place=Place(own_device, workers, compiled, ranks=ranks),
+                progress=progress,
+                tell=tell,
+            )
+    if not ranks.leads:
+        return
+    if json:
+        print_json(trained.facts)
+    else:
+        data_console().print(repr(trained), markup=False)
+    say(f"Weights, card, history and evidence: {folder}. Audit it: attnaudit audit {folder}")
+
+
+@contextmanager
+def _watched(leads: bool) -> Iterator[tuple[Callable[[int, int, str], None], Callable[[str], None]]]:
+    """A bar and lines for the rank that talks."""
+    if not leads:
+        yield (lambda done, total, words: None), (lambda line: None)
+        return
+    with detailed_progress_bar("training") as (progress, tell):
+        yield progress, tell
+
+
+def _folder(recipe: Recipe, data: Path | None) -> Path:
+    from attnaudit.errors import InputError
+    from attnaudit.sources.data import VARIABLE, data_file
+
+    found = data or data_file(recipe.data)
+    if found is None:
+        raise InputError(f"There is no data to train on: give --data DIR, or {recipe.data}/ in {VARIABLE}'s folder.")
+    return found

@@ -1,0 +1,153 @@
+"""Pictures with class labels: folders of classes (ImageNet's layout), or Parquet with `img` and `label` (the hub's)."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+from jaxtyping import Int64, UInt8
+from PIL import Image
+from torch import Tensor
+
+from attnaudit.errors import InputError
+from attnaudit.sources.images import SUFFIXES
+
+_PICTURES, _LABELS = ("img", "image"), ("label", "labels", "fine_label")
+_THREADS = 8
+
+
+@dataclass(frozen=True)
+class LabelledPictures:
+    """Encoded pictures (bytes, or files) with their class numbers, decoded when they are asked for."""
+
+    place: Path
+    encoded: Sequence[bytes | Path]
+    labels: Int64[Tensor, "pictures"]
+    names: tuple[str, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self.encoded)
+
+    @property
+    def classes(self) -> int:
+        """One more than the largest class number."""
+        return int(self.labels.max()) + 1
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of labels and contents; of files their names and sizes, since ImageNet is too long to read."""
+        digest = hashlib.blake2b(self.labels.numpy().tobytes(), digest_size=16)
+        for entry in self.encoded:
+            digest.update(entry if isinstance(entry, bytes) else f"{entry.name}:{entry.stat().st_size};".encode())
+        return digest.hexdigest()
+
+    def picture(self, place: int) -> Image.Image:
+        """Picture number `place`, in colour."""
+        entry = self.encoded[place]
+        try:
+            with Image.open(io.BytesIO(entry) if isinstance(entry, bytes) else entry) as image:
+                return image.convert("RGB")
+        except (OSError, SyntaxError, Image.DecompressionBombError) as error:
+            name = f"number {place} of {self.place}" if isinstance(entry, bytes) else str(entry)
+            raise InputError(f"Picture {name} cannot be read ({error}).") from error
+
+    def pixels(self, size: int) -> UInt8[Tensor, "pictures 3 size size"]:
+        """All pictures in memory, those of another size resized."""
+
+        def read(place: int) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+            image = self.picture(place)
+            return np.asarray(
+                image if image.size == (size, size) else image.resize((size, size), Image.Resampling.BICUBIC)
+            )
+
+        with ThreadPoolExecutor(_THREADS) as pool:
+            stacked = np.stack(list(pool.map(read, range(len(self)))))
+        return torch.from_numpy(stacked).permute(0, 3, 1, 2).contiguous()
+
+    def first(self, count: int | None) -> LabelledPictures:
+        """The first `count` of them, all if None."""
+        if count is None or count >= len(self):
+            return self
+        return LabelledPictures(self.place, self.encoded[:count], self.labels[:count], self.names)
+
+
+def read_labelled(path: Path) -> LabelledPictures:
+    """A Parquet file, or a folder with a folder of pictures per class.
+
+    Raises:
+        InputError: there is nothing there, it has other columns, or fewer than two classes.
+    """
+    if path.is_dir():
+        found = _from_folders(path)
+    elif path.is_file():
+        found = _from_parquet([path])
+    else:
+        raise InputError(f"There are no pictures at {path}: give a Parquet file or a folder of class folders.")
+    return _checked(found)
+
+
+def training_and_test(folder: Path) -> tuple[LabelledPictures, LabelledPictures]:
+    """Both halves of a data set: `train*.parquet` and `test*.parquet`, or the folders `train/` and `val/`."""
+    if not folder.is_dir():
+        raise InputError(f"There is no data folder {folder}.")
+    halves = [_half(folder, names) for names in (("train",), ("test", "val", "validation"))]
+    train, test = (_checked(half) for half in halves)
+    if test.classes > train.classes:
+        raise InputError(f"{test.place} has {test.classes} classes, but {train.place} only {train.classes}.")
+    return train, test
+
+
+def _half(folder: Path, names: Sequence[str]) -> LabelledPictures:
+    for name in names:
+        if (folder / name).is_dir():
+            return _from_folders(folder / name)
+        if files := sorted(folder.glob(f"{name}*.parquet")):
+            return _from_parquet(files)
+    wanted = " or ".join(f"{name}*.parquet or {name}/" for name in names)
+    raise InputError(f"{folder} has no {wanted}.")
+
+
+def _checked(found: LabelledPictures) -> LabelledPictures:
+    present = len(set(found.labels.tolist()))
+    if present < 2:
+        raise InputError(f"{found.place} has {len(found)} pictures of {present} classes: a classifier needs two.")
+    if int(found.labels.min()) < 0:
+        raise InputError(f"{found.place} has pictures without a label ({int(found.labels.min())}).")
+    return found
+
+
+def _from_folders(folder: Path) -> LabelledPictures:
+    classes = sorted(entry.name for entry in folder.iterdir() if entry.is_dir())
+    if not classes:
+        raise InputError(f"{folder} has no class folders: pictures go into one folder per class.")
+    files: list[Path] = []
+    labels: list[int] = []
+    for number, name in enumerate(classes):
+        own = sorted(p for p in (folder / name).rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
+        files += own
+        labels += [number] * len(own)
+    return LabelledPictures(folder, files, torch.tensor(labels, dtype=torch.int64), tuple(classes))
+
+
+def _from_parquet(files: Sequence[Path]) -> LabelledPictures:
+    try:
+        table = pa.concat_tables([pq.read_table(file) for file in files])
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"{files[0]} cannot be read as Parquet ({str(error).splitlines()[0]}).") from error
+    columns = [next((c for c in wanted if c in table.column_names), None) for wanted in (_PICTURES, _LABELS)]
+    if None in columns:
+        raise InputError(f"{files[0]} has columns {', '.join(table.column_names)}: it needs img and label.")
+    pictures, labels = (table[str(column)] for column in columns)
+    entries = [entry["bytes"] if isinstance(entry, dict) else entry for entry in pictures.to_pylist()]
+    if not all(isinstance(entry, bytes) for entry in entries):
+        raise InputError(f"{files[0]}: the column {columns[0]} holds no encoded pictures.")
+    return LabelledPictures(files[0], entries, torch.tensor(labels.to_pylist(), dtype=torch.int64))

@@ -1,0 +1,146 @@
+"""Batches of pictures as whole numbers: from memory where they are small, else decoded in worker processes.
+
+The order of an epoch, and what happens to a picture in it, follow from seed, epoch and picture alone. So training can
+go on in the middle of an epoch, with any number of workers, as if it had never stopped.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Int64, UInt8
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+
+from attnaudit.errors import UsageError
+from attnaudit.extras import optional
+from attnaudit.sources.labelled import LabelledPictures
+from attnaudit.training.processes import Ranks
+from attnaudit.training.randomness import generator, global_state_kept, seed_everything
+from attnaudit.training.recipe import Recipe
+
+Batch = tuple[UInt8[Tensor, "pictures 3 size size"], Int64[Tensor, "pictures"]]
+
+
+class Batches(typing.Protocol):
+    """Pictures of one half of the data, batch by batch."""
+
+    def training(self, epoch: int, start: int) -> Iterator[Batch]:
+        """The batches of an epoch from number `start` on; this rank's share of each."""
+
+    def in_order(self) -> Iterator[Batch]:
+        """All pictures once, in order, unchanged; this rank's share."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How pictures are cut into batches; a last batch that is not full is left out of training."""
+
+    pictures: int
+    batch: int
+    seed: int
+    ranks: Ranks
+
+    @property
+    def steps(self) -> int:
+        """Batches in an epoch."""
+        if self.pictures < self.batch:
+            raise UsageError(f"{self.pictures} pictures do not fill a batch of {self.batch}: give --set batch=…")
+        return self.pictures // self.batch
+
+    def order(self, epoch: int, start: int = 0) -> Int64[Tensor, "steps share"]:
+        """Which pictures this rank takes in each step."""
+        drawn = torch.randperm(self.pictures, generator=generator(self.seed, "order", epoch))
+        share, first = self.ranks.share(self.batch), self.ranks.rank * (self.batch // self.ranks.count)
+        return drawn[: self.steps * self.batch].view(self.steps, self.batch)[start:, first : first + share]
+
+    def in_order(self) -> list[Tensor]:
+        """This rank's pictures of an evaluation, in batches."""
+        own = torch.arange(self.ranks.rank, self.pictures, self.ranks.count)
+        return list(torch.split(own, self.batch))
+
+
+class ResidentBatches:
+    """All pictures on the device as bytes: CIFAR-10 takes 150 MB."""
+
+    def __init__(self, pictures: LabelledPictures, size: int, layout: Layout, device: str) -> None:
+        self._pixels = pictures.pixels(size).to(device)
+        self._labels = pictures.labels.to(device)
+        self._layout = layout
+
+    def training(self, epoch: int, start: int = 0) -> Iterator[Batch]:
+        """The batches of an epoch."""
+        for chosen in self._layout.order(epoch, start).to(self._pixels.device):
+            yield self._pixels[chosen], self._labels[chosen]
+
+    def in_order(self) -> Iterator[Batch]:
+        """All pictures once."""
+        for chosen in self._layout.in_order():
+            yield self._pixels[chosen], self._labels[chosen]
+
+
+class LoadedBatches:
+    """Pictures decoded and augmented by timm's transform in worker processes, then moved to the device."""
+
+    def __init__(self, pictures: LabelledPictures, recipe: Recipe, layout: Layout, device: str, workers: int) -> None:
+        self._pictures, self._layout, self._device, self._workers = pictures, layout, device, workers
+        create = optional("timm.data", "timm", "Training").create_transform
+        size, wishes = recipe.model.image_size, recipe.augmentation
+        self._plain = create(size, is_training=False, use_prefetcher=True, crop_pct=1.0 if size < 64 else None)
+        self._augmenting = create(
+            size,
+            is_training=True,
+            use_prefetcher=True,
+            color_jitter=wishes.colour_jitter,
+            auto_augment=wishes.auto_augment,
+            interpolation="bicubic",
+        )
+
+    def training(self, epoch: int, start: int = 0) -> Iterator[Batch]:
+        """The batches of an epoch."""
+        steps = list(self._layout.order(epoch, start))
+        return self._loaded(_Transformed(self._pictures, self._augmenting, (self._layout.seed, epoch)), steps)
+
+    def in_order(self) -> Iterator[Batch]:
+        """All pictures once."""
+        return self._loaded(_Transformed(self._pictures, self._plain, (0, 0)), self._layout.in_order())
+
+    def _loaded(self, data: _Transformed, steps: list[Tensor]) -> Iterator[Batch]:
+        loader = DataLoader(
+            data,
+            batch_sampler=[chosen.tolist() for chosen in steps],
+            num_workers=self._workers,
+            pin_memory=self._device != "cpu",
+            generator=torch.Generator(),
+        )
+        for pixels, labels in loader:
+            yield pixels.to(self._device, non_blocking=True), labels.to(self._device, non_blocking=True)
+
+
+class _Transformed(Dataset[tuple[Tensor, int]]):
+    """Pictures through a transform whose random choices follow from seed, epoch and picture."""
+
+    def __init__(
+        self, pictures: LabelledPictures, transform: Callable[..., typing.Any], place: tuple[int, int]
+    ) -> None:
+        self._pictures, self._transform, self._place = pictures, transform, place
+
+    def __getitem__(self, index: int) -> tuple[Tensor, int]:
+        with global_state_kept():
+            seed_everything(*self._place, index)
+            pixels = np.asarray(self._transform(self._pictures.picture(index)))
+        return torch.from_numpy(pixels), int(self._pictures.labels[index])
+
+
+def batches_of(
+    pictures: LabelledPictures, recipe: Recipe, seed: int, ranks: Ranks, device: str, workers: int
+) -> Batches:
+    """In memory unless the recipe wants timm's transforms."""
+    layout = Layout(len(pictures), recipe.batch, seed, ranks)
+    if recipe.augmentation.kind == "timm":
+        return LoadedBatches(pictures, recipe, layout, device, workers)
+    return ResidentBatches(pictures, recipe.model.image_size, layout, device)

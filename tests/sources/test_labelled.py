@@ -1,0 +1,95 @@
+"""Labelled pictures: both layouts give the same, and what is broken is named."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from PIL import Image
+
+from attnaudit.errors import InputError
+from attnaudit.sources.labelled import read_labelled, training_and_test
+
+
+@pytest.fixture
+def folders(tmp_path):
+    root = tmp_path / "folders"
+    for half, count in (("train", 3), ("val", 2)):
+        for label, name in enumerate(("cat", "dog")):
+            (root / half / name).mkdir(parents=True)
+            for place in range(count):
+                pixels = np.full((6, 6, 3), 40 * label + place, dtype=np.uint8)
+                Image.fromarray(pixels).save(root / half / name / f"{place}.png")
+    return root
+
+
+def as_parquet(pictures, path):
+    rows = [{"bytes": p.read_bytes(), "path": p.name} for p in pictures.encoded]
+    pq.write_table(pa.table({"img": rows, "label": pictures.labels.tolist()}), path)
+
+
+def test_folders_and_parquet_hold_the_same_pictures(folders, tmp_path):
+    train, test = training_and_test(folders)
+    assert (train.names, len(train), len(test), train.classes) == (("cat", "dog"), 6, 4, 2)
+    as_parquet(train, tmp_path / "train.parquet")
+    stored = read_labelled(tmp_path / "train.parquet")
+    assert torch.equal(stored.labels, train.labels)
+    assert torch.equal(stored.pixels(6), train.pixels(6))
+    assert stored.pixels(6)[:, 0, 0, 0].tolist() == [0, 1, 2, 40, 41, 42]
+
+
+def test_pictures_of_another_size_are_resized(folders):
+    assert training_and_test(folders)[0].pixels(4).shape == (6, 3, 4, 4)
+
+
+def test_the_fingerprint_follows_labels_and_content(folders, tmp_path):
+    train, _ = training_and_test(folders)
+    as_parquet(train, tmp_path / "a.parquet")
+    first = read_labelled(tmp_path / "a.parquet")
+    rows = pq.read_table(tmp_path / "a.parquet").to_pylist()
+    rows[0]["label"] = 1
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "b.parquet")
+    assert first.fingerprint == read_labelled(tmp_path / "a.parquet").fingerprint
+    assert first.fingerprint != read_labelled(tmp_path / "b.parquet").fingerprint
+
+
+def test_a_broken_picture_is_named(tmp_path):
+    rows = {"img": [{"bytes": b"no picture", "path": None}] * 2, "label": [0, 1]}
+    pq.write_table(pa.table(rows), tmp_path / "x.parquet")
+    with pytest.raises(InputError, match=r"Picture number 1 of .*x\.parquet cannot be read"):
+        read_labelled(tmp_path / "x.parquet").picture(1)
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ({"image_name": ["a"], "label": [1]}, "has columns image_name, label: it needs img and label"),
+        ({"img": ["a", "b"], "label": [0, 1]}, "the column img holds no encoded pictures"),
+        ({"img": [b"a", b"b"], "label": [-1, 1]}, r"has pictures without a label \(-1\)"),
+        ({"img": [b"a", b"b"], "label": [1, 1]}, "has 2 pictures of 1 classes: a classifier needs two"),
+    ],
+)
+def test_columns_that_do_not_fit_are_said(tmp_path, columns, sentence):
+    pq.write_table(pa.table(columns), tmp_path / "x.parquet")
+    with pytest.raises(InputError, match=sentence):
+        read_labelled(tmp_path / "x.parquet")
+
+
+def test_a_file_that_is_no_parquet_a_missing_one_and_an_empty_folder_are_refused(tmp_path):
+    (tmp_path / "x.parquet").write_text("text")
+    with pytest.raises(InputError, match="cannot be read as Parquet"):
+        read_labelled(tmp_path / "x.parquet")
+    with pytest.raises(InputError, match="There are no pictures at"):
+        read_labelled(tmp_path / "y.parquet")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="has no class folders"):
+        read_labelled(tmp_path / "empty")
+    with pytest.raises(InputError, match=r"has no train\*\.parquet or train/"):
+        training_and_test(tmp_path / "empty")
+
+
+def test_a_test_half_with_more_classes_is_refused(folders):
+    (folders / "val" / "eel").mkdir()
+    Image.new("RGB", (6, 6)).save(folders / "val" / "eel" / "0.png")
+    with pytest.raises(InputError, match="has 3 classes, but .* only 2"):
+        training_and_test(folders)

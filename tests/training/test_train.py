@@ -1,0 +1,221 @@
+"""Training: it learns, goes on after a kill as if nothing had happened, and refuses what it cannot do."""
+
+import json
+import multiprocessing
+import os
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from attnaudit.errors import AttnAuditError, InputError, NumericalError, RunFolderError, UsageError
+from attnaudit.sources import load_model, parse_model
+from attnaudit.sources.labelled import training_and_test
+from attnaudit.training import checkpoint
+from attnaudit.training.processes import Ranks
+from attnaudit.training.recipe import read_recipe
+from attnaudit.training.train import Place, train
+from attnaudit.training.trainee import Trainee
+from tests.training.conftest import write_pictures
+
+
+class Killed(BaseException):
+    """Stands for a signal: nothing catches it on the way."""
+
+
+def weights(folder, file="model.safetensors"):
+    return load_file(folder / file)
+
+
+def same(one, other):
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_training_learns_what_can_be_learned(recipe_file, halves, tmp_path):
+    recipe = read_recipe(str(recipe_file), ["epochs=25", "augmentation.kind=none", "augmentation.mix_share=0"])
+    trained = train(recipe, halves, tmp_path / "run")
+    assert trained.history[-1]["test_accuracy"] >= 0.9
+    assert trained.history[-1]["train_loss"] < trained.history[0]["train_loss"]
+
+
+@pytest.mark.parametrize("kind", ["crop-flip", "timm"])
+@pytest.mark.parametrize("stop", [3, 5, 12])
+def test_a_killed_training_goes_on_to_the_same_weights(recipe_file, halves, tmp_path, kind, stop):
+    recipe = read_recipe(str(recipe_file), [f"augmentation.kind={kind}"])
+    place = Place(save_after=0)
+    whole = train(recipe, halves, tmp_path / "whole", place=place)
+
+    def kill(done, total, words):
+        if done == stop:
+            raise Killed
+
+    with pytest.raises(Killed):
+        train(recipe, halves, tmp_path / "killed", place=place, progress=kill)
+    assert not (tmp_path / "killed" / "model.safetensors").exists()
+    resumed = train(recipe, halves, tmp_path / "killed", place=place)
+    assert same(weights(whole.path), weights(resumed.path))
+    assert same(weights(whole.path, "average.safetensors"), weights(resumed.path, "average.safetensors"))
+    keys = ("step", "rate", "test_accuracy", "test_loss", "average_test_accuracy")
+    assert [[r[k] for k in keys] for r in whole.history] == [[r[k] for k in keys] for r in resumed.history]
+    assert [r["train_loss"] for r in whole.history] == pytest.approx([r["train_loss"] for r in resumed.history])
+
+
+def _train_and_die(recipe_file, data, out):
+    recipe = read_recipe(str(recipe_file))
+
+    def kill(done, total, words):
+        if done == 7:
+            os.kill(os.getpid(), 9)
+
+    train(recipe, training_and_test(data), out, place=Place(save_after=0), progress=kill)
+
+
+def test_a_process_that_is_killed_leaves_a_checkpoint_to_go_on_from(recipe_file, data_set, halves, tmp_path):
+    process = multiprocessing.get_context("spawn").Process(
+        target=_train_and_die, args=(recipe_file, data_set, tmp_path / "killed")
+    )
+    process.start()
+    process.join()
+    assert process.exitcode == -9
+    recipe = read_recipe(str(recipe_file))
+    resumed = train(recipe, halves, tmp_path / "killed")
+    whole = train(recipe, halves, tmp_path / "whole")
+    assert same(weights(whole.path), weights(resumed.path))
+
+
+def test_the_seed_decides_everything(recipe_file, halves, tmp_path):
+    recipe = read_recipe(str(recipe_file))
+    first, again, other = (
+        weights(train(recipe, halves, tmp_path / name, seed=seed).path)
+        for name, seed in (("first", 1), ("again", 1), ("other", 2))
+    )
+    assert same(first, again)
+    assert not same(first, other)
+
+
+def test_training_leaves_the_global_random_state_alone(recipe_file, halves, tmp_path):
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    train(read_recipe(str(recipe_file), ["epochs=1"]), halves, tmp_path / "run")
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_the_monitor_does_not_change_the_outcome(recipe_file, halves, tmp_path):
+    watched = train(read_recipe(str(recipe_file)), halves, tmp_path / "watched")
+    blind = train(read_recipe(str(recipe_file), ["monitor.images=0"]), halves, tmp_path / "blind")
+    assert any((watched.path / "evidence").iterdir())
+    assert not any((blind.path / "evidence").iterdir())
+    assert same(weights(watched.path), weights(blind.path))
+
+
+def test_a_finished_training_is_not_repeated(recipe_file, halves, tmp_path):
+    recipe = read_recipe(str(recipe_file))
+    train(recipe, halves, tmp_path / "run")
+    steps = []
+    train(recipe, halves, tmp_path / "run", progress=lambda done, total, words: steps.append(done))
+    assert steps == []
+
+
+def test_a_trained_folder_is_a_model_to_audit(recipe_file, halves, tmp_path):
+    recipe = read_recipe(str(recipe_file), ["epochs=1", "model.attention=symmetric", "model.attention_layers=[1]"])
+    trained = train(recipe, halves, tmp_path / "run")
+    model = load_model(parse_model(str(trained.path)))
+    assert same(model.module.state_dict(), weights(trained.path))
+    assert model.untrained is not None
+    assert "Symmetric" in type(model.module.blocks[1].attn).__name__
+    assert "Symmetric" not in type(model.module.blocks[0].attn).__name__
+
+
+def _rank(rank, count, port, recipe_file, data, out):
+    os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    from attnaudit.training.processes import started_ranks
+
+    torch.set_num_threads(1)
+    with started_ranks("cpu") as (ranks, device):
+        recipe = read_recipe(str(recipe_file), PLAIN)
+        train(recipe, training_and_test(data), out, place=Place(device, ranks=ranks))
+
+
+#: Without random choices of its own, a rank's share of a batch is what one process would have made of it.
+PLAIN = [
+    "model.drop_path=0", "augmentation.kind=none", "augmentation.erase=0", "augmentation.mixup=0",
+    "augmentation.cutmix=0", "epochs=2",
+]  # fmt: skip
+
+
+def test_two_processes_train_the_model_that_one_trains(recipe_file, data_set, halves, tmp_path, free_port):
+    context = multiprocessing.get_context("spawn")
+    processes = [
+        context.Process(target=_rank, args=(rank, 2, free_port, recipe_file, data_set, tmp_path / "two"))
+        for rank in range(2)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0, 0]
+    one = train(read_recipe(str(recipe_file), PLAIN), halves, tmp_path / "one")
+    two = json.loads((tmp_path / "two" / "history.json").read_text())
+    assert two[-1]["test_accuracy"] == one.history[-1]["test_accuracy"]
+    for name, tensor in weights(one.path).items():
+        torch.testing.assert_close(weights(tmp_path / "two")[name], tensor, atol=1e-5, rtol=1e-4)
+
+
+def test_a_batch_that_does_not_split_among_processes_is_refused():
+    with pytest.raises(UsageError, match="A batch of 8 does not split evenly among 3 processes"):
+        Ranks(0, 3).share(8)
+
+
+def test_other_settings_in_the_same_folder_are_refused_and_nothing_is_lost(recipe_file, halves, tmp_path):
+    train(read_recipe(str(recipe_file)), halves, tmp_path / "run")
+    before = weights(tmp_path / "run")
+    with pytest.raises(RunFolderError, match="holds a run with other recipe"):
+        train(read_recipe(str(recipe_file), ["batch=4"]), halves, tmp_path / "run")
+    with pytest.raises(RunFolderError, match="holds a run with other seed"):
+        train(read_recipe(str(recipe_file)), halves, tmp_path / "run", seed=3)
+    assert same(before, weights(tmp_path / "run"))
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 not a checkpoint", b"\x80\x02."])
+def test_a_damaged_checkpoint_is_named_and_kept(recipe_file, halves, tmp_path, content):
+    train(read_recipe(str(recipe_file), ["epochs=1"]), halves, tmp_path / "run")
+    (tmp_path / "run" / checkpoint.FILE).write_bytes(content)
+    with pytest.raises(RunFolderError, match=r"checkpoint\.pt is damaged: delete it to train anew"):
+        train(read_recipe(str(recipe_file), ["epochs=1"]), halves, tmp_path / "run")
+    assert (tmp_path / "run" / checkpoint.FILE).read_bytes() == content
+    assert (tmp_path / "run" / "model.safetensors").exists()
+
+
+def test_a_foreign_checkpoint_is_no_checkpoint_of_ours(recipe_file, halves, tmp_path):
+    train(read_recipe(str(recipe_file), ["epochs=1"]), halves, tmp_path / "run")
+    torch.save({"model": {}}, tmp_path / "run" / checkpoint.FILE)
+    with pytest.raises(RunFolderError, match="it lacks average, history, loss, optimiser, step"):
+        train(read_recipe(str(recipe_file), ["epochs=1"]), halves, tmp_path / "run")
+
+
+def test_one_class_is_nothing_to_learn(data_set):
+    write_pictures(data_set / "train.parquet", [1] * 6)
+    with pytest.raises(InputError, match="has 6 pictures of 1 classes: a classifier needs two"):
+        training_and_test(data_set)
+
+
+def test_a_batch_larger_than_the_data_is_refused_and_leaves_no_folder(recipe_file, halves, tmp_path):
+    with pytest.raises(UsageError, match="40 pictures do not fill a batch of 64"):
+        train(read_recipe(str(recipe_file), ["batch=64"]), halves, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_batch_that_does_not_fit_is_said_in_a_sentence(recipe_file, halves, tmp_path, monkeypatch):
+    def too_much(self, images, targets):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 80 GiB")
+
+    monkeypatch.setattr(Trainee, "_loss", too_much)
+    with pytest.raises(AttnAuditError, match="A batch of 8 pictures of 5 tokens does not fit into the memory of cpu"):
+        train(read_recipe(str(recipe_file), ["monitor.images=0"]), halves, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_loss_that_is_no_number_stops_the_training_before_it_is_saved(recipe_file, halves, tmp_path):
+    recipe = read_recipe(str(recipe_file), ["optimiser.rate=1e30", "optimiser.clip=null", "optimiser.warmup_epochs=0"])
+    with pytest.raises(NumericalError, match=r"The loss is nan before step \d+ of tiny: take a lower rate"):
+        train(recipe, halves, tmp_path / "run")
