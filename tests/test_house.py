@@ -9,7 +9,19 @@ import attnaudit
 
 ROOT = Path(attnaudit.__file__).parent
 #: `attention` and `gaussian` stand before the walk, `sources` and `capture` both start it: none knows another.
-ORDER = ("attention", "gaussian", "sources", "capture", "kernel", "measures", "evidence", "claims", "report", "cli")
+ORDER = (
+    "attention",
+    "gaussian",
+    "sources",
+    "capture",
+    "kernel",
+    "measures",
+    "evidence",
+    "claims",
+    "training",
+    "report",
+    "cli",
+)
 INDEPENDENT = {
     ("gaussian", "attention"),
     ("sources", "attention"),
