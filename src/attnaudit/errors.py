@@ -9,6 +9,11 @@ class AttnAuditError(Exception):
     exit_code = 1
 
 
+def first_line(error: Exception) -> str:
+    """What another's error says, short enough for one sentence of ours."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
 class UsageError(AttnAuditError):
     """The arguments make no sense together or by themselves."""
 

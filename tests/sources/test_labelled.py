@@ -91,5 +91,5 @@ def test_a_file_that_is_no_parquet_a_missing_one_and_an_empty_folder_are_refused
 def test_a_test_half_with_more_classes_is_refused(folders):
     (folders / "val" / "eel").mkdir()
     Image.new("RGB", (6, 6)).save(folders / "val" / "eel" / "0.png")
-    with pytest.raises(InputError, match="has 3 classes, but .* only 2"):
+    with pytest.raises(InputError, match=r"has 3 classes, but .* only 2"):
         training_and_test(folders)

@@ -61,7 +61,7 @@ def test_a_crop_is_a_window_of_the_padded_picture_or_its_mirror_image():
 
 
 def test_without_mixup_labels_are_smoothed_probabilities():
-    images, targets = DeviceAugmentation(Augmentation(smoothing=0.1), 4, "cpu").mixed(
+    _, targets = DeviceAugmentation(Augmentation(smoothing=0.1), 4, "cpu").mixed(
         torch.zeros(2, 3, 4, 4), torch.tensor([1, 3])
     )
     expected = torch.full((2, 4), 0.025)

@@ -20,7 +20,7 @@ def test_the_study_trains_what_its_specification_says():
     assert (vit.batch, vit.epochs, vit.optimiser.rate, vit.optimiser.smallest_rate) == (256, 300, 5e-5, 1e-5)
     assert (vit.optimiser.weight_decay, vit.optimiser.warmup_epochs, vit.model.drop_path) == (0.05, 0, 0.1)
     assert (vit.augmentation.mixup, vit.augmentation.cutmix, vit.augmentation.erase) == (0.8, 1.0, 0.25)
-    assert vit.model.standardise and vit.model.initialisation == "torch" and vit.monitor.train_mode
+    assert (vit.model.standardise, vit.model.initialisation, vit.monitor.train_mode) == (True, "torch", True)
 
 
 def test_a_recipe_is_laid_over_its_base(tmp_path, recipe_file):
@@ -62,7 +62,7 @@ def test_what_does_not_fit_is_said_in_a_sentence(recipe_file, change, sentence):
 
 
 def test_an_unknown_recipe_is_answered_with_the_known_ones():
-    with pytest.raises(UsageError, match="There is no recipe 'vit'; there are .*vit-small-cifar"):
+    with pytest.raises(UsageError, match=r"There is no recipe 'vit'; there are .*vit-small-cifar"):
         read_recipe("vit")
 
 

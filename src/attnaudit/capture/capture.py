@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +15,9 @@ from attnaudit.capture.record import AttentionCall, Refusal
 from attnaudit.capture.recorder import Recorder
 from attnaudit.errors import CaptureError, InputError
 from attnaudit.notebook import html_table
+
+#: What a model is called with, batch first: a tensor, positional arguments, or keyword arguments.
+Inputs = Tensor | tuple[Any, ...] | Mapping[str, Any]
 
 #: Largest replay error, relative to the largest output of the layer, that a capture may have.
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 5e-2}
@@ -31,6 +34,15 @@ class Certificate:
     def worst(self) -> float:
         """The largest replay error of all layers."""
         return max(self.errors.values())
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """What is known of a forward pass beside its heads: the layers, in the order they ran, and those refused."""
+
+    layer_names: tuple[str, ...]
+    certificate: Certificate
+    refusals: tuple[Refusal, ...]
 
 
 @dataclass(frozen=True)
@@ -62,7 +74,7 @@ class Capture:
 
 def capture(
     model: nn.Module,
-    inputs: Tensor | Mapping[str, Any],
+    inputs: Inputs,
     names: Sequence[str] | None = None,
     *,
     model_name: str | None = None,
@@ -71,7 +83,8 @@ def capture(
 
     Args:
         model: any torch module; it runs in evaluation mode and is bit-identical afterwards.
-        inputs: what the model is called with: a tensor, or a mapping of keyword arguments; batch first.
+        inputs: what the model is called with: a tensor, a tuple of arguments, or a mapping of keyword arguments; batch
+            first.
         names: one name per input, `input-0`, `input-1`, … by default.
         model_name: how the heads are labelled, the class name by default.
 
@@ -80,13 +93,29 @@ def capture(
             captured beside others that can, or whose replay error is above `TOLERANCE`, is in `Capture.refusals`.
     """
     model = getattr(model, "_orig_mod", model)  # torch.compile keeps the module it wraps here
-    batch = _batch_size(inputs)
-    names = tuple(names) if names is not None else tuple(f"input-{i}" for i in range(batch))
+    names = tuple(names) if names is not None else tuple(f"input-{i}" for i in range(batch_size(inputs)))
+    layers: list[Heads] = []
+    with evaluating(model):
+        seen = capture_each(model, inputs, names, layers.append, model_name=model_name or type(model).__name__)
+    # Handed over, not shared: recorder and collector hold each other, so what they reach outlives its use.
+    kept = tuple(layers)
+    layers.clear()
+    return Capture(kept, seen.layer_names, seen.certificate, seen.refusals)
+
+
+def capture_each(
+    model: nn.Module, inputs: Inputs, names: Sequence[str], on_layer: Callable[[Heads], None], *, model_name: str
+) -> Transcript:
+    """Run `model` once, in the mode it is in, and hand over every layer as soon as it has run: none is kept."""
+    batch = batch_size(inputs)
     if len(names) != batch:
         raise InputError(f"{len(names)} names were given for a batch of {batch} inputs.")
-    collector = _Collector(model, names, model_name or type(model).__name__)
-    with evaluating(model), collector.recorder.watching():
-        model(**inputs) if isinstance(inputs, Mapping) else model(inputs)
+    collector = _Collector(model, names, model_name, on_layer)
+    with collector.recorder.watching():
+        if isinstance(inputs, Mapping):
+            model(**inputs)
+        else:
+            model(*inputs) if isinstance(inputs, tuple) else model(inputs)
     return collector.finish()
 
 
@@ -105,13 +134,16 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 class _Collector:
     """Turns attention calls into labelled `Heads` while the model runs."""
 
-    def __init__(self, model: nn.Module, names: Sequence[str], model_name: str) -> None:
+    def __init__(
+        self, model: nn.Module, names: Sequence[str], model_name: str, on_layer: Callable[[Heads], None]
+    ) -> None:
         self.recorder = Recorder(model, self._collect)
+        self._on_layer = on_layer
         self._names = names
         self._model_name = model_name
         self._prefix_tokens = int(getattr(model, "num_prefix_tokens", 0))
-        self._layers: list[Heads] = []
         self._errors: dict[str, float] = {}
+        self._tolerance = 0.0
 
     def _collect(self, layer: str, call: AttentionCall) -> None:
         flat = _flatten(call, len(self._names))
@@ -120,7 +152,7 @@ class _Collector:
             self.recorder.refuse(layer, f"its batch axis {shape} does not line up with {len(self._names)} inputs")
             return
         index, tensors = flat
-        number = len(self._layers) + len(self.recorder.refusals)
+        number = len(self._errors) + len(self.recorder.refusals)
         heads = Heads(
             **tensors,
             index=tuple(
@@ -140,17 +172,15 @@ class _Collector:
         while layer in self._errors:  # a layer with shared weights runs several times
             layer += "'"
         self._errors[layer] = error
-        self._layers.append(heads)
+        self._tolerance = max(self._tolerance, tolerance)
+        self._on_layer(heads)
 
-    def finish(self) -> Capture:
+    def finish(self) -> Transcript:
         refusals = tuple(self.recorder.refusals)
-        if not self._layers:
+        if not self._errors:
             why = "; ".join(f"{r.layer}: {r.reason}" for r in refusals[:4]) or "it calls no attention at all"
             raise CaptureError(f"No attention layer of {self._model_name} can be captured ({why}).")
-        certificate = Certificate(self._errors, _tolerance(self._layers[0]))
-        # Handed over, not shared: recorder and collector hold each other, so what they keep outlives its use.
-        layers, self._layers = tuple(self._layers), []
-        return Capture(layers, tuple(self._errors), certificate, refusals)
+        return Transcript(tuple(self._errors), Certificate(self._errors, self._tolerance), refusals)
 
 
 def _flatten(call: AttentionCall, inputs: int) -> tuple[list[tuple[int, int, int]], dict[str, Any]] | None:
@@ -204,8 +234,10 @@ def _replay_error(heads: Heads) -> float:
     return (difference / exact.output.abs().amax().clamp_min(torch.finfo(exact.output.dtype).tiny)).item()
 
 
-def _batch_size(inputs: Tensor | Mapping[str, Any]) -> int:
-    tensors = [inputs] if isinstance(inputs, Tensor) else [v for v in inputs.values() if isinstance(v, Tensor)]
+def batch_size(inputs: Inputs) -> int:
+    """How many inputs a batch has: the first axis of its first tensor."""
+    parts = (inputs,) if isinstance(inputs, Tensor) else inputs.values() if isinstance(inputs, Mapping) else inputs
+    tensors = [part for part in parts if isinstance(part, Tensor)]
     if not tensors or tensors[0].dim() == 0 or tensors[0].shape[0] == 0:
-        raise InputError("The inputs hold no tensor with a batch axis: pass a tensor or a mapping of tensors.")
+        raise InputError("The inputs hold no tensor with a batch axis: pass a tensor, a tuple or a mapping of them.")
     return tensors[0].shape[0]

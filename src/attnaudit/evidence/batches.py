@@ -29,7 +29,7 @@ def joined_layers(layers: Iterable[Heads], where: Callable[[Heads], bool] = _on_
     """
     waiting: list[Heads] = []
     for heads in layers:
-        alone = not where(heads) or _heads_per_input(heads) == 1
+        alone = not where(heads) or heads_per_input(heads) == 1
         if waiting and (alone or heads.shape_key != waiting[0].shape_key):
             yield _joined(waiting)
         if alone:
@@ -70,7 +70,7 @@ def batches(heads: Heads, following: Heads | None) -> Iterator[tuple[Heads, Head
         return
     if following is not None and following.value.shape != heads.value.shape:
         following = None
-    together = _heads_per_input(heads)
+    together = heads_per_input(heads)
     for start in range(0, len(heads), step):
         stop = min(start + step, len(heads))
         if step % together == 0:
@@ -83,7 +83,7 @@ def batches(heads: Heads, following: Heads | None) -> Iterator[tuple[Heads, Head
 
 def batch_size(heads: Heads) -> int:
     """How many of these heads are measured at a time."""
-    together = _heads_per_input(heads)
+    together = heads_per_input(heads)
     fitting = BATCH_BYTES.get(heads.key.device.type, BATCH_BYTES["cpu"]) // matrix_bytes(heads)
     if fitting >= len(heads):
         return len(heads)
@@ -96,7 +96,7 @@ def matrix_bytes(heads: Heads) -> int:
     return max(heads.query.shape[1], heads.tokens) * columns * 8
 
 
-def _heads_per_input(heads: Heads) -> int:
+def heads_per_input(heads: Heads) -> int:
     """How many heads of a layer look at the same input and window; a capture has them side by side."""
     first = heads.index[0]
     return sum(entry._replace(head=first.head) == first for entry in heads.index)

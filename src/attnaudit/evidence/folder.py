@@ -31,22 +31,25 @@ class RunFolder:
         self._parts = path / "evidence"
         self._missing_parents = [parent for parent in path.parents if not parent.exists()]
 
-    def open(self, identity: dict[str, Any], description: dict[str, Any]) -> bool:
+    def open(self, identity: dict[str, Any], description: dict[str, Any], keep: Sequence[str] = ()) -> bool:
         """Make the folder, or go on in it if it belongs to the same run; True if it is new.
+
+        Of what `run.json` said before, the identity and what is named in `keep` stay.
 
         Raises:
             RunFolderError: it cannot be written, holds something else, or a run with another identity.
         """
-        new = not self.settings_file.exists()
+        new, kept = not self.settings_file.exists(), {}
         if not new:
             self._check_same_run(identity)
+            kept = {name: value for name, value in self.settings().items() if name in keep}
         elif self.path.is_dir() and any(self.path.iterdir()):
             raise RunFolderError(f"{self.path} is neither empty nor a run folder: give --out another folder.")
         try:
             self._parts.mkdir(parents=True, exist_ok=True)
             for leftover in self._parts.glob(".*.tmp"):
                 leftover.unlink(missing_ok=True)
-            write_whole(self.settings_file, _json({"identity": identity, **description}))
+            write_whole(self.settings_file, _json({"identity": identity, **description, **kept}))
         except OSError as error:
             raise RunFolderError(f"{self.path} cannot be written ({error.strerror}): give --out another.") from error
         return new

@@ -75,3 +75,9 @@ def rows(
         own = {"measure": [measure] * count, "value": pa.array(numbers, mask=missing), "reason": reasons}
         parts.append(pa.table({name: (shared | own)[name] for name in SCHEMA.names}, schema=SCHEMA))
     return pa.concat_tables(parts) if parts else SCHEMA.empty_table()
+
+
+def at_step(table: pa.Table, step: int) -> pa.Table:
+    """The same rows, as of a step of training."""
+    place = SCHEMA.get_field_index("step")
+    return table.set_column(place, SCHEMA.field(place), pa.array([step] * table.num_rows, SCHEMA.field(place).type))

@@ -14,10 +14,15 @@ from attnaudit.kernel.gram import temperature
 
 @dataclass(frozen=True)
 class TokenNorms:
-    """Per token: ‖φ(q_i)‖² and ‖h_i‖²."""
+    """Per token: log ‖φ(q_i)‖², which overflows for no query, and ‖h_i‖²."""
 
-    phi: Float[Tensor, "heads queries"]
+    log_phi: Float[Tensor, "heads queries"]
     output: Float[Tensor, "heads queries"]
+
+    @property
+    def phi(self) -> Float[Tensor, "heads queries"]:
+        """‖φ(q_i)‖²."""
+        return torch.exp(self.log_phi)
 
 
 def token_norms(heads: Heads, *, scale: Float[Tensor, "heads"] | None = None) -> TokenNorms:
@@ -26,5 +31,5 @@ def token_norms(heads: Heads, *, scale: Float[Tensor, "heads"] | None = None) ->
     factor = temperature(query, scale)
     blocks = [torch.logsumexp(query[:, rows] @ key.mT * factor, dim=-1) for rows in query_blocks(heads)]
     log_mass = torch.cat(blocks, dim=-1)
-    phi = torch.exp(query.square().sum(dim=-1) * factor[:, :, 0] - 2 * log_mass)
-    return TokenNorms(phi, heads.output.double().square().sum(dim=-1))
+    log_phi = query.square().sum(dim=-1) * factor[:, :, 0] - 2 * log_mass
+    return TokenNorms(log_phi, heads.output.double().square().sum(dim=-1))

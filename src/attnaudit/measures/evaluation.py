@@ -66,10 +66,15 @@ class KeySide:
         return kernel_pca_values(self.spectrum)
 
     @cached_property
+    def log_phi(self) -> Float[Tensor, "heads queries"]:
+        """The logarithm of ‖φ(q)‖² of every query."""
+        scale = None if self.protocol is Protocol.PAPER else self.heads.scale.to(torch.float64)
+        return token_norms(self.heads, scale=scale).log_phi
+
+    @property
     def phi(self) -> Float[Tensor, "heads queries"]:
         """‖φ(q)‖² of every query."""
-        scale = None if self.protocol is Protocol.PAPER else self.heads.scale.to(torch.float64)
-        return token_norms(self.heads, scale=scale).phi
+        return torch.exp(self.log_phi)
 
     def predict(self, theory: Interpretation) -> TheorySide:
         """What a theory says the values are, once a measure asks."""
@@ -161,4 +166,4 @@ class Evaluation:
     @property
     def norms(self) -> TokenNorms:
         """Per-token squared lengths of φ(q) and of the output."""
-        return TokenNorms(self.keys.phi, self.heads.output.double().square().sum(dim=-1))
+        return TokenNorms(self.keys.log_phi, self.heads.output.double().square().sum(dim=-1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -28,6 +29,26 @@ def norm_measures(norms: TokenNorms) -> dict[str, Float[Tensor, "heads"]]:
         "projection_error_rel_output": (difference / (norms.output + RELATIVE_GUARD)).mean(dim=-1),
         "projection_error_rel_phi": (difference / (norms.phi + RELATIVE_GUARD)).mean(dim=-1),
     }
+
+
+def tracking_measures(norms: TokenNorms) -> dict[str, Float[Tensor, "heads"]]:
+    """What `norm_measures` leaves open: the median of ‖φ(q)‖², the sign of J, and how often ‖h‖² is the larger.
+
+    A projection is no longer than what it projects, so mean(‖φ(q)‖² - ‖h‖²) < 0, or any token with ‖h‖² > ‖φ(q)‖²,
+    shows that an output is none.
+    """
+    ordered = norms.phi.sort(dim=-1).values
+    count = ordered.shape[-1]
+    return {
+        "phi_norm2_median": (ordered[:, (count - 1) // 2] + ordered[:, count // 2]) / 2,
+        "projection_error_signed": (norms.phi - norms.output).mean(dim=-1),
+        "output_above_phi": (norms.output > norms.phi).double().mean(dim=-1),
+    }
+
+
+def log_domain_mean(logs: Float[Tensor, "heads tokens"]) -> Float[Tensor, "heads"]:
+    """mean(exp(logs)) by logsumexp: no sum overflows that the mean does not."""
+    return torch.exp(torch.logsumexp(logs, dim=-1) - math.log(logs.shape[-1]))
 
 
 @dataclass(frozen=True)

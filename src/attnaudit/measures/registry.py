@@ -18,7 +18,8 @@ from attnaudit.measures.eigenvectors import eigenvector_measures, implied_gamma
 from attnaudit.measures.evaluation import Evaluation
 from attnaudit.measures.gamma import study_gamma
 from attnaudit.measures.identifiability import identifiability
-from attnaudit.measures.norms import norm_measures
+from attnaudit.measures.legacy import legacy_log_phi, log_mean_excess
+from attnaudit.measures.norms import norm_measures, tracking_measures
 from attnaudit.measures.projection import projection_measures
 from attnaudit.measures.subspace import span_measures
 
@@ -63,6 +64,11 @@ class Family:
 def _standardised_eigenvalues(at: Evaluation) -> Mapping[str, Tensor]:
     statistics = eigenvalue_statistics(at.keys.standardised_spectrum)
     return {f"standardised_{name}": value for name, value in statistics.items()}
+
+
+def _legacy_projection_error(at: Evaluation) -> Mapping[str, Tensor]:
+    norms = at.norms
+    return {"legacy_log_projection_error": log_mean_excess(legacy_log_phi(at.heads, norms.log_phi), norms.output)}
 
 
 _STATISTICS = ("max", "min", "mean", "median")
@@ -157,6 +163,20 @@ FAMILIES: Mapping[str, Family] = {
             Measure("projection_error_rel_phi", "the same relative to ‖φ(q)‖²", "lower", 0.0),
         ),
     ),
+    "tracking": Family(
+        Scope.VALUES,
+        lambda at: tracking_measures(at.norms),
+        (
+            Measure("phi_norm2_median", "‖φ(q)‖², median over tokens"),
+            Measure("projection_error_signed", "‖φ(q)‖² - ‖h‖², mean over tokens: negative for no projection"),
+            Measure("output_above_phi", "share of tokens with ‖h‖² > ‖φ(q)‖²", "lower", 0.0),
+        ),
+    ),
+    "legacy": Family(
+        Scope.VALUES,
+        _legacy_projection_error,
+        (Measure("legacy_log_projection_error", "log mean(‖φ(q)‖² - ‖h‖²) as Teo & Nguyen's code has it"),),
+    ),
     "implied_gamma": Family(
         Scope.VALUES,
         lambda at: implied_gamma(at.heads, at.keys.spectrum),
@@ -182,8 +202,11 @@ FAMILIES: Mapping[str, Family] = {
     ),
 }
 
-#: What an audit computes unless told otherwise; γ of true eigenvectors is a tautology, there to repeat Figure 3.
-DEFAULT_FAMILIES = tuple(name for name in FAMILIES if name != "gamma")
+#: Computed only when asked for: γ of true eigenvectors is a tautology, there to repeat Figure 3; the others are for
+#: curves of training.
+_ON_REQUEST = ("gamma", "tracking", "legacy")
+#: What an audit computes unless told otherwise.
+DEFAULT_FAMILIES = tuple(name for name in FAMILIES if name not in _ON_REQUEST)
 
 
 def measure(name: str) -> Measure:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from attnaudit.errors import WeightsError
+from attnaudit.errors import WeightsError, first_line
 
 _WRAPPERS = ("model", "state_dict", "model_state_dict")
 _SHOWN = 4
@@ -32,7 +32,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
             f"{path} is refused: it holds pickled code, not plain tensors; convert it to safetensors first."
         ) from error
     except (SafetensorError, RuntimeError, OSError, EOFError, ValueError, KeyError) as error:
-        raise WeightsError(f"{path} cannot be read as weights ({_first_line(error)}).") from error
+        raise WeightsError(f"{path} cannot be read as weights ({first_line(error)}).") from error
     for wrapper in _WRAPPERS:
         if isinstance(content, Mapping) and isinstance(content.get(wrapper), Mapping):
             content = content[wrapper]
@@ -63,8 +63,13 @@ def fit_weights(model: nn.Module, weights: Mapping[str, Tensor], path: Path, mod
 
 def fingerprint(model: nn.Module) -> str:
     """A hash of every parameter and buffer, with its name, type and shape."""
+    return tensors_fingerprint(sorted(model.state_dict().items()))
+
+
+def tensors_fingerprint(named: Iterable[tuple[str, Tensor]]) -> str:
+    """A hash of tensors, with their names, types and shapes."""
     digest = hashlib.blake2b(digest_size=16)
-    for name, tensor in sorted(model.state_dict().items()):
+    for name, tensor in named:
         digest.update(f"{name}:{tensor.dtype}:{tuple(tensor.shape)};".encode())
         digest.update(tensor.detach().cpu().reshape(-1).contiguous().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
@@ -72,7 +77,3 @@ def fingerprint(model: nn.Module) -> str:
 
 def _some(keys: Sequence[str]) -> str:
     return ", ".join(keys[:_SHOWN]) + (", …" if len(keys) > _SHOWN else "")
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

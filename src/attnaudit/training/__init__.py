@@ -1,1 +1,37 @@
-"""Training under the microscope: recipes, the training loop, and the monitor that any loop can carry."""
+"""Training under the microscope: recipes, the training loop, and a monitor that any loop can carry.
+
+>>> from attnaudit import training
+>>> training.Monitor(model, batch, out="run").attach(optimizer)  # doctest: +SKIP
+
+Names are imported when first used: whoever needs one of them need not pay for the others.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attnaudit.training.monitor import Monitor
+    from attnaudit.training.recipe import Recipe, read_recipe
+    from attnaudit.training.train import Place, train
+
+_HOMES = {
+    "Monitor": "attnaudit.training.monitor",
+    "Place": "attnaudit.training.train",
+    "Recipe": "attnaudit.training.recipe",
+    "read_recipe": "attnaudit.training.recipe",
+    "train": "attnaudit.training.train",
+}
+
+__all__ = ["Monitor", "Place", "Recipe", "read_recipe", "train"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'attnaudit.training' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

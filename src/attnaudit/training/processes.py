@@ -38,11 +38,6 @@ class Ranks:
             dist.all_reduce(sums)
         return sums
 
-    def together(self) -> None:
-        """Wait for the others."""
-        if self.count > 1:
-            dist.barrier()
-
 
 @contextmanager
 def started_ranks(device: str) -> Iterator[tuple[Ranks, str]]:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -16,7 +15,7 @@ from attnaudit.errors import AttnAuditError, NumericalError
 from attnaudit.evidence.folder import RunFolder
 from attnaudit.evidence.versions import installed_versions
 from attnaudit.sources.labelled import LabelledPictures
-from attnaudit.training import checkpoint
+from attnaudit.training import checkpoint, ranks
 from attnaudit.training.augmentation import DeviceAugmentation
 from attnaudit.training.batches import Layout, batches_of
 from attnaudit.training.evaluation import Score, evaluate
@@ -25,7 +24,7 @@ from attnaudit.training.processes import Ranks
 from attnaudit.training.randomness import global_state_kept, seed_everything
 from attnaudit.training.recipe import Recipe
 from attnaudit.training.trainee import Trainee
-from attnaudit.training.watching import watch
+from attnaudit.training.watching import monitor_of
 
 #: Told of every step: (steps done, steps in all, a few words).
 Progress = Callable[[int, int, str], None]
@@ -85,14 +84,11 @@ def train(
     layout = Layout(len(data[0]), recipe.batch, seed, place.ranks)
     folder = RunFolder(out)
     identity = {"recipe": recipe.identity, "seed": seed, "data": [half.fingerprint for half in data]}
-    new = False
-    if place.ranks.leads:
-        about = {"attnaudit": __version__, "versions": installed_versions(), "steps_per_epoch": layout.steps}
-        new = folder.open(identity, about)
-    place.ranks.together()
+    about = {"attnaudit": __version__, "versions": installed_versions(), "steps_per_epoch": layout.steps}
+    new = ranks.together(lambda: place.ranks.leads and folder.open(identity, about, keep=("parts", "steps")))
     try:
         with global_state_kept():
-            return _Training(recipe, data, folder, identity, seed, place, layout).run(progress, tell)
+            return _Training(recipe, data, folder, seed, place, layout).run(progress, tell)
     except AttnAuditError:
         if new and not (out / checkpoint.FILE).exists():
             folder.discard_if_empty()
@@ -105,7 +101,6 @@ class _Training:
         recipe: Recipe,
         data: tuple[LabelledPictures, LabelledPictures],
         folder: RunFolder,
-        identity: dict[str, Any],
         seed: int,
         place: Place,
         layout: Layout,
@@ -123,7 +118,7 @@ class _Training:
         self.train, self.test = (
             batches_of(half, recipe, seed, place.ranks, place.device, place.workers) for half in data
         )
-        self.monitor = watch(self, identity)
+        self.monitor = monitor_of(self.trainee.model, recipe, folder, (self.train, self.test), self.pixels, layout)
         self._saved_at = time.monotonic()
 
     @property
@@ -197,7 +192,7 @@ class _Training:
         if self.monitor is not None:
             self.monitor.measure(step)
             if self.monitor.latest is not None:
-                tell(str(self.monitor.latest))
+                tell(self.monitor.latest.line)
 
     def _evaluated(self, model: torch.nn.Module) -> Score:
         return evaluate(model, self.test, self.pixels, self.recipe.precision, self.place.ranks)

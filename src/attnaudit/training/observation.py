@@ -1,0 +1,82 @@
+"""One look at a model: a forward pass of a fixed batch, of which a few numbers per token are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import torch
+from torch import nn
+
+from attnaudit.capture.capture import Transcript, capture_each
+from attnaudit.capture.heads import HeadId, Heads
+from attnaudit.errors import AttnAuditError, InputError, first_line
+from attnaudit.evidence.batches import heads_per_input
+from attnaudit.evidence.schema import rows
+from attnaudit.protocol import Protocol
+from attnaudit.training import ranks
+from attnaudit.training.fixed_batches import FixedBatch
+from attnaudit.training.quantities import TokenNumbers, batch_measures, token_numbers, why_missing
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The tokens of a whole batch in one layer; `heads` are those of one input, which give names and shapes."""
+
+    heads: Heads
+    numbers: TokenNumbers
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What this process saw of a batch: every layer by its number, and the heads of the first inputs in full."""
+
+    layers: dict[int, Layer]
+    scored: tuple[Heads, ...]
+    transcript: Transcript
+
+
+def observe(model: nn.Module, batch: FixedBatch, *, label: str, scores: int, legacy: bool) -> Observation:
+    """Run the model once; keep per layer what `token_numbers` makes of it, and the heads of the first `scores` inputs.
+
+    Raises:
+        CaptureError: no layer can be captured.
+        InputError: the model cannot be called with the batch.
+    """
+    layers: dict[int, Layer] = {}
+    scored: list[Heads] = []
+
+    def look(heads: Heads) -> None:
+        number = heads.index[0].layer
+        each = heads_per_input(heads)
+        names = tuple(HeadId(label, batch.name, number, head) for head in range(each))
+        layers[number] = Layer(replace(_first(heads, each), index=names), token_numbers(heads, legacy=legacy))
+        if scores:
+            scored.append(_first(heads, len(heads) // len(batch) * min(scores, len(batch))))
+
+    device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
+    try:
+        transcript = capture_each(model, batch.on(device), batch.input_names, look, model_name=label)
+    except AttnAuditError:
+        raise
+    except Exception as error:
+        raise InputError(
+            f"{label} cannot be called with the batch {batch.name!r} ({type(error).__name__}: {first_line(error)}): "
+            "give the monitor what the model's forward takes."
+        ) from error
+    return Observation(layers, tuple(scored), transcript)
+
+
+def _first(heads: Heads, count: int) -> Heads:
+    """The first heads by themselves; in float64, so that they are copies and the batch they come from can go."""
+    return replace(heads.part(0, count), source=None).to(torch.float64)
+
+
+def batch_rows(seen: Observation) -> Iterator[pa.Table]:
+    """Rows per layer and head over the tokens of all processes; every process must call this."""
+    everywhere = set.intersection(*ranks.everyones(set(seen.layers)))
+    for number in sorted(everywhere):
+        layer = seen.layers[number]
+        numbers = ranks.side_by_side(layer.numbers)
+        yield rows(layer.heads, batch_measures(numbers), why_missing(numbers), Protocol.EXACT)

@@ -1,0 +1,80 @@
+"""What a monitor measures, and with what: one look at every batch, all ranks together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from torch import nn
+
+from attnaudit.evidence.measuring import observed_rows
+from attnaudit.evidence.settings import Settings
+from attnaudit.evidence.unit import Notes
+from attnaudit.kernel.interpretation import KernelPCA
+from attnaudit.training import ranks
+from attnaudit.training.fixed_batches import FixedBatch
+from attnaudit.training.observation import Observation, batch_rows, observe
+from attnaudit.training.untouched import Mode, untouched
+
+#: What is measured of the inputs that are scored: all that decides a claim about kernel PCA.
+FAMILIES = ("columns", "span", "eigenvectors", "projection", "norms", "identifiability")
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A model and its batches, with everything else that the numbers depend on."""
+
+    model: nn.Module
+    label: str
+    batches: tuple[FixedBatch, ...]
+    settings: Settings
+    scores: int
+    legacy: bool
+    mode: Mode
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """All of it beside the weights, as plain data."""
+        return {
+            "monitor": {
+                "settings": self.settings.identity,
+                "scores": self.scores,
+                "legacy": self.legacy,
+                "mode": self.mode,
+                "ranks": ranks.count(),
+            },
+            "models": [self.label],
+            "inputs": [[batch.name, batch.fingerprint] for batch in self.batches],
+        }
+
+    def measure(self) -> tuple[pa.Table, Notes] | None:
+        """The rows of every batch over all ranks, and of the inputs scored on rank 0; None on the other ranks."""
+        with untouched(self.model, self.mode, self.settings.seed):
+            seen = ranks.together(self._look)
+            tables = [table for one in seen for table in batch_rows(one)]
+            if not ranks.is_main():
+                return None
+            solved: Counter[str] = Counter()
+            for one in seen:
+                if one.scored:
+                    tables += observed_rows(one.scored, [KernelPCA()], self.settings, solved)
+        # One chunk instead of one per layer, control and measure: it is questioned about each measure by itself.
+        return pa.concat_tables(tables).unify_dictionaries().combine_chunks(), _notes(seen, solved)
+
+    def _look(self) -> list[Observation]:
+        scores = self.scores if ranks.is_main() else 0
+        return [
+            observe(self.model, batch, label=self.label, scores=scores, legacy=self.legacy) for batch in self.batches
+        ]
+
+
+def _notes(seen: Sequence[Observation], solved: Counter[str]) -> Notes:
+    errors: dict[str, float] = {}
+    for one in seen:
+        for layer, error in one.transcript.certificate.errors.items():
+            errors[layer] = max(error, errors.get(layer, 0.0))
+    refusals = dict.fromkeys((refusal.layer, refusal.reason) for one in seen for refusal in one.transcript.refusals)
+    return Notes((), errors, tuple(refusals), dict(solved))
