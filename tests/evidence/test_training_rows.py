@@ -38,12 +38,18 @@ def without_epochs(path):
     (path / "run.json").write_text(json.dumps(settings | {"steps_per_epoch": 0}))
 
 
+def damaged(path):
+    write_training(path)
+    next((path / "evidence").iterdir()).write_bytes(b"junk")
+
+
 BAD = {
     "There is no folder": lambda path: None,
     "has no run.json": lambda path: path.mkdir(),
     "holds an audit, not a training run": lambda path: write_run(path, layers=1, heads=1, inputs=2),
     "holds a run without a recipe": lambda path: RunFolder(path).open({"monitor": {}}, {}),
     "nothing is measured yet": empty,
+    "The evidence cannot be read": damaged,
     "steps_per_epoch": without_epochs,
     "no rows of a batch named train or test, only of batch": lambda path: write_training(path, batches=("batch",)),
 }

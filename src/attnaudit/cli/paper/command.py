@@ -62,7 +62,7 @@ def paper(
     models: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[MODEL|RUN]...",
+            metavar="MODEL|RUN",
             help="Models; default: those of the study whose weights are found. For figure1 and figure4: folders that "
             "attnaudit train wrote.",
             show_default=False,
