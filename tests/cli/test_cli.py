@@ -87,6 +87,7 @@ def test_figures_are_drawn_with_their_data(cli, capsys, picture_folder, item, ro
     arguments = ("paper", item, "deit_tiny_patch16_224", "--random-weights", "--images", picture_folder)
     assert cli(*arguments, "--out", "figures") == 0
     assert Path(f"figures/{item}.svg").read_text().lstrip().startswith("<?xml")
+    assert Path(f"figures/{item}.pdf").read_bytes().startswith(b"%PDF")
     assert len(read_csv(f"figures/{item}.csv")) == rows
 
 

@@ -36,6 +36,7 @@ def test_each_verb_prints_theory_beside_measurement_and_leaves_the_same_files_tw
     assert "Took" in err
     assert "Wrote" in err
     assert Path(f"first/{verb}.svg").read_text().lstrip().startswith("<?xml")
+    assert Path(f"first/{verb}.pdf").read_bytes().startswith(b"%PDF")
     assert pq.read_table(f"first/{verb}.parquet").num_rows > 0
     rows = list(csv.DictReader(Path(f"first/{verb}.csv").read_text().splitlines()))
     assert list(rows[0]) == ["quantity", "theory", "measured", "standard_error", "z", "note"]

@@ -1,6 +1,7 @@
 """Language models on the command line."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -70,6 +71,7 @@ def test_table4_shows_minilm_beside_its_published_row(cli, capsys, text_file):  
 def test_figure5_is_drawn(cli, text_file):  # noqa: F811
     assert cli("paper", "figure5", "minilm", "--text", text_file, "--out", "figures") == 0
     assert len(read_csv("figures/figure5.csv")) == 12
+    assert Path("figures/figure5.pdf").read_bytes().startswith(b"%PDF")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ from rich.console import Console
 from attnaudit.claims.figures import GammaRecord, NormRecord
 from attnaudit.claims.tables import TABLES as STUDY_TABLES
 from attnaudit.claims.tables import Comparison
+from attnaudit.report.drawing import for_screen_and_print
 from attnaudit.report.figures import gamma_figure, norm_figure, write_csv
 from attnaudit.report.terminal import comparison_table, statistics_table
 
@@ -41,9 +42,10 @@ def test_figures_are_the_same_bytes_every_time_and_escape_names(tmp_path):
         for component in range(5)
     ]
     for draw, data in ((norm_figure, records), (gamma_figure, gammas)):
-        for name in ("a.svg", "b.svg"):
-            draw(data, tmp_path / name)
-        assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
-        assert "<script>" not in (tmp_path / "a.svg").read_text()
+        once, again = for_screen_and_print(tmp_path, "once"), for_screen_and_print(tmp_path, "again")
+        draw(data, once)
+        draw(data, again)
+        assert [path.read_bytes() for path in once] == [path.read_bytes() for path in again]
+        assert "<script>" not in (tmp_path / "once.svg").read_text()
     write_csv(records, tmp_path / "r.csv")
     assert (tmp_path / "r.csv").read_text().splitlines()[0] == "model,layer,quantity,lower,median,upper,count"

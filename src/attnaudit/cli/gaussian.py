@@ -73,7 +73,7 @@ def align(
     theory = {check.quantity: check.theory for check in findings.checks}
     sizes = {kernel: theory[f"{kernel}: s = μᵀΣμ"] or 0.0 for kernel in ("linear", "softmax")}
     title = f"Alignment, d = {len(sigma)}, L = {length}, seed {seed}"
-    deliver("align", title, findings, lambda path: align_figure(findings.records, sizes, path), out, json, CLAIM)
+    deliver("align", title, findings, lambda paths: align_figure(findings.records, sizes, paths), out, json, CLAIM)
 
 
 @app.command()
@@ -114,7 +114,7 @@ def landscape(
         "landscape",
         title,
         findings,
-        lambda path: landscape_figure(findings.records, (first, second), path),
+        lambda paths: landscape_figure(findings.records, (first, second), paths),
         out,
         json,
     )
@@ -157,7 +157,7 @@ def finite_prompt(
             progress=progress,
         )
     title = f"Finite data, d = {len(sigma)}, seed {seed}"
-    deliver("finite-prompt", title, findings, lambda path: error_figure(findings.records, path), out, json, CLAIM)
+    deliver("finite-prompt", title, findings, lambda paths: error_figure(findings.records, paths), out, json, CLAIM)
 
 
 @app.command("in-context")
@@ -208,7 +208,7 @@ def in_context(
             device=work.device_name(device),
         )
     title = f"In context, d = {dim}, recovery at d = {recovery_dim}, seed {seed}"
-    deliver("in-context", title, findings, lambda path: recovery_figure(findings.records, path), out, json, CLAIM)
+    deliver("in-context", title, findings, lambda paths: recovery_figure(findings.records, paths), out, json, CLAIM)
 
 
 @app.command()
@@ -253,7 +253,7 @@ def digits(
         "digits",
         f"Digits, {rows.shape[0]} x {rows.shape[1]}, seed {seed}",
         findings,
-        lambda path: variance_figure(findings.records, path),
+        lambda paths: variance_figure(findings.records, paths),
         out,
         json,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from enum import StrEnum
@@ -103,19 +103,20 @@ def deliver(
     verb: str,
     title: str,
     findings: Findings,
-    draw: Callable[[Path], None],
+    draw: Callable[[Sequence[Path]], None],
     out: Path | None,
     json: bool,
     claim: LaboratoryClaim | None = None,
 ) -> None:
     """Table and verdicts to stdout; figure and data to the folder."""
     from attnaudit.cli import work
+    from attnaudit.report.drawing import for_screen_and_print
     from attnaudit.report.figures import write_parquet, write_rows
     from attnaudit.report.gaussian import check_rows, check_table, laboratory_verdicts
 
     folder = out or work.RUNS / f"gaussian-{verb}"
     work.make_folder(folder)
-    picture, data, table = folder / f"{verb}.svg", folder / f"{verb}.parquet", folder / f"{verb}.csv"
+    pictures, data, table = for_screen_and_print(folder, verb), folder / f"{verb}.parquet", folder / f"{verb}.csv"
     write_parquet(findings.records, data)
     write_rows(check_rows(findings.checks), table)
     verdicts, level = claim.verdicts(findings.trials) if claim is not None else ([], 0.95)
@@ -125,5 +126,5 @@ def deliver(
         data_console().print(check_table(title, findings.checks))
         if verdicts:
             data_console().print(laboratory_verdicts(verdicts, level))
-    draw(picture)
-    say(f"Wrote {picture}, {data} and {table}.")
+    draw(pictures)
+    say(f"Wrote {', '.join(map(str, pictures))}, {data} and {table}.")

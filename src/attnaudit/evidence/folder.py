@@ -107,6 +107,10 @@ class RunFolder:
         """The rows of these units, in this order; read when they are asked for."""
         return Evidence.of_parts([self._part(key) for key in keys])
 
+    def evidence_so_far(self) -> Evidence:
+        """The rows of every part there is, of a run that is perhaps still under way."""
+        return Evidence.of_parts(sorted(self._parts.glob("part-*.parquet")))
+
     def notes(self, keys: Sequence[str]) -> list[Notes]:
         """What these units had to say beside their rows."""
         return [self._note(self._part(key)) for key in keys]

@@ -36,7 +36,8 @@ class Evidence:
         return Evidence(ds.dataset(table))
 
     def __len__(self) -> int:
-        return int(self._dataset.count_rows())
+        with _reading():
+            return int(self._dataset.count_rows())
 
     def __repr__(self) -> str:
         return f"Evidence({len(self):,} rows)"

@@ -10,7 +10,7 @@ from attnaudit.claims.run import Judged
 from attnaudit.claims.scores import head_table
 from attnaudit.evidence.schema import OBSERVED
 from attnaudit.measures.controls import NEGATIVE_CONTROLS, POSITIVE_CONTROLS
-from attnaudit.report.figures import BLUE, GREEN, VERMILION, drawing
+from attnaudit.report.drawing import BLUE, GREEN, VERMILION, drawing
 
 #: One measure of each kind of question, all with power wherever a head is identifiable.
 MEASURES = ("column_cosine_matched", "subspace_overlap", "eigenvector_residual")
@@ -21,7 +21,7 @@ def control_figure(run: Judged, path: Path) -> None:
     """A row per control, a dot per head (of 500 drawn evenly), the mean as a bar; a panel per measure and model."""
     models = list(run.summary["models"])
     generator = np.random.default_rng(0)
-    with drawing(path, len(models), len(MEASURES), (7.2, 0.5 + 1.9 * len(models))) as axes:
+    with drawing([path], len(models), len(MEASURES), (7.2, 0.5 + 1.9 * len(models))) as axes:
         for row, model in enumerate(models):
             for column, measure in enumerate(MEASURES):
                 axis = axes[row, column]

@@ -1,11 +1,11 @@
-"""The study's figures in print style: SVG, colour-blind safe, with the numbers behind them as CSV."""
+"""The study's figures of heads in print style, with the numbers behind them as CSV."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import textwrap
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,20 +15,7 @@ import pyarrow.parquet as pq
 
 from attnaudit.claims.figures import GammaRecord, NormRecord
 from attnaudit.evidence.folder import write_whole
-from attnaudit.extras import optional
-
-# Okabe & Ito's palette keeps its contrasts for colour-blind readers.
-BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"
-_STYLE = {
-    "font.size": 8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlesize": 8,
-    "legend.frameon": False,
-    "lines.linewidth": 1.2,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "attnaudit",
-}
+from attnaudit.report.drawing import BLUE, GREEN, VERMILION, drawing
 
 
 def write_csv(records: Sequence[Any], path: Path) -> None:
@@ -52,13 +39,13 @@ def write_parquet(records: Sequence[Any], path: Path) -> None:
     write_whole(path, sink.getvalue().to_pybytes())
 
 
-def norm_figure(records: Sequence[NormRecord], path: Path) -> None:
-    """Figure 2: ‖φ(q)‖² and ‖h‖² against depth, log scale, a panel per model."""
+def norm_figure(records: Sequence[NormRecord], paths: Sequence[Path]) -> None:
+    """Figures 2 and 5: ‖φ(q)‖² and ‖h‖² against depth, medians and quartiles, a panel per model."""
     models = list(dict.fromkeys(record.model for record in records))
     columns = min(len(models), 3)
     rows = -(-len(models) // columns)
-    with drawing(path, rows, columns, (max(3.4, 2.6 * columns), 2.3 * rows)) as axes:
-        looks = {"phi_norm2": (r"$\|\varphi(q)\|^2$", BLUE, "o"), "output_norm2": (r"$\|h\|^2$", VERMILION, "s")}
+    looks = {"phi_norm2": (r"$\|\varphi(q)\|^2$", BLUE, "o"), "output_norm2": (r"$\|h\|^2$", VERMILION, "s")}
+    with drawing(paths, rows, columns, (max(3.4, 2.3 * columns), 0.3 + 2.1 * rows)) as axes:
         for place, axis in enumerate(axes.flat):
             if place >= len(models):
                 axis.set_visible(False)
@@ -68,17 +55,19 @@ def norm_figure(records: Sequence[NormRecord], path: Path) -> None:
                 layers = [r.layer for r in own]
                 axis.plot(layers, [r.median for r in own], color=colour, marker=marker, markersize=3, label=label)
                 axis.fill_between(layers, [r.lower for r in own], [r.upper for r in own], color=colour, alpha=0.2, lw=0)
-            axis.set(yscale="log", title=models[place])
+            axis.set(yscale="log", title=textwrap.fill(models[place], 27, break_long_words=False))
+            axis.xaxis.get_major_locator().set_params(integer=True)
             if place % columns == 0:
-                axis.set_ylabel("squared norm (log scale)")
+                axis.set_ylabel("squared norm")
             if place + columns >= len(models):
                 axis.set_xlabel("layer")
-        axes.flat[0].legend(loc="best")
+        handles, labels = axes.flat[0].get_legend_handles_labels()
+        axes.flat[0].figure.legend(handles, labels, loc="outside upper center", ncols=2)
 
 
-def gamma_figure(records: Sequence[GammaRecord], path: Path) -> None:
+def gamma_figure(records: Sequence[GammaRecord], paths: Sequence[Path]) -> None:
     """Figure 3: |γ_i - γ_j| per component for true (top) and perturbed (bottom) eigenvectors."""
-    with drawing(path, 2, 2, (6.4, 4.0)) as axes:
+    with drawing(paths, 2, 2, (6.4, 4.0)) as axes:
         for row, vectors in enumerate(("true", "perturbed")):
             for column, (kind, colour) in enumerate((("absolute", BLUE), ("relative", GREEN))):
                 axis = axes[row, column]
@@ -88,20 +77,8 @@ def gamma_figure(records: Sequence[GammaRecord], path: Path) -> None:
                 low, high = [r.mean - r.std for r in own], [r.mean + r.std for r in own]
                 axis.fill_between(x, low, high, color=colour, alpha=0.2, lw=0)
                 axis.set_title(f"{vectors} eigenvectors, {kind}", loc="right")
-                axis.ticklabel_format(axis="y", scilimits=(-2, 3))
+                axis.ticklabel_format(axis="y", scilimits=(-2, 3), useMathText=True)
                 if row:
                     axis.set_xlabel("component")
-        axes[0, 0].figure.supylabel(r"mean $|\gamma_i-\gamma_j|$ over pairs of tokens", fontsize=8)
-
-
-@contextmanager
-def drawing(path: Path, rows: int, columns: int, size: tuple[float, float]) -> Iterator[Any]:
-    """A grid of axes in our style; leaving the block writes the figure, whole, and leaves matplotlib as it was."""
-    matplotlib = optional("matplotlib", "report", "Drawing a figure")
-    figure_module = optional("matplotlib.figure", "report", "Drawing a figure")
-    with matplotlib.rc_context(_STYLE):
-        figure = figure_module.Figure(figsize=size, layout="constrained")
-        yield figure.subplots(rows, columns, squeeze=False)
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="svg", metadata={"Date": None})
-    write_whole(path, buffer.getvalue())
+        axes[0, 0].figure.suptitle(records[0].model)
+        axes[0, 0].figure.supylabel(r"mean $|\gamma_i-\gamma_j|$ over pairs of tokens")

@@ -13,7 +13,7 @@ from attnaudit.gaussian.experiments.finite_prompt import MANY_PROMPTS, ONE_PROMP
 from attnaudit.gaussian.experiments.in_context import ATTENTION, POOLED, RecoveryRecord
 from attnaudit.gaussian.experiments.landscape import CRITICAL, PATH, SURFACE, LandscapeRecord
 from attnaudit.gaussian.experiments.real_data import VarianceRecord
-from attnaudit.report.figures import BLUE, GREEN, VERMILION, drawing
+from attnaudit.report.drawing import BLUE, GREEN, VERMILION, drawing
 
 _COLOURS = {"linear": BLUE, "softmax": VERMILION}
 _TITLES = {GAUSSIAN: "Gaussian tokens", ISOTROPIC: "isotropic: nothing to find", SKEWED: "skewed: softmax must fail"}
@@ -21,9 +21,9 @@ _TITLES = {GAUSSIAN: "Gaussian tokens", ISOTROPIC: "isotropic: nothing to find",
 _FLOOR = 1e-5
 
 
-def align_figure(records: Sequence[AlignRecord], sizes: dict[str, float], path: Path) -> None:
+def align_figure(records: Sequence[AlignRecord], sizes: dict[str, float], paths: Sequence[Path]) -> None:
     """sin²(μ, v₁) over training, a panel per kind of tokens, and s = μᵀΣμ with what theory says of it."""
-    with drawing(path, 1, 4, (8.4, 2.3)) as axes:
+    with drawing(paths, 1, 4, (8.4, 2.3)) as axes:
         for axis, data in zip(axes.flat, _TITLES, strict=False):
             for kernel, run, own in _runs(records, data):
                 steps, sines = [r.step for r in own], [max(r.squared_sine, _FLOOR) for r in own]
@@ -44,7 +44,7 @@ def _runs(records: Sequence[AlignRecord], data: str) -> list[tuple[str, int, lis
     return [(k, n, [r for r in records if (r.data, r.kernel, r.run) == (data, k, n)]) for k, n in keys]
 
 
-def landscape_figure(records: Sequence[LandscapeRecord], labels: tuple[str, str], path: Path) -> None:
+def landscape_figure(records: Sequence[LandscapeRecord], labels: tuple[str, str], paths: Sequence[Path]) -> None:
     """Level lines of the risk, the flow's paths, and the critical points."""
     surface = [r for r in records if r.what == SURFACE]
     side = round(len(surface) ** 0.5)
@@ -53,12 +53,12 @@ def landscape_figure(records: Sequence[LandscapeRecord], labels: tuple[str, str]
     highest = max(r.risk for r in records if r.what == CRITICAL)
     levels = lowest + (highest - lowest) * np.linspace(0.02, 2, 14)
     looks = {"minimum": (GREEN, "o"), "saddle": (VERMILION, "s"), "maximum": ("black", "^")}
-    with drawing(path, 1, 1, (3.8, 3.5)) as axes:
+    with drawing(paths, 1, 1, (3.8, 3.5)) as axes:
         axis = axes[0, 0]
         axis.contour(x, y, risk, levels=levels, colors="0.75", linewidths=0.5)
-        paths = [r for r in records if r.what == PATH]
-        for run in dict.fromkeys(r.run for r in paths):
-            own = [r for r in paths if r.run == run]
+        flows = [r for r in records if r.what == PATH]
+        for run in dict.fromkeys(r.run for r in flows):
+            own = [r for r in flows if r.run == run]
             axis.plot([r.x for r in own], [r.y for r in own], color=BLUE, lw=0.8)
         for kind, (colour, marker) in looks.items():
             own = [r for r in records if r.what == CRITICAL and r.kind == kind]
@@ -69,9 +69,9 @@ def landscape_figure(records: Sequence[LandscapeRecord], labels: tuple[str, str]
         axis.figure.legend(loc="outside upper center", ncols=3)
 
 
-def error_figure(records: Sequence[ErrorRecord], path: Path) -> None:
+def error_figure(records: Sequence[ErrorRecord], paths: Sequence[Path]) -> None:
     """Left: rms sin against the length of one prompt. Right: minimisers on many prompts against κ_LΛ/N."""
-    with drawing(path, 1, 2, (6.4, 2.5)) as axes:
+    with drawing(paths, 1, 2, (6.4, 2.5)) as axes:
         left, right = axes.flat
         looks = {"gaussian": (BLUE, "o", "Gaussian"), "isotropic": ("0.5", "x", "isotropic control")}
         for data, (colour, marker, label) in looks.items():
@@ -102,12 +102,12 @@ def _dots(
     axis.errorbar(x, roots, yerr=errors, color=colour, marker=marker, ms=4, ls="", label=label)
 
 
-def recovery_figure(records: Sequence[RecoveryRecord], path: Path) -> None:
+def recovery_figure(records: Sequence[RecoveryRecord], paths: Sequence[Path]) -> None:
     """cos² with the spike against θ/√γ; a row per n, a column per K."""
     degrees = list(dict.fromkeys(r.degrees for r in records))
     tasks = list(dict.fromkeys(r.tasks for r in records))
     looks = {ATTENTION: (VERMILION, "s"), POOLED: (BLUE, "o")}
-    with drawing(path, len(degrees), len(tasks), (2.2 * len(tasks), 0.4 + 1.7 * len(degrees))) as axes:
+    with drawing(paths, len(degrees), len(tasks), (2.2 * len(tasks), 0.4 + 1.7 * len(degrees))) as axes:
         for row, few in enumerate(degrees):
             for column, number in enumerate(tasks):
                 axis = axes[row, column]
@@ -125,9 +125,9 @@ def recovery_figure(records: Sequence[RecoveryRecord], path: Path) -> None:
         axes[0, 0].figure.legend(handles, names, loc="outside upper center", ncols=3)
 
 
-def variance_figure(records: Sequence[VarianceRecord], path: Path) -> None:
+def variance_figure(records: Sequence[VarianceRecord], paths: Sequence[Path]) -> None:
     """Variance explained by PCA and by heads of rank k."""
-    with drawing(path, 1, 1, (3.4, 2.4)) as axes:
+    with drawing(paths, 1, 1, (3.4, 2.4)) as axes:
         axis = axes[0, 0]
         x = [r.components for r in records]
         axis.plot(x, [r.pca for r in records], color=BLUE, marker="o", ms=5, mfc="none", label="PCA")

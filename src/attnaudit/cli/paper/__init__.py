@@ -1,0 +1,5 @@
+"""`attnaudit paper`: repeat a table or figure of the reproduction study, the published numbers beside ours."""
+
+from attnaudit.cli.paper.command import paper
+
+__all__ = ["paper"]

@@ -1,0 +1,43 @@
+"""A few inputs, captured at once: what the figures of heads and the forensics look at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from attnaudit.cli.console import say
+from attnaudit.errors import InputError
+
+if TYPE_CHECKING:
+    from attnaudit.capture import Capture
+    from attnaudit.cli.work import Choice
+    from attnaudit.sources.inputs import Shard
+    from attnaudit.sources.model import ModelSpec
+
+
+def one_batch(specs: Sequence[ModelSpec], choice: Choice) -> Shard:
+    """All inputs of a command as one batch."""
+    from attnaudit.cli import work
+    from attnaudit.protocol import Protocol
+    from attnaudit.sources.images import ImageShard
+    from attnaudit.sources.texts import TextShard
+
+    shards, _ = work.inputs(specs, choice, Protocol.PAPER)
+    if all(isinstance(shard, ImageShard) for shard in shards):
+        return ImageShard(tuple(i for shard in shards if isinstance(shard, ImageShard) for i in shard.items))
+    return TextShard(tuple(i for shard in shards if isinstance(shard, TextShard) for i in shard.items))
+
+
+def capture_batch(spec: ModelSpec, shard: Shard, device: str) -> Capture:
+    """Every head of a model on that batch; inputs that cannot be read are named."""
+    from attnaudit.evidence.unit import capture_prepared
+    from attnaudit.protocol import Protocol
+    from attnaudit.sources.model import load_model
+
+    model = load_model(spec)
+    prepared = shard.prepare(model, Protocol.PAPER)
+    for name, reason in prepared.skipped:
+        say(f"skipped input {name}: {reason}")
+    if prepared.inputs is None:
+        raise InputError("None of the pictures could be read.")
+    return capture_prepared(model.module, prepared, device, model.label)

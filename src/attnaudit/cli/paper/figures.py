@@ -1,0 +1,51 @@
+"""Figures 2, 3 and 5: pictures of the heads of a few inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attnaudit.cli.console import progress_bar
+from attnaudit.cli.paper.batch import capture_batch, one_batch
+from attnaudit.cli.paper.delivery import deliver
+from attnaudit.errors import UsageError
+
+if TYPE_CHECKING:
+    from attnaudit.cli.work import Choice
+    from attnaudit.sources.model import ModelSpec
+
+
+def draw_norms(
+    name: str, specs: Sequence[ModelSpec], choice: Choice, device: str, out: Path, json: bool, *, language: bool
+) -> None:
+    """Figure 2, and for `language` Figure 5: ‖φ(q)‖² and ‖h‖² by layer, a panel per model."""
+    from attnaudit.claims.figures import norm_records
+    from attnaudit.report.figures import norm_figure
+
+    shard = one_batch(specs, choice)
+    records = []
+    with progress_bar(name) as progress:
+        for done, spec in enumerate(specs):
+            progress(done, len(specs))
+            records += norm_records(spec.label, capture_batch(spec, shard, device).layers, language=language)
+        progress(len(specs), len(specs))
+    deliver(name, records, norm_figure, out, json)
+
+
+def draw_gammas(name: str, specs: Sequence[ModelSpec], choice: Choice, device: str, out: Path, json: bool) -> None:
+    """Figure 3: differences of γ in the third block of one model."""
+    from attnaudit.claims.figures import GAMMA_BLOCK, gamma_records
+    from attnaudit.report.figures import gamma_figure
+
+    if len(specs) > 1:
+        raise UsageError(f"Figure 3 shows one model, but {len(specs)} are given or found: name one.")
+    spec = specs[0]
+    layers = capture_batch(spec, one_batch(specs, choice), device).layers
+    if len(layers) <= GAMMA_BLOCK:
+        raise UsageError(f"Figure 3 looks at block {GAMMA_BLOCK}, but {spec.name} has {len(layers)} attention layers.")
+    with progress_bar(name) as progress:
+        progress(0, 1)
+        records = gamma_records(spec.label, layers[GAMMA_BLOCK], choice.seed)
+        progress(1, 1)
+    deliver(name, records, gamma_figure, out, json)

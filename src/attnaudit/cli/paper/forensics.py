@@ -1,0 +1,38 @@
+"""`attnaudit paper forensics`: which convention gives the eigenvalues Teo & Nguyen (2024) report?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attnaudit.cli.console import data_console, print_json, progress_bar, say
+from attnaudit.cli.paper.batch import capture_batch, one_batch
+
+if TYPE_CHECKING:
+    from attnaudit.cli.work import Choice
+    from attnaudit.sources.model import ModelSpec
+
+
+def try_conventions(specs: Sequence[ModelSpec], choice: Choice, device: str, out: Path, json: bool) -> None:
+    """Every convention on every model; the nearest to stdout, all of them to a CSV file per model."""
+    from attnaudit.claims.forensics import investigate
+    from attnaudit.cli import work
+    from attnaudit.evidence.plan import file_name
+    from attnaudit.report.figures import write_rows
+    from attnaudit.report.terminal import forensics_table
+
+    shard = one_batch(specs, choice)
+    work.make_folder(out)
+    for spec in specs:
+        with progress_bar("96 conventions") as progress:
+            progress(0, 1)
+            findings = investigate(capture_batch(spec, shard, device).layers)
+            progress(1, 1)
+        table = out / f"forensics-{file_name(spec.label)}.csv"
+        write_rows([finding.record() for finding in findings], table)
+        if json:
+            print_json([finding.record() for finding in findings])
+        else:
+            data_console().print(forensics_table(spec.label, findings))
+        say(f"Wrote {table}.")

@@ -1,0 +1,53 @@
+"""Tables 1 to 4: an audit under the study's protocol, its row beside the published one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attnaudit.cli.console import data_console, print_json, say
+
+if TYPE_CHECKING:
+    from attnaudit.cli.work import Choice
+    from attnaudit.evidence import Resources
+    from attnaudit.sources.model import ModelSpec
+
+
+def repeat_table(
+    name: str,
+    specs: Sequence[ModelSpec],
+    choice: Choice,
+    device: str,
+    resources: Resources,
+    out: Path | None,
+    json: bool,
+) -> None:
+    """Audit the models, print the comparison, and leave it as CSV in the run folder."""
+    from attnaudit.claims.tables import TABLES, compare
+    from attnaudit.cli import work
+    from attnaudit.evidence import Settings, plan_audit
+    from attnaudit.protocol import Protocol
+    from attnaudit.report.figures import write_csv
+    from attnaudit.report.terminal import comparison_table
+
+    table = TABLES[name]
+    shards, inputs = work.inputs(specs, choice, Protocol.PAPER, device)
+    settings = Settings(protocol=Protocol.PAPER, families=table.families, seed=choice.seed, device=device)
+    plan = plan_audit(specs, shards, settings)
+    run = work.carry_out(plan, out, resources, f"{name}, {inputs}")
+    work.report_losses(run)
+    comparisons = [
+        entry for label, c in run.summary["models"].items() for entry in compare(table, label, c["observed"])
+    ]
+    write_csv(comparisons, run.path / f"{name}.csv")
+    if json:
+        print_json([asdict(entry) for entry in comparisons])
+    else:
+        data_console().print(comparison_table(table, comparisons))
+        for label, controls in run.summary["models"].items():
+            if (close := controls["observed"].get("allclose")) is not None:
+                passed = round((close["mean"] or 0) * close["n"])
+                data_console().print(f"{label}: {passed:,} of {close['n']:,} allclose tests pass", markup=False)
+    say(f"Replay error of the capture: {run.summary['capture']['replay_error']:.1e}. Run folder: {run.path}")

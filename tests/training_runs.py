@@ -1,0 +1,61 @@
+"""Folders of training runs with made-up evidence, as `attnaudit train` leaves them."""
+
+import math
+
+import pyarrow as pa
+
+from attnaudit.evidence.folder import RunFolder, encoded
+from attnaudit.evidence.schema import SCHEMA
+from attnaudit.evidence.unit import Notes
+
+STEPS_PER_EPOCH = 5
+#: What a measure is at an epoch, before layer and head move it a little.
+COURSE = {
+    "projection_error_mae": lambda epoch: 8 * math.exp(-epoch / 40),
+    "output_norm2": lambda epoch: 8.02 * math.exp(-epoch / 40),
+    "phi_norm2": lambda epoch: 0.02 + 1000 * epoch * math.exp(-2 * epoch),
+    "projection_error_rel_output": lambda epoch: 1 + 100 * epoch * math.exp(-2 * epoch),
+    "projection_error_rel_phi": lambda epoch: 1e5 * (1 + epoch),
+}
+
+
+def write_training(
+    path, *, name="study-vit-tiny", dim=64, epochs=(0, 1, 2, 10), batches=("train", "test"), layers=2, heads=3, lost=()
+):
+    """An unfinished run, a part per epoch; at the epochs in `lost` the numbers of the first head are missing."""
+    folder = RunFolder(path)
+    recipe = {"name": name, "model": "vit_tiny", "epochs": 300, "standardise": True}
+    folder.open({"recipe": recipe}, {"attnaudit": "0", "steps_per_epoch": STEPS_PER_EPOCH})
+    for epoch in epochs:
+        rows = [
+            _row(batch, layer, head, measure, epoch, dim, epoch in lost and (layer, head) == (0, 0))
+            for batch in batches
+            for measure in COURSE
+            for layer in range(layers)
+            for head in range(heads)
+        ]
+        rows.append(_row("train/0", 0, 0, "phi_norm2", epoch, dim, False) | {"value": 1e9})  # one picture, no mean
+        rows.append(_row(batches[0], 0, 0, "phi_norm2", epoch, dim, False) | {"value": 1e9, "control": "gaussian"})
+        folder.write_part(f"{epoch:04}", encoded(pa.Table.from_pylist(rows, schema=SCHEMA), Notes((), {}, ())))
+    return path
+
+
+def _row(batch, layer, head, measure, epoch, dim, lost):
+    value = COURSE[measure](epoch) * (1 + 0.1 * (layer - head)) * (1.5 if batch == "test" else 1)
+    return {
+        "model": "vit_tiny",
+        "input": batch,
+        "layer": layer,
+        "head": head,
+        "window": 0,
+        "interpretation": "kpca",
+        "control": "observed",
+        "repeat": 0,
+        "measure": measure,
+        "value": None if lost else value,
+        "reason": "lost" if lost else None,
+        "protocol": "exact",
+        "tokens": 197,
+        "dim": dim,
+        "step": epoch * STEPS_PER_EPOCH,
+    }
