@@ -24,7 +24,7 @@ def write_training(
 ):
     """An unfinished run, a part per epoch; at the epochs in `lost` the numbers of the first head are missing."""
     folder = RunFolder(path)
-    recipe = {"name": name, "model": "vit_tiny", "epochs": 300, "standardise": True}
+    recipe = {"name": name, "model": {"heads": 3, "standardise": True}, "epochs": 300}
     folder.open({"recipe": recipe}, {"attnaudit": "0", "steps_per_epoch": STEPS_PER_EPOCH})
     for epoch in epochs:
         rows = [

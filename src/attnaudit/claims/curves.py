@@ -69,7 +69,7 @@ def _curves(run: TrainingRun, label: str, measures: Sequence[str]) -> Curves:
             for epoch, value in curve.points
         ]
     width = " and ".join(map(str, widths))
-    return Curves(label, bool(run.recipe.get("standardise")), width, published, tuple(records))
+    return Curves(label, bool(run.recipe["model"].get("standardise")), width, published, tuple(records))
 
 
 def _ours(run: TrainingRun, label: str, table: pa.Table) -> list[CurveRecord]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import pickle
-import zipfile
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -15,6 +14,8 @@ from attnaudit.errors import RunFolderError
 from attnaudit.evidence.folder import write_whole
 
 FILE = "checkpoint.pt"
+#: What torch's reader raises, depending on which bytes are wrong.
+_DAMAGED = (OSError, RuntimeError, EOFError, ValueError, LookupError, AttributeError, TypeError, pickle.UnpicklingError)
 
 
 class State(TypedDict):
@@ -54,16 +55,8 @@ def load(folder: Path, device: str) -> State | None:
     try:
         state: State = torch.load(path, map_location=device, weights_only=True)
         missing = State.__annotations__.keys() - state.keys()
-    except (
-        OSError,
-        RuntimeError,
-        EOFError,
-        ValueError,
-        AttributeError,
-        pickle.UnpicklingError,
-        zipfile.BadZipFile,
-    ) as e:
-        raise RunFolderError(f"{path} is damaged: delete it to train anew, or give --out another folder.") from e
+    except _DAMAGED as error:
+        raise RunFolderError(f"{path} is damaged: delete it to train anew, or give --out another folder.") from error
     if missing:
         raise RunFolderError(f"{path} is no checkpoint of ours (it lacks {', '.join(sorted(missing))}).")
     return state
