@@ -55,6 +55,7 @@ def lay_out(folder: Path) -> None:
             _write(path, moved_links(path.read_text(), source, path, places))
     for name, text in (claim_pages(folder / "results") | reference_pages()).items():
         _write(folder / name, text)
+    shutil.copy(ROOT / "website" / "site.css", folder)
     _write(folder / "SUMMARY.md", navigation(folder))
 
 

@@ -15,7 +15,24 @@ from markdown.preprocessors import Preprocessor
 _CODE = r"(?P<ticks>`+).+?(?P=ticks)"
 _BLOCK = r"\$\$(?P<block>.+?)\$\$"
 _INLINE = r"(?<![\\$\w])\$(?P<inline>[^$\s](?:[^$\n]|\n(?!\n))*?(?<=\S))\$(?![\d$])"
+#: Letters in another style: browsers know upright and slanted ones only, the rest are characters of their own.
+_STYLED = {'<mi mathvariant="double-struck">R</mi>': "<mi>ℝ</mi>", '<mn mathvariant="bold">1</mn>': "<mn>𝟏</mn>"}
 _MATHS = re.compile(f"{_CODE}|{_BLOCK}|{_INLINE}", re.DOTALL)
+
+
+def formula(latex: str, display: str) -> str:
+    """A formula as MathML.
+
+    Raises:
+        ValueError: it has a letter in a style for which `_STYLED` has no character.
+    """
+    drawn = str(convert(latex, display=display))
+    for letter, character in _STYLED.items():
+        drawn = drawn.replace(letter, character)
+    unknown = re.search(r'mathvariant="(?!normal)[^"]*">[^<]*', drawn)
+    if unknown:
+        raise ValueError(f"Browsers do not draw {unknown[0]!r} in {latex!r}: give website.mathml its character.")
+    return drawn
 
 
 class _Formulas(Preprocessor):
@@ -29,7 +46,7 @@ class _Formulas(Preprocessor):
         if found["ticks"]:
             return found[0]
         kind = "block" if found["block"] else "inline"
-        return str(self.md.htmlStash.store(convert(found[kind], display=kind)))
+        return str(self.md.htmlStash.store(formula(found[kind], kind)))
 
 
 class Formulas(Extension):

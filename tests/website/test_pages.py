@@ -62,6 +62,12 @@ def test_dollars_that_are_no_formula_stay(rendered, text):
     assert "<math" not in rendered(text)
 
 
+def test_a_letter_that_browsers_cannot_draw_is_an_error_and_not_another_letter(rendered):
+    assert "ℝ" in rendered(r"$\mathbb R$")
+    with pytest.raises(ValueError, match="fraktur"):
+        rendered(r"$\mathfrak g$")
+
+
 @pytest.mark.parametrize(
     ("text", "count"),
     [("$a_1*b$ and $c*d_1$", 2), ("$$a\n=b$$", 1), ("a ($x$), b", 1), ("| a |\n| - |\n| $x_1$ |", 1), ("$a\nb$", 1)],
