@@ -1,8 +1,11 @@
 """The parts a page is made of: blocks, links, formulas."""
 
+import re
+
 import pytest
 
 from website.blocks import commands, programs
+from website.build import ROOT
 from website.links import moved_links
 
 PAGE = """# Page
@@ -47,6 +50,12 @@ def test_links_follow_the_pages_to_their_places(tmp_path):
     moved = moved_links(text, "docs/a/two.md", tmp_path / "a" / "two.md", places)
     assert moved == "[c](../project/changes.md#top) ![p](one.md) [w](https://a.b/c.md) [g](../gone.md) [h](#there)"
     assert moved_links("[d](docs/a/one.md)", "CHANGES.md", places["CHANGES.md"], places) == "[d](../a/one.md)"
+
+
+def test_links_between_pages_hold_in_the_repository_too():
+    for page in (*ROOT.glob("*.md"), *ROOT.glob("benchmarks/*.md"), *(ROOT / "docs").rglob("*.md")):
+        for target in re.findall(r"\]\((?!https?://|#)([^)\s#]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} leads to {target}"
 
 
 @pytest.fixture
