@@ -6,7 +6,7 @@ CONSTRAINTS := requirements/constraints.txt
 INSTALLED := $(VENV)/.installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
 
-.PHONY: audit test lint typecheck format benchmark clean
+.PHONY: audit test lint typecheck format docs benchmark clean
 
 $(INSTALLED): pyproject.toml $(CONSTRAINTS) requirements/torchvision_cpu.py
 	@echo "attnaudit: setting up $(VENV) (once)" >&2
@@ -34,8 +34,12 @@ format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(INSTALLED)
+	$(BIN)/python -m website.notebook
+	$(BIN)/python -m website
+
 benchmark: $(INSTALLED)
 	$(BIN)/python benchmarks/head_cost.py
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis site

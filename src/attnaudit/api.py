@@ -7,6 +7,7 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
+from attnaudit.claims.claim import Claim
 from attnaudit.claims.registry import CLAIMS, claims_named, interpretations_for
 from attnaudit.claims.run import conclude
 from attnaudit.claims.verdict import THRESHOLD
@@ -14,7 +15,7 @@ from attnaudit.errors import UsageError
 from attnaudit.evidence import Resources, Settings, execute, plan_audit, shard_size
 from attnaudit.evidence.memory import default_memory, parse_memory
 from attnaudit.evidence.run import Progress
-from attnaudit.kernel.interpretation import Interpretation
+from attnaudit.kernel.interpretation import INTERPRETATIONS, Interpretation
 from attnaudit.measures import DEFAULT_FAMILIES
 from attnaudit.measures.controls import ALL_CONTROLS
 from attnaudit.protocol import Protocol
@@ -35,7 +36,7 @@ def audit(
     limit: int | None = None,
     seed: int = 0,
     protocol: Protocol | str = Protocol.EXACT,
-    claims: Sequence[str] | None = None,
+    claims: Sequence[str | Claim] | None = None,
     controls: Sequence[str] = ALL_CONTROLS,
     repeats: int = 1,
     interpretations: Sequence[str | Interpretation] = (),
@@ -59,7 +60,7 @@ def audit(
         limit: how many pictures or passages to draw; all if None.
         seed: of every random choice.
         protocol: `exact` or `paper`.
-        claims: which claims to judge, all if None; see `attnaudit ls claims`.
+        claims: which claims to judge, all if None: names, see `attnaudit ls claims`, or claims of your own.
         controls: which controls to compute; without a negative and a positive one no claim can be judged.
         repeats: how often each random control is drawn.
         interpretations: theories to rank beside those the claims need: names, or objects of your own class.
@@ -76,11 +77,14 @@ def audit(
     resources = Resources(workers, cluster, allowed)
     judged = claims_named(tuple(CLAIMS) if claims is None else claims)
     named = tuple(theory for theory in interpretations if isinstance(theory, str))
-    own = tuple(theory for theory in interpretations if not isinstance(theory, str))
+    own = {theory.name: theory for theory in interpretations if not isinstance(theory, str)}
+    for name in own.keys() & INTERPRETATIONS.keys():
+        raise UsageError(f"An interpretation called {name!r} is there already: give yours another name.")
+    theories = dict.fromkeys((*interpretations_for(judged), *named))
     settings = Settings(
         protocol=Protocol(protocol),
         families=tuple(families),
-        interpretations=tuple(dict.fromkeys((*interpretations_for(judged), *named))),
+        interpretations=tuple(name for name in theories if name not in own),
         controls=tuple(controls),
         repeats=repeats,
         seed=seed,
@@ -108,7 +112,7 @@ def audit(
         shards = image_shards(choose_images(find_images(root), root, limit, seed), shard_size(device))
     else:
         raise UsageError("A module given in memory needs a batch tensor as inputs: its preprocessing is not known.")
-    plan = plan_audit([subject], shards, settings, own)
+    plan = plan_audit([subject], shards, settings, tuple(own.values()))
     extra = {} if progress is None else {"progress": progress}
     measured = execute(plan, out=None if out is None else Path(out), resources=resources, **extra)
     return Run.of(conclude(measured, plan.settings, judged, threshold))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from attnaudit.claims.laboratory import LaboratoryClaim
 from attnaudit.claims.verdict import THRESHOLD, Verdict
 from attnaudit.errors import UsageError
 from attnaudit.evidence.reading import Evidence
+from attnaudit.measures import measure
 
 CLAIMS: Mapping[str, Claim] = {
     module.CLAIM.name: module.CLAIM
@@ -45,15 +47,29 @@ def statements() -> dict[str, Statement]:
     return {**CLAIMS, **LABORATORY_CLAIMS}
 
 
-def claims_named(names: Sequence[str]) -> tuple[Claim, ...]:
-    """The claims of these names that an audit can judge."""
-    for name in names:
-        if name in LABORATORY_CLAIMS:
-            command = LABORATORY_CLAIMS[name].judged_by
-            raise UsageError(f"{name} is about heads trained in the laboratory, not about a model: run {command}.")
-        if name not in CLAIMS:
-            raise UsageError(f"There is no claim {name!r}; there are {', '.join(CLAIMS)}.")
-    return tuple(CLAIMS[name] for name in names)
+def claims_named(names: Sequence[str | Claim]) -> tuple[Claim, ...]:
+    """The claims of these names that an audit can judge; a claim given as itself is taken as it is."""
+    claims = tuple(_checked(name) if isinstance(name, Claim) else _named(name) for name in names)
+    for name, count in Counter(claim.name for claim in claims).items():
+        if count > 1:
+            raise UsageError(f"{count} claims are called {name!r}: each needs a name of its own.")
+    return claims
+
+
+def _named(name: str) -> Claim:
+    if name in LABORATORY_CLAIMS:
+        command = LABORATORY_CLAIMS[name].judged_by
+        raise UsageError(f"{name} is about heads trained in the laboratory, not about a model: run {command}.")
+    if name not in CLAIMS:
+        raise UsageError(f"There is no claim {name!r}; there are {', '.join(CLAIMS)}.")
+    return CLAIMS[name]
+
+
+def _checked(claim: Claim) -> Claim:
+    """A claim of the user's own, refused before anything is computed if it rests on a measure that is not there."""
+    for name in (*claim.deciding, *claim.shown):
+        measure(name)
+    return claim
 
 
 def interpretations_for(claims: Sequence[Claim]) -> tuple[str, ...]:

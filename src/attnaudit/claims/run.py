@@ -60,6 +60,7 @@ def conclude(measured: Measured, settings: Settings, claims: Sequence[Claim], th
         for entry in rank(measured.rows, model, theories, threshold=threshold, seed=settings.seed)
     ]
     summary = measured.summary | {
+        "claims": {claim.name: _in_words(claim) for claim in claims},
         "verdicts": [asdict(verdict) for verdict in verdicts],
         "ranking": [asdict(entry) for entry in ranking],
         "interval_level": level,
@@ -69,3 +70,8 @@ def conclude(measured: Measured, settings: Settings, claims: Sequence[Claim], th
     return Judged(
         measured.folder.path, measured.rows, summary, tuple(verdicts), tuple(ranking), level, measured.keep_alive
     )
+
+
+def _in_words(claim: Claim) -> dict[str, str]:
+    """What a reader of the run needs to know of a claim that may be nobody's but its author's."""
+    return {"statement": claim.statement, "interpretation": claim.interpretation}

@@ -26,7 +26,7 @@ def eigenvector_measures(heads: Heads, spectrum: Spectrum) -> dict[str, Float[Te
 
     `eigenvector_residual`: mean over columns of ‖K̃â - ρâ‖/‖K̃â‖ with the Rayleigh quotient ρ = âᵀK̃â/âᵀâ; 0 for
     eigenvectors. `centering_defect`: ‖1ᵀG⁻¹V‖ / (√N ‖G⁻¹V‖), 0 if the claim's equation has a solution at all.
-    `subspace_overlap`: ‖Q_ÂᵀA‖²_F/d, 1 if  spans the leading eigenvectors, in whatever basis.
+    `subspace_overlap`: ‖Q_ÂᵀA‖²_F/d, 1 if Â spans the leading eigenvectors, in whatever basis.
     """
     weighted = weighted_values(heads, spectrum)
     implied = weighted - weighted.mean(dim=1, keepdim=True)

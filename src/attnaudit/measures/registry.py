@@ -94,9 +94,9 @@ FAMILIES: Mapping[str, Family] = {
         Scope.VALUES,
         lambda at: eigenvector_measures(at.heads, at.keys.spectrum),
         (
-            Measure("eigenvector_residual", "‖K̃â - ρâ‖/‖K̃â‖ of  = (I-1)G⁻¹V, mean", "lower", 0.0),
+            Measure("eigenvector_residual", "‖K̃â - ρâ‖/‖K̃â‖ of Â = (I-1)G⁻¹V, mean", "lower", 0.0),
             Measure("centering_defect", "‖1ᵀG⁻¹V‖/(√N‖G⁻¹V‖)", "lower", 0.0),
-            Measure("subspace_overlap", "overlap of the span of  with the leading eigenvectors", "higher", 1.0),
+            Measure("subspace_overlap", "overlap of the span of Â with the leading eigenvectors", "higher", 1.0),
         ),
     ),
     "projection": Family(

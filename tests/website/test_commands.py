@@ -1,0 +1,132 @@
+"""Every command and every program that README, tutorial and how-to show is run, as it is written."""
+
+import contextlib
+import glob
+import io
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from website.blocks import commands, programs
+from website.build import ROOT
+from website.notebook import PAGES
+
+pytest.importorskip("timm")
+pytest.importorskip("transformers")
+
+#: What cannot run in a test, and why. Everything else must: a command this file does not know fails.
+NOT_RUN = {
+    r"xdg-open ": "opens a browser",
+    r"dask (scheduler|worker) ": "runs until it is stopped",
+    r"attnaudit .* --cluster ": "needs those two; tests/evidence/test_cluster.py runs it",
+    r"attnaudit .* --download\b": "needs the network",
+}
+#: Options added to what would take minutes on any input.
+SMALLER = {"attnaudit audit minilm --limit": "--limit 1", "attnaudit gaussian align": "--steps 5 --runs 2"}
+#: Python that cannot run in a test: it submits jobs to a cluster.
+SUBMITS = "dask_jobqueue"
+NUMBER = re.compile(r"-?\d[\d,.]*(e[+-]?\d+)?")
+
+
+def pages():
+    yield ROOT / "README.md"
+    for chapter in ("tutorial", "how-to"):
+        yield from sorted((ROOT / "docs" / chapter).glob("*.md"))
+
+
+def typed():
+    """Every command once, without its comment, in the order of the pages."""
+    found = (shlex.join(shlex.split(line, comments=True)) for page in pages() for line in commands(page.read_text()))
+    return list(dict.fromkeys(found))
+
+
+def run(command, monkeypatch):
+    """Run a command line as a shell would, but in this process, which has loaded torch already; its exit code."""
+    from attnaudit.cli import main
+
+    extra = next((more for start, more in SMALLER.items() if command.startswith(start)), "")
+    words = [found for word in shlex.split(f"{command} {extra}") for found in sorted(glob.glob(word)) or [word]]
+    if words[0] == "make":
+        return subprocess.run(["make", "--dry-run", *words[1:]], cwd=ROOT, capture_output=True, check=False).returncode
+    assert words[0] == "attnaudit", f"the tests cannot run {words[0]}: say so in NOT_RUN, with the reason"
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    return int(stopped.value.code or 0)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    from tests.website.standins import make_files
+
+    place = tmp_path_factory.mktemp("reader")
+    make_files(place)
+    return place
+
+
+@pytest.fixture(autouse=True)
+def _offline(monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.delenv("ATTNAUDIT_DATA", raising=False)
+
+
+@pytest.mark.parametrize("command", typed())
+def test_a_command_of_the_documentation_runs(command, folder, monkeypatch, capsys):
+    reason = next((why for pattern, why in NOT_RUN.items() if re.match(pattern, command)), None)
+    if reason is not None:
+        pytest.skip(reason)
+    monkeypatch.chdir(folder)
+    assert run(command, monkeypatch) == 0, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["attnaudit audit minilm --no-such-option", "attnaudit frobnicate", "make nothing"])
+def test_a_command_that_does_not_exist_is_noticed(command, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    assert run(command, monkeypatch) != 0
+
+
+def test_a_program_nobody_knows_is_noticed(monkeypatch):
+    with pytest.raises(AssertionError, match="NOT_RUN"):
+        run("frobnicate --now", monkeypatch)
+
+
+def test_nothing_is_excused_that_is_not_there():
+    for pattern in NOT_RUN:
+        assert any(re.match(pattern, command) for command in typed()), pattern
+    for start in SMALLER:
+        assert any(command.startswith(start) for command in typed()), start
+
+
+def with_programs():
+    """Pages with Python in them; those of the tutorial run as its notebook."""
+    everything = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    shown = (page for page in everything if page.name not in PAGES and programs(page.read_text()))
+    return [page.relative_to(ROOT).as_posix() for page in shown]
+
+
+@pytest.mark.parametrize("page", with_programs())
+def test_the_python_of_a_page_runs_and_prints_what_it_shows(page, folder, monkeypatch):
+    from tests.website.standins import names
+
+    monkeypatch.chdir(folder)
+    known = names(page)
+    for program, shown in programs((ROOT / page).read_text()):
+        if SUBMITS not in program:
+            assert_prints(program, shown, known)
+
+
+def assert_prints(program, shown, known):
+    """Run a program among the names it may use; its output must be what the page shows, but for the digits."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(program, "<documentation>", "exec"), known)
+    if shown is not None:
+        assert in_words(printed.getvalue()) == in_words(shown)
+
+
+def in_words(text):
+    """Without its digits, which may differ from one machine to the next, and its spacing, which follows them."""
+    return NUMBER.sub("#", text).split()

@@ -1,0 +1,81 @@
+"""A page for every claim, made from its file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+from attnaudit.claims.claim import Claim, Statement
+from attnaudit.claims.registry import statements
+from attnaudit.kernel.interpretation import interpretation
+from attnaudit.measures import FAMILIES
+from website.navigation import title
+
+
+def claim_pages(results: Path) -> dict[str, str]:
+    """The pages by path: one per claim, which links to the pages below `results` that name it, and a list of all."""
+    found = {page: page.read_text() for page in sorted(results.rglob("*.md"))}
+    pages = {"claims/index.md": _index(list(statements().values()))}
+    for claim in statements().values():
+        naming = [page for page, text in found.items() if claim.name in text]
+        pages[f"claims/{claim.name}.md"] = _page(claim, [(title(page), page.relative_to(results)) for page in naming])
+    return pages
+
+
+def _index(claims: Sequence[Statement]) -> str:
+    rows = [f"| [{c.name}]({c.name}.md) | {_cell(c.statement)} | {_cell(c.citation)} |" for c in claims]
+    return "\n".join(
+        (
+            "# Claims",
+            "",
+            "What attnaudit puts to the test. Each page is made from the claim's file in `src/attnaudit/claims`.",
+            "[From evidence to a verdict](../theory/verdicts.md) says how scores become words, and",
+            "[a claim of your own](../tutorial/own-claim.md) how to add one.",
+            "",
+            "| claim | statement | source |",
+            "| --- | --- | --- |",
+            *rows,
+            "",
+        )
+    )
+
+
+def _page(claim: Statement, results: Sequence[tuple[str, Path]]) -> str:
+    lines = [f"# {claim.name}", "", f"> {escape(claim.statement)}", "", f"**Source.** {escape(claim.citation)}.", ""]
+    lines += ["**Formula.**", "", "```text", claim.formula, "```", ""]
+    lines += [f"**Rule.** {escape(claim.rule, quote=False)}", ""]
+    if isinstance(claim, Claim):
+        theory = interpretation(claim.interpretation)
+        lines += [f"**Compared with** `{theory.name}`: {escape(theory.text)}.", ""]
+    lines += _measures("Decided by", claim.deciding)
+    lines += _measures("Shown beside", claim.shown)
+    lines += ["## Command", "", "```console", f"$ {_command(claim)}", "```", ""]
+    if results:
+        lines += ["## Results", "", *(f"- [{name}](../results/{path.as_posix()})" for name, path in results), ""]
+    return "\n".join(lines)
+
+
+def _command(claim: Statement) -> str:
+    return f"{claim.judged_by} --claims {claim.name}" if isinstance(claim, Claim) else claim.judged_by
+
+
+def _measures(heading: str, names: Sequence[str]) -> list[str]:
+    """A table of the measures; those of the laboratory are explained by the rule of their claim."""
+    if not names:
+        return []
+    known = {measure.name: measure for family in FAMILIES.values() for measure in family.measures}
+    lines = [f"## {heading}", "", "| measure | what it is | closer | ideal |", "| --- | --- | --- | --- |"]
+    for name in names:
+        measure = known.get(name)
+        if measure is None:
+            lines.append(f"| `{name}` | see the rule | | |")
+        else:
+            ideal = "" if measure.ideal is None else f"{measure.ideal:g}"
+            lines.append(f"| `{name}` | {_cell(measure.text)} | {measure.closer} | {ideal} |")
+    return [*lines, ""]
+
+
+def _cell(text: str) -> str:
+    """Text in a table, where a bar would end the cell."""
+    return escape(text, quote=False).replace("|", "&#124;").replace("*", "&#42;").replace("_", "&#95;")
