@@ -339,9 +339,13 @@ def test_curves_go_to_tensorboard_on_request(monkeypatch, tmp_path):
         def add_scalar(self, tag, scalar_value, global_step):
             points[tag, global_step] = scalar_value
 
+        def flush(self):
+            points["flushed", None] = len(points)
+
     table = Monitor(network(), {"train": batch()}, tensorboard=Writer(), tell=quiet).measure(3)
     by_head = [value(table, "projection_error_mae", batch="train", layer=1, head=head) for head in range(HEADS)]
     assert points["train/projection_error_mae/layer 1", 3] == pytest.approx(np.mean(by_head))
+    assert points["flushed", None] == len(points) - 1
     assert {"train/projection_error_mae", "train/explained", "train/score/procrustes"} <= {tag for tag, _ in points}
     monkeypatch.setitem(sys.modules, "tensorboard", None)
     with pytest.raises(MissingExtraError, match=r"needs tensorboard.*attnaudit\[tensorboard\]"):

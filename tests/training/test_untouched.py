@@ -20,7 +20,7 @@ def states(model):
         "gradients": [None if p.grad is None else (id(p.grad), p.grad.tolist()) for p in model.parameters()],
         "weights": [(id(p), p._version, p.tolist()) for p in model.parameters()],
         "python": random.getstate(),
-        "numpy": np.random.get_state()[1].tolist(),
+        "numpy": [str(part) for part in np.random.get_state()],
         "torch": torch.get_rng_state().tolist(),
     }
 
