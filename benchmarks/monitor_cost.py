@@ -4,9 +4,12 @@
 
 A ViT (6 layers, width 192, 6 heads, 65 tokens) on 32 x 32 noise, AdamW. The monitor has one fixed batch of the size of
 a training batch, its default number of scored inputs and all its controls, and writes to a folder. The trainings take
-turns of a few steps, so that whatever else the machine does meets all of them. On a CPU the seconds are the processor's,
-on one thread. Prints for each setting the time per step beside that without a monitor; the measurement at step 0, which
-a training has once, is told apart.
+turns of a few steps, so that whatever else the machine does meets all of them. On a CPU the seconds are the
+processor's, on one thread.
+
+Prints for each setting the time per step beside that without a monitor, and the share of its time that was spent in
+measurements: the difference of two trainings is uncertain by more than what a rare measurement takes. The measurement
+at step 0, which a training has once, is told apart.
 """
 
 from __future__ import annotations
@@ -17,7 +20,9 @@ import time
 from collections.abc import Callable
 from math import gcd
 from pathlib import Path
+from statistics import mean
 
+import pyarrow as pa
 import torch
 from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor, nn
@@ -25,6 +30,20 @@ from torch import Tensor, nn
 from attnaudit.training import Monitor
 
 BATCH = {"cpu": 8, "cuda": 256}
+
+
+class TimedMonitor(Monitor):
+    """A monitor that knows how long each measurement took."""
+
+    clock: Callable[[], float]
+    seconds: list[float]
+
+    def measure(self, step: int) -> pa.Table:
+        """As always, under a clock."""
+        begin = self.clock()
+        table = super().measure(step)
+        self.seconds.append(self.clock() - begin)
+        return table
 
 
 class Training:
@@ -35,13 +54,13 @@ class Training:
         self.model = VisionTransformer(img_size=32, patch_size=4, embed_dim=192, depth=6, num_heads=6, num_classes=10)
         self.model.to(device).train()
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3)
-        self.clock, self.seconds, self.start = clock, 0.0, 0.0
+        self.clock, self.seconds = clock, 0.0
 
     def watch(self, fixed: Tensor, every: int, out: Path) -> None:
         """Attach a monitor, which measures the start."""
-        begin = self.clock()
-        Monitor(self.model, fixed, every=every, out=out).attach(self.optimizer)
-        self.start = self.clock() - begin
+        self.monitor = TimedMonitor(self.model, fixed, every=every, out=out)
+        self.monitor.clock, self.monitor.seconds = self.clock, []
+        self.monitor.attach(self.optimizer)
 
     def take(self, steps: int, images: Tensor, labels: Tensor) -> None:
         """Go on for some steps."""
@@ -78,11 +97,11 @@ def main(steps: int, settings: list[int], device: str) -> None:
     print(f"{steps} steps of {size} images on {device}, torch {torch.__version__}")
     print(f"without a monitor  {alone.seconds / steps * 1e3:8.1f} ms per step")
     for every, training in watched.items():
-        ratio = training.seconds / alone.seconds
-        cost = (training.seconds - alone.seconds) / (steps // every)
+        first, *measurements = training.monitor.seconds
         print(
-            f"every {every:>4} steps   {training.seconds / steps * 1e3:8.1f} ms per step, {ratio:.3f} of it without; "
-            f"one measurement {cost * 1e3:.0f} ms, the first {training.start * 1e3:.0f} ms"
+            f"every {every:>4} steps   {training.seconds / steps * 1e3:8.1f} ms per step, "
+            f"{training.seconds / alone.seconds:.3f} of it without; {sum(measurements) / training.seconds:.1%} in "
+            f"{len(measurements)} measurements of {mean(measurements) * 1e3:.0f} ms (the first: {first * 1e3:.0f} ms)"
         )
     same = all(
         torch.equal(a, b)
