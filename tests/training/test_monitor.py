@@ -372,6 +372,7 @@ def test_settings_that_make_no_sense_are_refused(arguments, problem):
     ("batches", "error", "problem"),
     [
         ({}, UsageError, "none was given"),
+        ({"a/b": batch()}, UsageError, "a stroke in its name"),
         ({"x": batch()}, UsageError, "x are arguments of Net, not names of batches"),
         ([batch()], InputError, "'batch' is a list"),
         ({"train": "words"}, InputError, "'train' holds no tensor"),
