@@ -71,6 +71,8 @@ def fixed_batches(model: nn.Module, batches: Inputs | Mapping[str, Inputs]) -> t
 
 
 def _checked(name: str, inputs: Any) -> FixedBatch:
+    if "/" in name:
+        raise UsageError(f"The batch {name!r} has a stroke in its name, which separates a batch from its inputs.")
     if isinstance(inputs, list):
         raise InputError(f"The batch {name!r} is a list: give a tensor, a tuple of arguments, or a mapping of them.")
     batch = FixedBatch(name, inputs)
