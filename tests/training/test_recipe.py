@@ -3,7 +3,8 @@
 import pytest
 
 from attnaudit.errors import UsageError
-from attnaudit.training.recipe import read_recipe, recipe_names
+from attnaudit.training.recipe import read_recipe
+from attnaudit.training.recipe_file import recipe_names
 
 
 @pytest.mark.parametrize("name", recipe_names())

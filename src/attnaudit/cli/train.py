@@ -1,4 +1,4 @@
-"""`attnaudit train`: train a small vision transformer by a recipe, with the monitor looking on."""
+"""`attnaudit train`: train a small transformer on pictures or text by a recipe, with the monitor looking on."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ def train(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Folder with train*.parquet and test*.parquet (columns img, label), or with train/ and val/ of class "
-            "folders. Default: the recipe's folder in $ATTNAUDIT_DATA.",
+            help="Pictures: folder with train*.parquet and test*.parquet (columns img, label), or with train/ and val/ "
+            "of class folders. Text: folder with train*.txt and test*.txt, WikiText's, or a file. Default: the "
+            "recipe's folder in $ATTNAUDIT_DATA.",
             show_default=False,
         ),
     ] = None,
@@ -33,7 +34,8 @@ def train(
         typer.Option("--set", help="Change a setting, e.g. --set model.depth=6; repeatable.", show_default=False),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="Only the first pictures of each half, for a trial.", show_default=False)
+        int | None,
+        typer.Option(min=1, help="Only the first pictures or lines of each half.", show_default=False),
     ] = None,
     seed: options.Seed = 0,
     device: options.DeviceOption = Device.AUTO,
@@ -44,7 +46,7 @@ def train(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Train a vision transformer by a recipe; the same command goes on after a kill, with the same result.
+    """Train a vision transformer or a language model by a recipe; after a kill the same command goes on as if none.
 
     On several GPUs: torchrun --nproc-per-node 8 -m attnaudit train deit-tiny --data /data/imagenet
 
@@ -56,24 +58,22 @@ def train(
         attnaudit train vit-small-cifar --set model.attention=rpc --set model.attention_layers=[0] --seed 1
 
         attnaudit train vit-small-cifar --epochs 1 --limit 512 --set batch=64 --set model.depth=2
+
+        attnaudit train lm --data wikitext/ --set model.attention=rpc --set model.attention_layers=[0,1]
     """
     from attnaudit.cli import work
-    from attnaudit.sources.labelled import training_and_test
     from attnaudit.training.processes import started_ranks
     from attnaudit.training.recipe import read_recipe
+    from attnaudit.training.task import read_halves
     from attnaudit.training.train import Place
     from attnaudit.training.train import train as run
 
     changes = [*(change or ()), *([f"epochs={epochs}"] if epochs else [])]
     chosen = read_recipe(recipe, changes)
     place = work.device_name(device)
-    halves = training_and_test(_folder(chosen, data))
-    halves = (halves[0].first(limit), halves[1].first(limit))
+    halves = read_halves(chosen, _place(chosen, data), limit)
     with started_ranks(place) as (ranks, own_device):
         folder = out or work.RUNS / f"{chosen.name}-{seed}"
-        if ranks.leads:
-            about = f"{len(halves[0]):,} and {len(halves[1]):,} pictures of {halves[0].classes} classes"
-            say(f"Training {chosen.name}, seed {seed}, on {about}, on {own_device}, in {folder}.")
         with _watched(ranks.leads) as (progress, tell):
             trained = run(
                 chosen,
@@ -103,11 +103,11 @@ def _watched(leads: bool) -> Iterator[tuple[Callable[[int, int, str], None], Cal
         yield progress, tell
 
 
-def _folder(recipe: Recipe, data: Path | None) -> Path:
+def _place(recipe: Recipe, data: Path | None) -> Path:
     from attnaudit.errors import InputError
     from attnaudit.sources.data import VARIABLE, data_file
 
     found = data or data_file(recipe.data)
     if found is None:
-        raise InputError(f"There is no data to train on: give --data DIR, or {recipe.data}/ in {VARIABLE}'s folder.")
+        raise InputError(f"There is no data to train on: give --data, or {recipe.data}/ in {VARIABLE}'s folder.")
     return found

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from torch import nn
 
-from attnaudit.attention import swap
 from attnaudit.attention.sites import attention_sites
 from attnaudit.attention.standardising import TokenStandardisation
 from attnaudit.errors import ModelError, UsageError
 from attnaudit.extras import optional
+from attnaudit.sources.attention_choice import AttentionChoice
 from attnaudit.sources.model import seeded
 
 
 @dataclass(frozen=True)
-class Architecture:
+class Architecture(AttentionChoice):
     """timm's VisionTransformer in numbers; the defaults are ViT-Tiny's width on pictures of 32 pixels.
+
+    Which attention it has is an `AttentionChoice`.
 
     Args:
         image_size: pixels of a side.
@@ -28,9 +29,6 @@ class Architecture:
         heads: attention heads of a block.
         classes: number of classes.
         drop_path: largest rate of stochastic depth, which grows linearly with depth.
-        attention: a name of `attnaudit ls attention`.
-        attention_layers: which blocks have it, the others softmax attention; all by default.
-        attention_options: further arguments of the variant, such as {"iterations": 4}.
         standardise: whether queries and keys are standardised per token in every pass.
         initialisation: timm's, or torch's defaults as the study has them.
     """
@@ -42,13 +40,11 @@ class Architecture:
     heads: int = 3
     classes: int = 10
     drop_path: float = 0.0
-    attention: str = "softmax"
-    attention_layers: tuple[int, ...] | None = None
-    attention_options: Mapping[str, Any] = field(default_factory=dict)
     standardise: bool = False
     initialisation: Literal["timm", "torch"] = "timm"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.image_size < 1 or self.patch_size < 1 or self.image_size % self.patch_size:
             raise UsageError(f"Pictures of {self.image_size} pixels do not split into patches of {self.patch_size}.")
         if self.heads < 1 or self.width % self.heads:
@@ -77,19 +73,10 @@ def build(architecture: Architecture, seed: int) -> nn.Module:
         )
         if architecture.initialisation == "torch":
             _initialise_as_torch(model)
-        if architecture.attention != "softmax":
-            swap(model, architecture.attention, architecture.attention_layers, **_options(architecture))
+        architecture.put_into(model, architecture.tokens)
     if architecture.standardise:
         _standardise(model)
     return model.eval()
-
-
-def _options(architecture: Architecture) -> dict[str, Any]:
-    """The variant's options; those whose parameters depend on the number of tokens are told it."""
-    options = dict(architecture.attention_options)
-    if architecture.attention == "primal" or options.get("form") == "learned":
-        options.setdefault("tokens", architecture.tokens)
-    return options
 
 
 def _initialise_as_torch(model: nn.Module) -> None:

@@ -58,6 +58,11 @@ def _cached(name: str) -> bool:
         raise ModelError(f"{name!r} is neither a local folder nor a possible hub id.") from error
 
 
+def reads_text(name: str) -> bool:
+    """Texts, always."""
+    return True
+
+
 def load(spec: ModelSpec) -> LoadedModel:
     """Build encoder and tokenizer; code from a repository is never run, and only safetensors are read."""
     transformers = _transformers()

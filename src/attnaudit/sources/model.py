@@ -36,7 +36,7 @@ class ModelSpec:
     @property
     def reads_text(self) -> bool:
         """Whether its inputs are texts rather than pictures."""
-        return self.source == "hf"
+        return _source(self.source).reads_text(self.name)
 
     @property
     def label(self) -> str:
@@ -73,6 +73,9 @@ class Source(typing.Protocol):
 
     def locate_weights(self, spec: ModelSpec) -> ModelSpec:
         """The spec with a local weights file, or `WeightsError` saying what to do."""
+
+    def reads_text(self, name: str) -> bool:
+        """Whether its inputs are texts rather than pictures."""
 
     def load(self, spec: ModelSpec) -> LoadedModel:
         """Build it."""

@@ -56,6 +56,11 @@ def _cached(name: str) -> Path | None:
     return Path(path) if isinstance(path, str) else None
 
 
+def reads_text(name: str) -> bool:
+    """Pictures, always."""
+    return False
+
+
 def load(spec: ModelSpec) -> LoadedModel:
     """Build the network with its weights, and note how to build it without."""
     module = _build(spec.name, spec.random_seed or 0, pretrained=spec.download and spec.weights is None)

@@ -1,6 +1,6 @@
-"""Batches of pictures as whole numbers: from memory where they are small, else decoded in worker processes.
+"""Batches of examples: from memory where they are small, pictures also decoded in worker processes.
 
-The order of an epoch, and what happens to a picture in it, follow from seed, epoch and picture alone. So training can
+The order of an epoch, and what happens to an example in it, follow from seed, epoch and example alone. So training can
 go on in the middle of an epoch, with any number of workers, as if it had never stopped.
 """
 
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from jaxtyping import Int64, UInt8
+from jaxtyping import Int64
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
@@ -21,72 +21,79 @@ from attnaudit.extras import optional
 from attnaudit.sources.labelled import LabelledPictures
 from attnaudit.training.processes import Ranks
 from attnaudit.training.randomness import generator, global_state_kept, seed_everything
-from attnaudit.training.recipe import Recipe
+from attnaudit.training.recipe import PictureRecipe
 
-Batch = tuple[UInt8[Tensor, "pictures 3 size size"], Int64[Tensor, "pictures"]]
+#: Examples and what is to be said of them: pictures as bytes and their classes, words and the words that follow.
+Batch = tuple[Tensor, Tensor]
 
 
 class Batches(typing.Protocol):
-    """Pictures of one half of the data, batch by batch."""
+    """Examples of one half of the data, batch by batch."""
 
     def training(self, epoch: int, start: int) -> Iterator[Batch]:
         """The batches of an epoch from number `start` on; this rank's share of each."""
 
     def in_order(self) -> Iterator[Batch]:
-        """All pictures once, in order, unchanged; this rank's share."""
+        """All examples once, in order, unchanged; this rank's share."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How pictures are cut into batches; a last batch that is not full is left out of training."""
+    """How examples are cut into batches; a last batch that is not full is left out of training."""
 
-    pictures: int
+    examples: int
     batch: int
     seed: int
     ranks: Ranks
+    what: str = "pictures"
 
     @property
     def steps(self) -> int:
         """Batches in an epoch."""
-        if self.pictures < self.batch:
-            raise UsageError(f"{self.pictures} pictures do not fill a batch of {self.batch}: give --set batch=…")
-        return self.pictures // self.batch
+        if self.examples < self.batch:
+            raise UsageError(f"{self.examples} {self.what} do not fill a batch of {self.batch}: give --set batch=…")
+        return self.examples // self.batch
 
     def order(self, epoch: int, start: int = 0) -> Int64[Tensor, "steps share"]:
-        """Which pictures this rank takes in each step."""
-        drawn = torch.randperm(self.pictures, generator=generator(self.seed, "order", epoch))
+        """Which examples this rank takes in each step."""
+        drawn = torch.randperm(self.examples, generator=generator(self.seed, "order", epoch))
         share, first = self.ranks.share(self.batch), self.ranks.rank * (self.batch // self.ranks.count)
         return drawn[: self.steps * self.batch].view(self.steps, self.batch)[start:, first : first + share]
 
     def in_order(self) -> list[Tensor]:
-        """This rank's pictures of an evaluation, in batches."""
-        own = torch.arange(self.ranks.rank, self.pictures, self.ranks.count)
+        """This rank's examples of an evaluation, in batches."""
+        own = torch.arange(self.ranks.rank, self.examples, self.ranks.count)
         return list(torch.split(own, self.batch))
+
+    def of(self, examples: int) -> Layout:
+        """The same for another number of examples."""
+        return replace(self, examples=examples)
 
 
 class ResidentBatches:
-    """All pictures on the device as bytes: CIFAR-10 takes 150 MB."""
+    """All examples on the device: CIFAR-10 as bytes takes 150 MB."""
 
-    def __init__(self, pictures: LabelledPictures, size: int, layout: Layout, device: str) -> None:
-        self._pixels = pictures.pixels(size).to(device)
-        self._labels = pictures.labels.to(device)
+    def __init__(self, examples: Tensor, targets: Tensor, layout: Layout, device: str) -> None:
+        self._examples, self._targets = examples.to(device), targets.to(device)
         self._layout = layout
 
     def training(self, epoch: int, start: int = 0) -> Iterator[Batch]:
         """The batches of an epoch."""
-        for chosen in self._layout.order(epoch, start).to(self._pixels.device):
-            yield self._pixels[chosen], self._labels[chosen]
+        for chosen in self._layout.order(epoch, start).to(self._examples.device):
+            yield self._examples[chosen], self._targets[chosen]
 
     def in_order(self) -> Iterator[Batch]:
-        """All pictures once."""
+        """All examples once."""
         for chosen in self._layout.in_order():
-            yield self._pixels[chosen], self._labels[chosen]
+            yield self._examples[chosen], self._targets[chosen]
 
 
 class LoadedBatches:
     """Pictures decoded and augmented by timm's transform in worker processes, then moved to the device."""
 
-    def __init__(self, pictures: LabelledPictures, recipe: Recipe, layout: Layout, device: str, workers: int) -> None:
+    def __init__(
+        self, pictures: LabelledPictures, recipe: PictureRecipe, layout: Layout, device: str, workers: int
+    ) -> None:
         self._pictures, self._layout, self._device, self._workers = pictures, layout, device, workers
         create = optional("timm.data", "timm", "Training").create_transform
         size, wishes = recipe.model.image_size, recipe.augmentation
@@ -136,11 +143,10 @@ class _Transformed(Dataset[tuple[Tensor, int]]):
         return torch.from_numpy(pixels), int(self._pictures.labels[index])
 
 
-def batches_of(
-    pictures: LabelledPictures, recipe: Recipe, seed: int, ranks: Ranks, device: str, workers: int
+def picture_batches(
+    pictures: LabelledPictures, recipe: PictureRecipe, layout: Layout, device: str, workers: int
 ) -> Batches:
     """In memory unless the recipe wants timm's transforms."""
-    layout = Layout(len(pictures), recipe.batch, seed, ranks)
     if recipe.augmentation.kind == "timm":
         return LoadedBatches(pictures, recipe, layout, device, workers)
-    return ResidentBatches(pictures, recipe.model.image_size, layout, device)
+    return ResidentBatches(pictures.pixels(recipe.model.image_size), pictures.labels, layout, device)

@@ -1,4 +1,4 @@
-"""What a training leaves: weights, a card that says how to build and feed them, and the course of accuracy."""
+"""What a training leaves: weights, a card that says how to build and feed them, and the course of its scores."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from torch import nn
 from attnaudit._version import __version__
 from attnaudit.evidence.folder import RunFolder, write_whole
 from attnaudit.sources.model import CARD
-from attnaudit.sources.preprocess import IMAGENET_MEAN, IMAGENET_STD
-from attnaudit.sources.trained_models import WEIGHTS, Card
+from attnaudit.sources.trained_models import WEIGHTS
 from attnaudit.training.recipe import Recipe
+from attnaudit.training.task import Task
 
 AVERAGE = "average.safetensors"
 HISTORY = "history.json"
@@ -24,35 +24,31 @@ HISTORY = "history.json"
 
 @dataclass(frozen=True)
 class Trained:
-    """A finished training: its folder, and a record per epoch."""
+    """A finished training: its folder, a record per epoch, and the last of them in words."""
 
     path: Path
     recipe: Recipe
     seed: int
     history: tuple[Mapping[str, float], ...]
+    data: Mapping[str, Any]
+    words: str
 
     @property
     def facts(self) -> dict[str, Any]:
         """The last epoch's numbers, and what they belong to."""
-        return {"recipe": self.recipe.name, "seed": self.seed, "epochs": self.recipe.epochs, **self.history[-1]}
+        of = {"recipe": self.recipe.name, "seed": self.seed, "epochs": self.recipe.epochs}
+        return {**of, **self.data, **self.history[-1]}
 
     def __repr__(self) -> str:
-        last = self.history[-1]
-        averaged = last.get("average_test_accuracy")
-        more = "" if averaged is None else f", averaged weights {averaged:.2%}"
-        return f"Trained({self.recipe.name}, seed {self.seed}: test accuracy {last['test_accuracy']:.2%}{more})"
+        return f"Trained({self.recipe.name}, seed {self.seed}: {self.words})"
 
 
-def write_outcome(
-    trained: Trained, folder: RunFolder, model: nn.Module, average: nn.Module | None, labels: tuple[str, ...] | None
-) -> None:
+def write_outcome(trained: Trained, folder: RunFolder, task: Task, model: nn.Module, average: nn.Module | None) -> None:
     """Weights first, the summary last: a folder with a summary is complete."""
     write_whole(folder.path / WEIGHTS, _tensors(model))
     if average is not None:
         write_whole(folder.path / AVERAGE, _tensors(average))
-    mean, std = (tuple(round(float(n), 3) for n in numbers) for numbers in (IMAGENET_MEAN, IMAGENET_STD))
-    facts = {**trained.facts, "attnaudit": __version__}
-    card = Card(trained.recipe.name, trained.recipe.model, mean, std, labels, facts)  # type: ignore[arg-type]
+    card = task.card({**trained.facts, "attnaudit": __version__})
     write_whole(folder.path / CARD, card.as_json().encode())
     write_whole(folder.path / HISTORY, (json.dumps(trained.history, indent=1) + "\n").encode())
     folder.write_summary({"training": trained.facts})

@@ -1,19 +1,16 @@
-"""What a training depends on, as a short YAML file: model, data, optimiser, augmentation, what is monitored."""
+"""What a training depends on: model, data, optimiser, augmentation, what is monitored. For pictures, and for text."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from attnaudit.errors import UsageError
-from attnaudit.extras import optional
 from attnaudit.sources.architecture import Architecture
+from attnaudit.sources.decoder import DecoderArchitecture
+from attnaudit.training.recipe_file import recipe_content
 from attnaudit.training.settings import settings_from
-
-FOLDER = Path(__file__).parent / "recipes"
-_BASE = "base"
 
 
 @dataclass(frozen=True)
@@ -51,13 +48,12 @@ class Augmentation:
 
 @dataclass(frozen=True)
 class Watch:
-    """What the monitor looks at: a fixed batch of training and of test pictures, every `every` epochs.
+    """What the monitor does: it measures every `every` epochs, on fixed batches of training and of test inputs.
 
-    `scores` pictures of each are also held against their controls. `train_mode` measures the training batch with drop
+    `scores` inputs of each are also held against their controls. `train_mode` measures the training batch with drop
     path active, as the study does; `legacy` adds Teo & Nguyen's logged quantity.
     """
 
-    images: int = 128
     every: int = 1
     scores: int = 2
     train_mode: bool = False
@@ -65,105 +61,128 @@ class Watch:
 
 
 @dataclass(frozen=True)
+class PictureWatch(Watch):
+    """On so many pictures; none for no monitor."""
+
+    images: int = 128
+
+
+@dataclass(frozen=True)
+class TextWatch(Watch):
+    """On so many contexts; none for no monitor."""
+
+    contexts: int = 16
+
+
+@dataclass(frozen=True)
 class Recipe:
-    """A training. `name` and `about` say what it is for; `data` names a folder of `ATTNAUDIT_DATA`.
+    """A training of any kind. `name` and `about` say what it is for; `data` names a folder of `ATTNAUDIT_DATA`.
 
     `average` is the decay of the exponential moving average of the weights, None for none; `ksvd_weight` is η of
     Primal-Attention's regulariser η·J².
     """
 
+    #: What a batch consists of.
+    examples: ClassVar[str]
+
     name: str
     about: str = ""
-    data: str = "cifar10"
-    model: Architecture = field(default_factory=Architecture)
+    data: str = ""
+    model: Architecture | DecoderArchitecture = field(default_factory=Architecture)
     epochs: int = 100
     batch: int = 512
     precision: Literal["bf16", "fp32"] = "bf16"
     optimiser: Optimiser = field(default_factory=Optimiser)
-    augmentation: Augmentation = field(default_factory=Augmentation)
     average: float | None = None
     ksvd_weight: float = 0.0
     monitor: Watch = field(default_factory=Watch)
 
     def __post_init__(self) -> None:
         if self.epochs < 1 or self.batch < 1:
+            one = self.examples.removesuffix("s")
             raise UsageError(
-                f"Recipe {self.name} needs an epoch and a picture at least, not {self.epochs}, {self.batch}."
+                f"Recipe {self.name} needs an epoch and a {one} at least, not {self.epochs}, {self.batch}."
             )
-        if self.batch % 2 and (self.augmentation.mixup or self.augmentation.cutmix):
-            raise UsageError(f"Mixup pairs pictures, so recipe {self.name} needs an even batch, not {self.batch}.")
         if self.ksvd_weight and self.model.attention != "primal":
             raise UsageError(f"Recipe {self.name} has a ksvd_weight, but its attention is {self.model.attention}.")
 
     @property
     def identity(self) -> dict[str, Any]:
         """As plain data that JSON gives back unchanged."""
-        content = asdict(self)
-        layers = self.model.attention_layers
-        content["model"]["attention_layers"] = None if layers is None else list(layers)
-        return content
+        return {**asdict(self), "model": self.model.content}
 
-    def for_classes(self, classes: int) -> Recipe:
+    @property
+    def watched(self) -> int:
+        """How many inputs of each half the monitor looks at."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class PictureRecipe(Recipe):
+    """A vision transformer that learns to name pictures."""
+
+    examples = "pictures"
+
+    data: str = "cifar10"
+    model: Architecture = field(default_factory=Architecture)
+    augmentation: Augmentation = field(default_factory=Augmentation)
+    monitor: PictureWatch = field(default_factory=PictureWatch)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.batch % 2 and (self.augmentation.mixup or self.augmentation.cutmix):
+            raise UsageError(f"Mixup pairs pictures, so recipe {self.name} needs an even batch, not {self.batch}.")
+
+    @property
+    def watched(self) -> int:
+        """Pictures."""
+        return self.monitor.images
+
+    def for_classes(self, classes: int) -> PictureRecipe:
         """The same with as many classes as the data has."""
         return replace(self, model=replace(self.model, classes=classes))
 
 
-def recipe_names() -> list[str]:
-    """The recipes that come with the package."""
-    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+@dataclass(frozen=True)
+class TextRecipe(Recipe):
+    """A language model that learns to continue a text.
+
+    Its words are those that occur `min_count` times in the training half. It is tested on the test half as it is, and
+    with a share `swap_rate` of the words that it reads swapped for "AAA".
+    """
+
+    examples = "contexts"
+
+    task: Literal["text"] = "text"
+    data: str = "wikitext"
+    model: DecoderArchitecture = field(default_factory=DecoderArchitecture)
+    min_count: int = 3
+    swap_rate: float = 0.1
+    monitor: TextWatch = field(default_factory=TextWatch)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.min_count < 1:
+            raise UsageError(f"min_count is {self.min_count}: a word that is known occurs once at least.")
+        if not 0 <= self.swap_rate <= 1:
+            raise UsageError(f"swap_rate is {self.swap_rate}: it is a share of the words, from 0 to 1.")
+
+    @property
+    def watched(self) -> int:
+        """Contexts."""
+        return self.monitor.contexts
+
+    def for_words(self, words: int) -> TextRecipe:
+        """The same with as many words as the vocabulary has."""
+        return replace(self, model=replace(self.model, vocabulary=words))
 
 
-def read_recipe(name: str, changes: Sequence[str] = ()) -> Recipe:
-    """A recipe of the package by name, or a YAML file, with changes such as `model.depth=6`."""
-    content = _content(_file(name))
-    for change in changes:
-        _apply(content, change)
-    return settings_from(Recipe, content, f"recipe {content['name']}")
-
-
-def _file(name: str) -> Path:
-    path = Path(name)
-    if path.suffix not in (".yaml", ".yml"):
-        path = FOLDER / f"{name}.yaml"
-        if not path.is_file():
-            raise UsageError(f"There is no recipe {name!r}; there are {', '.join(recipe_names())}, or a .yaml file.")
-    if not path.is_file():
-        raise UsageError(f"There is no recipe file {path}.")
-    return path
-
-
-def _content(path: Path) -> dict[str, Any]:
-    """A recipe file over the recipe it is based on, if any; named after its file unless it says otherwise."""
-    yaml = optional("yaml", "train", "Reading a recipe")
-    try:
-        own = yaml.safe_load(path.read_text())
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read as YAML ({str(error).splitlines()[0]}).") from error
-    if not isinstance(own, dict):
-        raise UsageError(f"{path} holds no settings.")
-    base = own.pop(_BASE, None)
-    own = {"name": path.stem, **own}
-    if base is None:
-        return own
-    beside = path.parent / f"{base}.yaml"
-    return _merged(_content(beside if beside.is_file() else _file(str(base))), own)
-
-
-def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    both = dict(under)
-    for name, value in over.items():
-        below = both.get(name)
-        both[name] = _merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
-    return both
-
-
-def _apply(content: dict[str, Any], change: str) -> None:
-    name, sign, text = change.partition("=")
-    if not sign:
-        raise UsageError(f"--set {change}: say which setting gets which value, e.g. --set model.depth=6.")
-    *sections, last = name.strip().split(".")
-    for section in sections:
-        content = content.setdefault(section, {})
-        if not isinstance(content, dict):
-            raise UsageError(f"--set {change}: {section} has no settings under it.")
-    content[last] = optional("yaml", "train", "Reading a recipe").safe_load(text)
+def read_recipe(name: str, changes: Sequence[str] = ()) -> PictureRecipe | TextRecipe:
+    """A recipe of the package by name, or a YAML file, with changes such as `model.depth=6`; `task` says which kind."""
+    content = recipe_content(name, changes)
+    where = f"recipe {content['name']}"
+    if content.get("task") == "text":
+        return settings_from(TextRecipe, content, where)
+    if (task := content.pop("task", "pictures")) != "pictures":
+        raise UsageError(f"{where}: task is {task!r}; there is pictures, text.")
+    return settings_from(PictureRecipe, content, where)

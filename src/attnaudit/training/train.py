@@ -14,15 +14,13 @@ from attnaudit._version import __version__
 from attnaudit.errors import AttnAuditError, NumericalError
 from attnaudit.evidence.folder import RunFolder
 from attnaudit.evidence.versions import installed_versions
-from attnaudit.sources.labelled import LabelledPictures
 from attnaudit.training import checkpoint, ranks
-from attnaudit.training.augmentation import DeviceAugmentation
-from attnaudit.training.batches import Layout, batches_of
-from attnaudit.training.evaluation import Score, evaluate
+from attnaudit.training.batches import Batch, Layout
 from attnaudit.training.outcome import Trained, write_outcome
 from attnaudit.training.processes import Ranks
 from attnaudit.training.randomness import global_state_kept, seed_everything
 from attnaudit.training.recipe import Recipe
+from attnaudit.training.task import Halves, Task, task_of
 from attnaudit.training.trainee import Trainee
 from attnaudit.training.watching import monitor_of
 
@@ -55,7 +53,7 @@ class _Going:
 
 def train(
     recipe: Recipe,
-    data: tuple[LabelledPictures, LabelledPictures],
+    data: Halves,
     out: Path,
     *,
     seed: int = 0,
@@ -66,29 +64,31 @@ def train(
     """Train, or go on training, what a recipe says, in a run folder.
 
     Args:
-        recipe: the settings; the number of classes is taken from the data.
-        data: training and test pictures.
+        recipe: the settings; the number of classes, or of words, is taken from the data.
+        data: training and test half: pictures, or text, as the recipe's kind wants (`read_halves`).
         out: the run folder: `run.json`, `checkpoint.pt`, `evidence/` of the monitor, and at the end `history.json`,
             `model.safetensors`, `average.safetensors`, `card.json` and `summary.json`.
         seed: of weights, order, augmentation and everything else that is random.
         place: device, worker processes, compilation, ranks.
         progress: told of every step.
-        tell: given a line for every epoch and every look of the monitor.
+        tell: given a line for the start, every epoch and every look of the monitor.
 
     Raises:
+        InputError: the data cannot be learned from.
         RunFolderError: the folder holds another training, or its checkpoint is damaged.
         NumericalError: the loss is no longer finite.
     """
     place = place or Place()
-    recipe = recipe.for_classes(data[0].classes)
-    layout = Layout(len(data[0]), recipe.batch, seed, place.ranks)
+    task = task_of(recipe, data)
+    layout = Layout(task.examples, recipe.batch, seed, place.ranks, recipe.examples)
     folder = RunFolder(out)
-    identity = {"recipe": recipe.identity, "seed": seed, "data": [half.fingerprint for half in data]}
+    identity = {"recipe": task.recipe.identity, "seed": seed, "data": task.fingerprints}
     about = {"attnaudit": __version__, "versions": installed_versions(), "steps_per_epoch": layout.steps}
     new = ranks.together(lambda: place.ranks.leads and folder.open(identity, about, keep=("parts", "steps")))
     try:
         with global_state_kept():
-            return _Training(recipe, data, folder, seed, place, layout).run(progress, tell)
+            tell(f"Training {recipe.name}, seed {seed}, on {task.about}, on {place.device}, in {out}.")
+            return _Training(task, folder, place, layout).run(progress, tell)
     except AttnAuditError:
         if new and not (out / checkpoint.FILE).exists():
             folder.discard_if_empty()
@@ -96,29 +96,18 @@ def train(
 
 
 class _Training:
-    def __init__(
-        self,
-        recipe: Recipe,
-        data: tuple[LabelledPictures, LabelledPictures],
-        folder: RunFolder,
-        seed: int,
-        place: Place,
-        layout: Layout,
-    ) -> None:
-        self.recipe, self.folder, self.seed, self.place, self.layout = recipe, folder, seed, place, layout
-        self.labels = data[0].names
+    def __init__(self, task: Task, folder: RunFolder, place: Place, layout: Layout) -> None:
+        self.task, self.recipe, self.folder, self.place, self.layout = task, task.recipe, folder, place, layout
         saved = checkpoint.load(folder.path, place.device)
-        seed_everything(seed, "before")
-        self.trainee = Trainee(recipe, seed, layout.steps, place.device, place.ranks, compiled=place.compiled)
+        seed_everything(layout.seed, "before")
+        model = task.build(layout.seed)
+        self.trainee = Trainee(model, self.recipe, layout.steps, place.device, place.ranks, compiled=place.compiled)
         self.going = _Going()
         if saved is not None:
             self.trainee.restore(saved)
             self.going = _Going(saved["step"], saved["loss"], saved["history"])
-        self.pixels = DeviceAugmentation(recipe.augmentation, recipe.model.classes, place.device)
-        self.train, self.test = (
-            batches_of(half, recipe, seed, place.ranks, place.device, place.workers) for half in data
-        )
-        self.monitor = monitor_of(self.trainee.model, recipe, folder, (self.train, self.test), self.pixels, layout)
+        self.feed = task.feed(layout, place.device, place.workers)
+        self.monitor = monitor_of(self.trainee.model, self.recipe, folder, self.feed, layout)
         self._saved_at = time.monotonic()
 
     @property
@@ -134,8 +123,8 @@ class _Training:
             start = self.going.step % self.layout.steps
             summed = torch.zeros((), device=self.place.device)
             begin = time.monotonic()
-            for images, labels in self.train.training(epoch, start):
-                summed += self._step(images, labels)
+            for batch in self.feed.training(epoch, start):
+                summed += self._step(batch)
                 progress(self.going.step, self.total, self._words(epoch))
                 if time.monotonic() - self._saved_at >= self.place.save_after:
                     self.going.loss, summed = self.going.loss + self._checked(summed), torch.zeros_like(summed)
@@ -146,10 +135,9 @@ class _Training:
         self._save()
         return self._conclude()
 
-    def _step(self, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        seed_everything(self.seed, "step", self.going.step, self.place.ranks.rank)
-        images, targets = self.pixels.mixed(self.pixels.augmented(images), labels)
-        loss = self.trainee.step(self.going.step, images, targets)
+    def _step(self, batch: Batch) -> torch.Tensor:
+        seed_everything(self.layout.seed, "step", self.going.step, self.place.ranks.rank)
+        loss = self.trainee.step(self.going.step, *self.feed.prepared(batch))
         self.going.step += 1
         return loss
 
@@ -164,25 +152,22 @@ class _Training:
         return loss
 
     def _finish_epoch(self, epoch: int, rate: float, tell: Callable[[str], None]) -> None:
-        score = self._evaluated(self.trainee.model)
-        average = None if self.trainee.average is None else self._evaluated(self.trainee.average)
         record = {
             "epoch": epoch + 1,
             "step": self.going.step,
             "rate": self.trainee.rate,
             "train_loss": self.going.loss / self.layout.steps,
-            "test_loss": score.loss,
-            "test_accuracy": score.accuracy,
-            "images_per_second": rate,
+            **self.feed.evaluated(self.trainee.model),
+            f"{self.task.pace}_per_second": rate,
         }
-        if average is not None:
-            record |= {"average_test_loss": average.loss, "average_test_accuracy": average.accuracy}
+        if self.trainee.average is not None:
+            averaged = self.feed.evaluated(self.trainee.average)
+            record |= {f"average_{name}": value for name, value in averaged.items()}
         self.going.history.append(record)
         self.going.loss = 0.0
-        averaged = "" if average is None else f", averaged weights {average.accuracy:.2%}"
         tell(
-            f"epoch {epoch + 1}/{self.recipe.epochs}: loss {record['train_loss']:.3f}, test accuracy "
-            f"{score.accuracy:.2%}{averaged}, {rate:,.0f} images/s"
+            f"epoch {epoch + 1}/{self.recipe.epochs}: loss {record['train_loss']:.3f}, {self.task.phrase(record)}, "
+            f"{rate:,.0f} {self.task.pace}/s"
         )
         if (epoch + 1) % self.recipe.monitor.every == 0 or epoch + 1 == self.recipe.epochs:
             self.look(self.going.step, tell)
@@ -194,11 +179,8 @@ class _Training:
             if self.monitor.latest is not None:
                 tell(self.monitor.latest.line)
 
-    def _evaluated(self, model: torch.nn.Module) -> Score:
-        return evaluate(model, self.test, self.pixels, self.recipe.precision, self.place.ranks)
-
     def _words(self, epoch: int) -> str:
-        last = f", accuracy {self.going.history[-1]['test_accuracy']:.1%}" if self.going.history else ""
+        last = f", {self.task.phrase(self.going.history[-1])}" if self.going.history else ""
         return f"epoch {epoch + 1}/{self.recipe.epochs}{last}"
 
     def _save(self) -> None:
@@ -218,7 +200,9 @@ class _Training:
             )
 
     def _conclude(self) -> Trained:
-        trained = Trained(self.folder.path, self.recipe, self.seed, tuple(self.going.history))
+        history = tuple(self.going.history)
+        words = self.task.phrase(history[-1])
+        trained = Trained(self.folder.path, self.recipe, self.layout.seed, history, self.task.facts, words)
         if self.place.ranks.leads:
-            write_outcome(trained, self.folder, self.trainee.model, self.trainee.average, self.labels)
+            write_outcome(trained, self.folder, self.task, self.trainee.model, self.trainee.average)
         return trained

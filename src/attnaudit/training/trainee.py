@@ -12,7 +12,6 @@ from torch.nn.parallel import DistributedDataParallel
 from attnaudit.attention import ksvd_loss
 from attnaudit.errors import AttnAuditError
 from attnaudit.extras import optional
-from attnaudit.sources.architecture import build
 from attnaudit.training.precision import autocast
 from attnaudit.training.processes import Ranks
 from attnaudit.training.recipe import Recipe
@@ -22,11 +21,18 @@ class Trainee:
     """One training step after another; the learning rate follows from the number of the step."""
 
     def __init__(
-        self, recipe: Recipe, seed: int, steps_per_epoch: int, device: str, ranks: Ranks, *, compiled: bool = False
+        self,
+        model: nn.Module,
+        recipe: Recipe,
+        steps_per_epoch: int,
+        device: str,
+        ranks: Ranks,
+        *,
+        compiled: bool = False,
     ) -> None:
         self.recipe = recipe
         self.device = torch.device(device)
-        self.model = build(recipe.model, seed).to(device).train()
+        self.model = model.to(device).train()
         wishes = recipe.optimiser
         timm_utils, timm_optim, timm_scheduler = (
             optional(f"timm.{part}", "timm", "Training") for part in ("utils", "optim", "scheduler")
@@ -61,8 +67,8 @@ class Trainee:
         """The learning rate of the last step."""
         return float(self.optimiser.param_groups[0]["lr"])
 
-    def step(self, number: int, images: Tensor, targets: Tensor) -> Tensor:
-        """Step `number` on a batch whose targets are probabilities; its loss.
+    def step(self, number: int, inputs: Tensor, targets: Tensor) -> Tensor:
+        """Step `number` on a batch whose targets are classes or probabilities, a row for every prediction; its loss.
 
         Raises:
             AttnAuditError: the batch does not fit into memory.
@@ -70,14 +76,14 @@ class Trainee:
         self._schedule.step_update(number)
         self.optimiser.zero_grad(set_to_none=True)
         try:
-            loss = self._loss(images, targets)
+            loss = self._loss(inputs, targets)
             torch.autograd.backward(loss)
         except (torch.OutOfMemoryError, RuntimeError) as error:
             if "memory" not in str(error):
                 raise
             raise AttnAuditError(
-                f"A batch of {len(images)} pictures of {self.recipe.model.tokens} tokens does not fit into the memory "
-                f"of {self.device}: give a smaller one with --set batch=…"
+                f"A batch of {len(inputs)} {self.recipe.examples} of {self.recipe.model.tokens} tokens does not fit "
+                f"into the memory of {self.device}: give a smaller one with --set batch=…"
             ) from error
         if self.recipe.optimiser.clip is not None:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.optimiser.clip)
@@ -86,10 +92,10 @@ class Trainee:
             self._average.update(self.model, number)
         return loss.detach()
 
-    def _loss(self, images: Tensor, targets: Tensor) -> Tensor:
+    def _loss(self, inputs: Tensor, targets: Tensor) -> Tensor:
         with autocast(self.device, self.recipe.precision):
-            logits = self._called(images)
-        loss = functional.cross_entropy(logits.float(), targets)
+            logits = self._called(inputs)
+        loss = functional.cross_entropy(logits.float().flatten(0, -2), targets)
         if self.recipe.ksvd_weight:
             loss = loss + self.recipe.ksvd_weight * ksvd_loss(self.model)
         return loss

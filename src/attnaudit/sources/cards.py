@@ -1,0 +1,109 @@
+"""The card of a trained model: what is needed to build and feed it, and what is known of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor, nn
+
+from attnaudit.errors import ModelError
+from attnaudit.protocol import Protocol
+from attnaudit.sources.architecture import Architecture, build
+from attnaudit.sources.attention_choice import AttentionChoice
+from attnaudit.sources.decoder import DecoderArchitecture, build_decoder
+from attnaudit.sources.model import CARD, Preprocess
+from attnaudit.sources.preprocess import squashed
+from attnaudit.sources.words import Vocabulary
+
+
+@dataclass(frozen=True)
+class PictureCard:
+    """Of a vision transformer: mean and deviation of its pixels, and the names of its classes where they have any."""
+
+    name: str
+    architecture: Architecture
+    mean: tuple[float, float, float]
+    std: tuple[float, float, float]
+    labels: tuple[str, ...] | None
+    facts: Mapping[str, Any]
+
+    def build(self, seed: int) -> nn.Module:
+        """The network, untrained."""
+        return build(self.architecture, seed)
+
+    def preprocess(self, protocol: Protocol) -> Preprocess:
+        """The shorter side to the model's size and the middle of the rest; squashed, as the study does, for `paper`."""
+        size = self.architecture.image_size
+        if protocol is Protocol.PAPER:
+            return squashed(size, size)
+        mean, std = (np.array(numbers, dtype=np.float32) for numbers in (self.mean, self.std))
+
+        def prepared(image: Image.Image) -> Tensor:
+            factor = size / min(image.size)
+            width, height = (max(size, round(side * factor)) for side in image.size)
+            resized = image.resize((width, height), Image.Resampling.BICUBIC)
+            left, top = (width - size) // 2, (height - size) // 2
+            pixels = np.asarray(resized.crop((left, top, left + size, top + size)), dtype=np.float32) / 255
+            return torch.from_numpy((pixels - mean) / std).permute(2, 0, 1).contiguous()
+
+        return prepared
+
+    def as_json(self) -> str:
+        """The text of `card.json`."""
+        return _text(self.name, self.architecture, self.facts, mean=self.mean, std=self.std, labels=self.labels)
+
+
+@dataclass(frozen=True)
+class TextCard:
+    """Of a language model: its words."""
+
+    name: str
+    architecture: DecoderArchitecture
+    vocabulary: Vocabulary
+    facts: Mapping[str, Any]
+
+    def build(self, seed: int) -> nn.Module:
+        """The network, untrained."""
+        return build_decoder(self.architecture, seed)
+
+    def tokenise(self, texts: Sequence[str], length: int) -> dict[str, Tensor]:
+        """The numbers of the words of some texts, as many of each as the model reads at once."""
+        return self.vocabulary.batch(texts, min(length, self.architecture.context))
+
+    def as_json(self) -> str:
+        """The text of `card.json`."""
+        return _text(self.name, self.architecture, self.facts, vocabulary=self.vocabulary.words)
+
+
+def _text(name: str, architecture: AttentionChoice, facts: Mapping[str, Any], **more: Any) -> str:
+    content = {"name": name, "architecture": architecture.content, **more, "facts": facts}
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def read_card(folder: Path) -> PictureCard | TextCard:
+    """The card of a folder; one with a vocabulary is a language model's.
+
+    Raises:
+        ModelError: there is none, or it cannot be read.
+    """
+    try:
+        content = json.loads((folder / CARD).read_text())
+        layers = content["architecture"].get("attention_layers")
+        numbers = {**content["architecture"], "attention_layers": None if layers is None else tuple(layers)}
+        name, facts = content["name"], content["facts"]
+        if "vocabulary" in content:
+            words = Vocabulary(tuple(content["vocabulary"]))
+            return TextCard(name, DecoderArchitecture(**numbers), words, facts)
+        labels = None if content["labels"] is None else tuple(content["labels"])
+        return PictureCard(name, Architecture(**numbers), tuple(content["mean"]), tuple(content["std"]), labels, facts)
+    except FileNotFoundError as error:
+        raise ModelError(f"{folder} holds no trained model: it has no {CARD}.") from error
+    except (json.JSONDecodeError, KeyError, TypeError, OSError) as error:
+        raise ModelError(f"{folder / CARD} is not readable as the card of a trained model.") from error

@@ -1,0 +1,119 @@
+"""A small causal language model, with any attention variant that can be causal: what `attnaudit train lm` trains."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+from torch.nn import functional
+
+from attnaudit.attention.softmax import SoftmaxAttention
+from attnaudit.errors import ShapeError, UsageError
+from attnaudit.sources.attention_choice import AttentionChoice
+from attnaudit.sources.model import seeded
+
+#: Deviation of the weights at the start; those that write into the residual stream start smaller, by depth.
+_DEVIATION = 0.02
+
+
+@dataclass(frozen=True)
+class DecoderArchitecture(AttentionChoice):
+    """A decoder in numbers. Which attention it has is an `AttentionChoice`.
+
+    Args:
+        vocabulary: number of words.
+        context: how many words it reads at once.
+        width: channels of a word.
+        depth: number of blocks.
+        heads: attention heads of a block.
+        dropout: rate after the embedding and on what every block adds; attention weights are never dropped.
+    """
+
+    vocabulary: int = 2
+    context: int = 128
+    width: int = 192
+    depth: int = 6
+    heads: int = 6
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.heads < 1 or self.width % self.heads:
+            raise UsageError(f"A width of {self.width} does not split into {self.heads} heads.")
+        if self.depth < 1 or self.context < 1 or self.vocabulary < 2:
+            raise UsageError(
+                "A language model has a block, a word of context and two words at least, not "
+                f"{self.depth}, {self.context} and {self.vocabulary}."
+            )
+        if not 0 <= self.dropout < 1:
+            raise UsageError(f"dropout is {self.dropout}: it is a share of 0 or more, and less than 1.")
+
+    @property
+    def tokens(self) -> int:
+        """Words of a context."""
+        return self.context
+
+
+class Decoder(nn.Module):
+    """Embedded words and places, blocks of causal attention and perceptron, norms before each; tied output weights."""
+
+    def __init__(self, architecture: DecoderArchitecture) -> None:
+        super().__init__()
+        self.context = architecture.context
+        self.words = nn.Embedding(architecture.vocabulary, architecture.width)
+        self.places = nn.Embedding(architecture.context, architecture.width)
+        self.dropout = nn.Dropout(architecture.dropout)
+        self.blocks = nn.ModuleList(
+            _Block(architecture.width, architecture.heads, architecture.dropout) for _ in range(architecture.depth)
+        )
+        self.norm = nn.LayerNorm(architecture.width)
+        self._initialise(architecture.depth)
+
+    def forward(self, input_ids: Int64[Tensor, "batch words"]) -> Float[Tensor, "batch words vocabulary"]:
+        """For every word the scores of the word that follows it, from it and those before it."""
+        count = input_ids.shape[-1]
+        if count > self.context:
+            raise ShapeError(f"A text of {count} words was given to a model that reads {self.context} at once.")
+        x = self.dropout(self.words(input_ids) + self.places.weight[:count])
+        for block in self.blocks:
+            x = block(x)
+        return functional.linear(self.norm(x), self.words.weight)
+
+    @torch.no_grad()
+    def _initialise(self, depth: int) -> None:
+        for name, parameter in self.named_parameters():
+            if parameter.dim() > 1:
+                inward = name.endswith(("attn.proj.weight", "shrink.weight"))
+                parameter.normal_(std=_DEVIATION / math.sqrt(2 * depth) if inward else _DEVIATION)
+            elif name.endswith("bias"):
+                parameter.zero_()
+
+
+class _Block(nn.Module):
+    """x + attention(norm(x)), then x + perceptron(norm(x))."""
+
+    def __init__(self, width: int, heads: int, dropout: float) -> None:
+        super().__init__()
+        self.norm1 = nn.LayerNorm(width)
+        self.attn = SoftmaxAttention(width, heads, qkv_bias=True, proj_drop=dropout)
+        self.norm2 = nn.LayerNorm(width)
+        self.grow = nn.Linear(width, 4 * width)
+        self.shrink = nn.Linear(4 * width, width)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Float[Tensor, "batch words width"]) -> Float[Tensor, "batch words width"]:
+        x = x + self.attn(self.norm1(x), is_causal=True)
+        added: Tensor = self.dropout(self.shrink(functional.gelu(self.grow(self.norm2(x)))))
+        return x + added
+
+
+def build_decoder(architecture: DecoderArchitecture, seed: int) -> Decoder:
+    """The network in evaluation mode, initialised from a seed."""
+    with seeded(seed):
+        model = Decoder(architecture)
+        architecture.put_into(model, architecture.tokens, causal=True)
+    model.eval()
+    return model

@@ -1,0 +1,142 @@
+"""Learning to continue a text: words, a causal language model, perplexity as it is and under a word swap."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+import torch
+from jaxtyping import Int64
+from torch import Tensor, nn
+
+from attnaudit.errors import InputError
+from attnaudit.sources.cards import TextCard
+from attnaudit.sources.corpora import Corpus
+from attnaudit.sources.decoder import Decoder, build_decoder
+from attnaudit.sources.words import UNKNOWN, Vocabulary
+from attnaudit.training.batches import Batch, Layout, ResidentBatches
+from attnaudit.training.perplexity import Perplexity, contexts, robust_perplexity
+from attnaudit.training.recipe import TextRecipe
+
+
+@dataclass(frozen=True)
+class TextTask:
+    """A recipe with the words of its training half, and both halves as their numbers."""
+
+    pace: ClassVar[str] = "contexts"
+
+    recipe: TextRecipe
+    vocabulary: Vocabulary
+    train: Int64[Tensor, "words"]
+    test: Int64[Tensor, "words"]
+    fingerprints: list[str]
+
+    @staticmethod
+    def of(recipe: TextRecipe, train: Corpus, test: Corpus) -> TextTask:
+        """The vocabulary is that of the training half.
+
+        Raises:
+            InputError: the training half does not fill a context, or no word of it is frequent enough.
+        """
+        context = recipe.model.context
+        if len(train) <= context:
+            raise InputError(
+                f"{train.place} has {len(train)} words (ends of lines count) to learn from, but a context takes "
+                f"{context} and the one that follows: give more text, or --set model.context=…"
+            )
+        vocabulary = Vocabulary.of(train.words(), recipe.min_count)
+        learned, tested = (vocabulary.numbers(half.words()) for half in (train, test))
+        fingerprints = [train.fingerprint, test.fingerprint]
+        return TextTask(recipe.for_words(len(vocabulary)), vocabulary, learned, tested, fingerprints)
+
+    @property
+    def about(self) -> str:
+        """How many words."""
+        return f"{len(self.train):,} and {len(self.test):,} words, {len(self.vocabulary):,} different ones"
+
+    @property
+    def examples(self) -> int:
+        """Training contexts that are full."""
+        return (len(self.train) - 1) // self.recipe.model.context
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The vocabulary, and what the test half is like to whoever knows nothing but how frequent words are."""
+        unknown = (self.test == self.vocabulary.number(UNKNOWN)).double().mean()
+        return {
+            "vocabulary": len(self.vocabulary),
+            "test_words": len(self.test) - 1,
+            "test_unknown": float(unknown),
+            "unigram_perplexity": self._unigram_perplexity(),
+            "swap_rate": self.recipe.swap_rate,
+        }
+
+    def _unigram_perplexity(self) -> float:
+        """Of the test half under word frequencies p(w) = (n(w) + 1) / Σ (n + 1) of the training half."""
+        counts = torch.bincount(self.train, minlength=len(self.vocabulary)).double() + 1
+        return math.exp(-float((counts / counts.sum()).log()[self.test[1:]].mean()))
+
+    def build(self, seed: int) -> nn.Module:
+        """A decoder."""
+        return build_decoder(self.recipe.model, seed)
+
+    def feed(self, layout: Layout, device: str, workers: int) -> TextFeed:
+        """Words on a device, which need no worker processes."""
+        return TextFeed(self, layout, device)
+
+    def phrase(self, record: Mapping[str, float]) -> str:
+        """Perplexities."""
+        clean, robust = record["test_perplexity"], record["swapped_perplexity"]
+        averaged = record.get("average_test_perplexity")
+        more = "" if averaged is None else f", averaged weights {averaged:.1f}"
+        return f"test perplexity {clean:.1f}, {self.recipe.swap_rate:.0%} of words swapped {robust:.1f}{more}"
+
+    def card(self, facts: Mapping[str, Any]) -> TextCard:
+        """With the vocabulary."""
+        return TextCard(self.recipe.name, self.recipe.model, self.vocabulary, facts)
+
+
+class TextFeed:
+    """Both halves on a device."""
+
+    def __init__(self, task: TextTask, layout: Layout, device: str) -> None:
+        self._recipe, self._vocabulary, self._layout = task.recipe, task.vocabulary, layout
+        words, following = contexts(task.train, task.recipe.model.context)
+        self._train = ResidentBatches(words, following, layout, device)
+        self._test = task.test.to(device)
+
+    def training(self, epoch: int, start: int) -> Iterator[Batch]:
+        """Words and those that follow them; a last context that is not full is not among them."""
+        return self._train.training(epoch, start)
+
+    def prepared(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """As they are, every word a prediction of its own."""
+        words, following = batch
+        return words, following.flatten()
+
+    def evaluated(self, model: nn.Module) -> dict[str, float]:
+        """Loss, perplexity and its interval, as the text is and after the word swap."""
+        found = robust_perplexity(
+            cast(Decoder, model),
+            self._test,
+            self._vocabulary,
+            rate=self._recipe.swap_rate,
+            batch=self._recipe.batch,
+            precision=self._recipe.precision,
+            ranks=self._layout.ranks,
+        )
+        return {**_numbers("test", found.clean), **_numbers("swapped", found.swapped)}
+
+    def watched(self, place: int, count: int) -> dict[str, Tensor]:
+        """Words, of training and of test contexts."""
+        train, _ = next(iter(self._train.training(0, place)))
+        return {"train": train[:count], "test": contexts(self._test, self._recipe.model.context)[0][:count]}
+
+
+def _numbers(name: str, found: Perplexity) -> dict[str, float]:
+    numbers = {f"{name}_loss": found.loss, f"{name}_perplexity": found.value}
+    if found.interval is not None:
+        numbers |= {f"{name}_perplexity_low": found.interval[0], f"{name}_perplexity_high": found.interval[1]}
+    return numbers
