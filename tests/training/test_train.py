@@ -40,7 +40,7 @@ def test_training_learns_what_can_be_learned(recipe_file, halves, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["crop-flip", "timm"])
-@pytest.mark.parametrize("stop", [3, 5, 12])
+@pytest.mark.parametrize("stop", [3, 5, 6, 12])
 def test_a_killed_training_goes_on_to_the_same_weights(recipe_file, halves, tmp_path, kind, stop):
     recipe = read_recipe(str(recipe_file), [f"augmentation.kind={kind}"])
     place = Place(save_after=0)

@@ -105,12 +105,14 @@ def perplexity(
                 logits.float().flatten(0, 1), targets[own].flatten(), ignore_index=_NOTHING, reduction="none"
             )
             sums[own] = losses.view(len(own), -1).double().sum(dim=1)
-    words = int((targets != _NOTHING).sum())
-    # Each context's share of the mean, so that their mean is the mean over words though the last one is shorter.
-    shares = ranks.total(sums).cpu().numpy() * len(sums) / words
-    if not (loss := float(shares.mean())) < _LARGEST_LOSS:
+    sums, counts = ranks.total(sums), (targets != _NOTHING).sum(dim=1)
+    words = int(counts.sum())
+    if not (loss := float(sums.sum()) / words) < _LARGEST_LOSS:
         raise NumericalError(f"A loss of {loss} per word has no perplexity: the model has diverged, take a lower rate.")
-    interval = bootstrap_interval(shares, seed=0)
+    # A ratio of sums over contexts, the last of which is shorter, so what is drawn again is its linearisation: the mean
+    # of these numbers is the loss, and a short context weighs as little as it has words.
+    parts = loss + (sums - counts * loss) * len(sums) / words
+    interval = bootstrap_interval(parts.cpu().numpy(), seed=0)
     return Perplexity(loss, words, None if interval is None else (math.exp(interval[0]), math.exp(interval[1])))
 
 

@@ -126,12 +126,14 @@ class _Training:
             for batch in self.feed.training(epoch, start):
                 summed += self._step(batch)
                 progress(self.going.step, self.total, self._words(epoch))
-                if time.monotonic() - self._saved_at >= self.place.save_after:
+                if self._save_is_due and self.going.step % self.layout.steps:
                     self.going.loss, summed = self.going.loss + self._checked(summed), torch.zeros_like(summed)
                     self._save()
             self.going.loss += self._checked(summed)
             rate = (self.layout.steps - start) * self.recipe.batch / (time.monotonic() - begin)
             self._finish_epoch(epoch, rate, tell)
+            if self._save_is_due:  # not before: a run that goes on from an epoch's end would lack its record
+                self._save()
         self._save()
         return self._conclude()
 
@@ -182,6 +184,10 @@ class _Training:
     def _words(self, epoch: int) -> str:
         last = f", {self.task.phrase(self.going.history[-1])}" if self.going.history else ""
         return f"epoch {epoch + 1}/{self.recipe.epochs}{last}"
+
+    @property
+    def _save_is_due(self) -> bool:
+        return time.monotonic() - self._saved_at >= self.place.save_after
 
     def _save(self) -> None:
         self._saved_at = time.monotonic()

@@ -1,0 +1,49 @@
+"""Cards: what is written can be read, by later versions too."""
+
+import json
+
+import pytest
+
+from attnaudit.errors import ModelError
+from attnaudit.protocol import Protocol
+from attnaudit.sources.architecture import Architecture
+from attnaudit.sources.cards import PictureCard, TextCard, read_card
+from attnaudit.sources.decoder import DecoderArchitecture
+from attnaudit.sources.words import Vocabulary
+
+RPC = {"attention": "rpc", "attention_layers": (0,), "attention_options": {"lam": 3.0}, "other_attention": "symmetric"}
+PICTURES = PictureCard("v", Architecture(depth=2, **RPC), (0.5, 0.5, 0.5), (0.2, 0.2, 0.2), ("cat", "dog"), {"n": 1})
+TEXT = TextCard("t", DecoderArchitecture(vocabulary=3, **RPC), Vocabulary(("<unk>", "<eos>", "naïve")), {"n": 1})
+
+
+@pytest.mark.parametrize("card", [PICTURES, TEXT])
+def test_a_card_comes_back_as_it_was(card, tmp_path):
+    (tmp_path / "card.json").write_text(card.as_json())
+    assert read_card(tmp_path) == card
+
+
+def test_a_card_from_before_other_attention_was_known_can_be_read(tmp_path):
+    content = json.loads(PICTURES.as_json())
+    del content["architecture"]["other_attention"]
+    (tmp_path / "card.json").write_text(json.dumps(content))
+    assert read_card(tmp_path).architecture.other_attention == "softmax"
+
+
+def test_texts_are_cut_at_the_context():
+    card = TextCard("t", DecoderArchitecture(context=4), Vocabulary(("<unk>", "<eos>", "a")), {})
+    assert card.tokenise(["a b " * 9], 256)["input_ids"].tolist() == [[2, 0, 2, 0]]
+
+
+def test_pictures_come_out_in_the_size_of_the_model(picture_folder):
+    from PIL import Image
+
+    image = Image.open(next(picture_folder.rglob("*.png")))
+    for protocol in Protocol:
+        assert PICTURES.preprocess(protocol)(image).shape == (3, 32, 32)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"name": "x"}', '{"architecture": {"attention_layers": 3}}'])
+def test_a_damaged_card_is_named(text, tmp_path):
+    (tmp_path / "card.json").write_text(text)
+    with pytest.raises(ModelError, match=r"card\.json is not readable as the card of a trained model"):
+        read_card(tmp_path)

@@ -1,0 +1,224 @@
+"""Training on text: with the loop of pictures, so it learns, goes on after a kill, and shares the work alike."""
+
+import json
+import multiprocessing
+import os
+
+import pytest
+import torch
+
+from attnaudit.capture import capture
+from attnaudit.errors import InputError, NumericalError, RunFolderError, UsageError
+from attnaudit.sources import load_model, parse_model
+from attnaudit.sources.cards import read_card
+from attnaudit.sources.corpora import training_and_test_text
+from attnaudit.sources.words import Vocabulary, words_of
+from attnaudit.training.perplexity import robust_perplexity
+from attnaudit.training.recipe import read_recipe
+from attnaudit.training.task import read_halves, task_of
+from attnaudit.training.train import Place, train
+from tests.training.test_train import Killed, same, weights
+
+RECIPE = """
+name: tiny
+task: text
+model:
+  context: 8
+  width: 16
+  depth: 2
+  heads: 2
+  dropout: 0.1
+  attention: rpc
+  attention_layers: [0]
+  attention_options: {iterations: 2}
+  other_attention: symmetric
+min_count: 1
+swap_rate: 0.5
+epochs: 3
+batch: 4
+precision: fp32
+optimiser: {rate: 1e-2, warmup_epochs: 1, clip: 1.0}
+average: 0.9
+monitor: {contexts: 3, scores: 1}
+"""
+LINE = "one two three four five six seven eight nine ten\n"
+
+
+@pytest.fixture
+def recipe_file(tmp_path):
+    path = tmp_path / "tiny.yaml"
+    path.write_text(RECIPE)
+    return path
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    folder = tmp_path / "text"
+    folder.mkdir()
+    (folder / "train.txt").write_text(LINE * 20)
+    (folder / "test.txt").write_text(LINE * 7 + "one two two four unheard\n")
+    return folder
+
+
+@pytest.fixture
+def halves(corpus):
+    return training_and_test_text(corpus)
+
+
+def test_training_learns_what_can_be_learned(recipe_file, halves, tmp_path):
+    recipe = read_recipe(str(recipe_file), ["epochs=20", "monitor.contexts=0", "average=null"])
+    first, *_, last = train(recipe, halves, tmp_path / "run").history
+    facts = json.loads((tmp_path / "run" / "summary.json").read_text())["training"]
+    assert last["test_perplexity"] < 2 < facts["unigram_perplexity"] < first["test_perplexity"] * 2
+    assert last["test_perplexity_low"] <= last["test_perplexity"] <= last["test_perplexity_high"]
+    assert last["swapped_perplexity"] > last["test_perplexity"]
+    assert {name: facts[name] for name in last} == last
+
+
+@pytest.mark.parametrize("stop", [3, 7])
+def test_a_killed_training_goes_on_to_the_same_weights(recipe_file, halves, tmp_path, stop):
+    recipe, place = read_recipe(str(recipe_file)), Place(save_after=0)
+    whole = train(recipe, halves, tmp_path / "whole", place=place)
+
+    def kill(done, total, words):
+        if done == stop:
+            raise Killed
+
+    with pytest.raises(Killed):
+        train(recipe, halves, tmp_path / "killed", place=place, progress=kill)
+    assert not (tmp_path / "killed" / "model.safetensors").exists()
+    resumed = train(recipe, halves, tmp_path / "killed", place=place)
+    for file in ("model.safetensors", "average.safetensors"):
+        assert same(weights(whole.path, file), weights(resumed.path, file))
+    keys = ("step", "rate", "test_perplexity", "swapped_perplexity", "average_test_perplexity")
+    assert [[r[k] for k in keys] for r in whole.history] == [[r[k] for k in keys] for r in resumed.history]
+
+
+def test_the_seed_decides_everything(recipe_file, halves, tmp_path):
+    recipe = read_recipe(str(recipe_file), ["epochs=1"])
+    first, again, other = (
+        weights(train(recipe, halves, tmp_path / name, seed=seed).path)
+        for name, seed in (("first", 1), ("again", 1), ("other", 2))
+    )
+    assert same(first, again)
+    assert not same(first, other)
+
+
+def test_the_monitor_does_not_change_the_outcome(recipe_file, halves, tmp_path):
+    watched = train(read_recipe(str(recipe_file), ["epochs=1"]), halves, tmp_path / "watched")
+    blind = train(read_recipe(str(recipe_file), ["epochs=1", "monitor.contexts=0"]), halves, tmp_path / "blind")
+    assert any((watched.path / "evidence").iterdir())
+    assert not any((blind.path / "evidence").iterdir())
+    assert same(weights(watched.path), weights(blind.path))
+
+
+#: Without dropout, whose choices are a rank's own; Adam makes steps of rounding errors where a gradient is 0.
+PLAIN = ["model.dropout=0", "epochs=2", "optimiser.name=sgd", "optimiser.rate=0.1", "average=null"]
+
+
+def _rank(rank, count, port, recipe_file, corpus, out):
+    os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    from attnaudit.training.processes import started_ranks
+
+    torch.set_num_threads(1)
+    with started_ranks("cpu") as (ranks, device):
+        recipe = read_recipe(str(recipe_file), PLAIN)
+        train(recipe, training_and_test_text(corpus), out, place=Place(device, ranks=ranks))
+
+
+def test_two_processes_train_the_model_that_one_trains(recipe_file, corpus, halves, tmp_path, free_port):
+    context = multiprocessing.get_context("spawn")
+    processes = [
+        context.Process(target=_rank, args=(rank, 2, free_port, recipe_file, corpus, tmp_path / "two"))
+        for rank in range(2)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0, 0]
+    one = train(read_recipe(str(recipe_file), PLAIN), halves, tmp_path / "one")
+    two = json.loads((tmp_path / "two" / "history.json").read_text())
+    for name in ("test_perplexity", "test_perplexity_low", "swapped_perplexity"):
+        assert two[-1][name] == pytest.approx(one.history[-1][name], rel=1e-4)
+    for name, tensor in weights(one.path).items():
+        torch.testing.assert_close(weights(tmp_path / "two")[name], tensor, atol=1e-6, rtol=1e-5)
+
+
+def test_a_trained_folder_is_a_model_that_reads_text(recipe_file, halves, tmp_path):
+    trained = train(read_recipe(str(recipe_file), ["epochs=1", "average=null"]), halves, tmp_path / "run")
+    spec = parse_model(str(trained.path))
+    assert spec.reads_text
+    model = load_model(spec)
+    assert same(model.module.state_dict(), weights(trained.path))
+    assert model.preprocess is None
+    seen = capture(model.module, model.tokenise([LINE, "two"], 256))
+    assert len(seen.layers) == 2
+    assert seen.certificate.worst < 1e-5
+    vocabulary = read_card(trained.path).vocabulary
+    numbers = vocabulary.numbers(words_of(halves[1].text))
+    again = robust_perplexity(model.module, numbers, vocabulary, rate=0.5, batch=4)
+    assert again.clean.value == pytest.approx(trained.history[-1]["test_perplexity"], rel=1e-6)
+    assert again.swapped.value == pytest.approx(trained.history[-1]["swapped_perplexity"], rel=1e-6)
+
+
+def test_the_vocabulary_is_that_of_the_training_half(recipe_file, halves):
+    task = task_of(read_recipe(str(recipe_file)), halves)
+    assert set(task.vocabulary.words) == {"<unk>", "<eos>", *LINE.split()}
+    assert task.recipe.model.vocabulary == len(task.vocabulary) == 12
+    assert task.test[-2] == 0  # unheard
+
+
+def test_a_context_that_is_not_full_is_not_learned_from(recipe_file, halves):
+    task = task_of(read_recipe(str(recipe_file)), halves)
+    assert task.examples == (20 * 11 - 1) // 8
+
+
+def test_other_words_in_the_same_folder_are_refused(recipe_file, halves, corpus, tmp_path):
+    train(read_recipe(str(recipe_file), ["epochs=1"]), halves, tmp_path / "run")
+    (corpus / "test.txt").write_text(LINE * 3)
+    with pytest.raises(RunFolderError, match="holds a run with other data"):
+        train(read_recipe(str(recipe_file), ["epochs=1"]), training_and_test_text(corpus), tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "sentence"),
+    [
+        (["model.context=300"], InputError, "has 220 words (ends of lines count) to learn from, but a context takes"),
+        (["batch=64"], UsageError, "27 contexts do not fill a batch of 64: give --set batch=…"),
+        (["min_count=21"], InputError, "No word of the text occurs 21 times or more: give --set min_count=1."),
+    ],
+)
+def test_text_that_cannot_be_learned_from_is_refused_and_leaves_no_folder(
+    recipe_file, halves, tmp_path, changes, error, sentence
+):
+    with pytest.raises(error) as raised:
+        train(read_recipe(str(recipe_file), changes), halves, tmp_path / "run")
+    assert sentence in str(raised.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_training_that_diverges_says_so(recipe_file, halves, tmp_path):
+    changes = ["optimiser.rate=1e30", "optimiser.clip=null", "optimiser.warmup_epochs=0", "monitor.contexts=0"]
+    with pytest.raises(NumericalError, match="The loss is nan before step|has no perplexity"):
+        train(read_recipe(str(recipe_file), changes), halves, tmp_path / "run")
+
+
+def test_a_recipe_for_text_takes_no_pictures(recipe_file, data_set):
+    from attnaudit.sources.labelled import training_and_test
+
+    with pytest.raises(UsageError, match="Recipe tiny is about contexts, but the data is a LabelledPictures"):
+        task_of(read_recipe(str(recipe_file)), training_and_test(data_set))
+
+
+@pytest.mark.realdata
+def test_wikitext_without_its_training_part_is_learned_from_one_part_and_tested_on_another(data_folder):
+    recipe = read_recipe("lm")
+    train_half, test_half = read_halves(recipe, data_folder / "wikitext")
+    assert (train_half.place.name, test_half.place.name) == ("wiki.test.raw", "valid.txt")
+    sentences = [{line for line in half.text.split("\n") if len(line) > 100} for half in (train_half, test_half)]
+    assert not sentences[0] & sentences[1]
+    vocabulary = Vocabulary.of(train_half.words(), recipe.min_count)
+    unknown = (vocabulary.numbers(test_half.words()) == 0).double().mean()
+    assert 5_000 < len(vocabulary) < 20_000
+    assert unknown < 0.2  # the two are split into words alike
