@@ -1,9 +1,12 @@
 """Recipes: read, based on one another, changed, and refused with a sentence."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from attnaudit.errors import UsageError
-from attnaudit.training.recipe import read_recipe
+from attnaudit.training.recipe import PictureRecipe, TextRecipe, read_recipe
 from attnaudit.training.recipe_file import recipe_names
 
 
@@ -72,3 +75,61 @@ def test_a_recipe_that_is_no_yaml_is_refused(tmp_path):
     path.write_text("model: {width: 3")
     with pytest.raises(UsageError, match="cannot be read as YAML"):
         read_recipe(str(path))
+
+
+def test_a_recipe_is_about_pictures_unless_it_says_text(tmp_path, recipe_file):
+    assert isinstance(read_recipe(str(recipe_file)), PictureRecipe)
+    assert isinstance(read_recipe(str(recipe_file), ["task=pictures"]), PictureRecipe)
+    assert isinstance(read_recipe("lm"), TextRecipe)
+    path = tmp_path / "longer.yaml"
+    path.write_text("base: lm\nmodel: {context: 256}\n")
+    assert read_recipe(str(path)).model.context == 256
+
+
+def test_the_identity_of_a_picture_recipe_is_what_it_always_was(recipe_file):
+    identity = read_recipe(str(recipe_file), ["model.attention=rpc", "model.attention_layers=[0]"]).identity
+    assert set(identity) == {
+        "name", "about", "data", "model", "epochs", "batch", "precision", "optimiser", "augmentation", "average",
+        "ksvd_weight", "monitor",
+    }  # fmt: skip
+    assert set(identity["model"]) == {
+        "image_size", "patch_size", "width", "depth", "heads", "classes", "drop_path", "attention", "attention_layers",
+        "attention_options", "standardise", "initialisation",
+    }  # fmt: skip
+    assert identity["model"]["attention_layers"] == [0]
+    assert set(identity["monitor"]) == {"images", "every", "scores", "train_mode", "legacy"}
+
+
+def test_what_was_added_to_a_recipe_is_part_of_its_identity_where_it_is_used(recipe_file):
+    changes = ["model.attention=rpc", "model.attention_layers=[0]", "model.other_attention=symmetric"]
+    assert read_recipe(str(recipe_file), changes).identity["model"]["other_attention"] == "symmetric"
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ("task=sound", "recipe lm: task is 'sound'; there is pictures, text."),
+        ("min_count=0", "min_count is 0: a word that is known occurs once at least."),
+        ("swap_rate=2", "swap_rate is 2.0: it is a share of the words, from 0 to 1."),
+        ("epochs=0", "Recipe lm needs an epoch and a context at least, not 0, 32."),
+        ("model.image_size=32", "recipe lm: model has no setting 'image_size': "),
+        ("monitor.images=3", "recipe lm: monitor has no setting 'images': "),
+        ("augmentation.mixup=1", "recipe lm has no setting 'augmentation': "),
+    ],
+)
+def test_what_does_not_fit_a_language_model_is_said_in_a_sentence(change, sentence):
+    with pytest.raises(UsageError) as error:
+        read_recipe("lm", [change])
+    assert str(error.value).startswith(sentence)
+
+
+def test_the_language_models_that_are_compared_differ_in_their_attention_alone():
+    folder = Path(__file__).parents[2] / "docs" / "results" / "robustness" / "recipes"
+    recipes = {path.stem: read_recipe(str(path)) for path in folder.glob("lm-*.yaml")}
+    assert set(recipes) == {"lm-softmax", "lm-symmetric", "lm-rpc"}
+    plain = {"attention": "softmax", "attention_layers": None, "attention_options": {}, "other_attention": "softmax"}
+    reference = replace(read_recipe("lm"), name="", about="")
+    for recipe in recipes.values():
+        assert replace(recipe, name="", about="", model=replace(recipe.model, **plain)) == reference
+    rpc = recipes["lm-rpc"].model
+    assert (rpc.attention, rpc.attention_layers, rpc.other_attention) == ("rpc", (0, 1), "symmetric")

@@ -200,7 +200,7 @@ def test_text_that_cannot_be_learned_from_is_refused_and_leaves_no_folder(
 
 def test_a_training_that_diverges_says_so(recipe_file, halves, tmp_path):
     changes = ["optimiser.rate=1e30", "optimiser.clip=null", "optimiser.warmup_epochs=0", "monitor.contexts=0"]
-    with pytest.raises(NumericalError, match="The loss is nan before step|has no perplexity"):
+    with pytest.raises(NumericalError, match=r"The loss is nan before step|has no perplexity"):
         train(read_recipe(str(recipe_file), changes), halves, tmp_path / "run")
 
 

@@ -12,8 +12,17 @@ from PIL import Image
 from safetensors.torch import save_file
 
 from attnaudit import attention
+from attnaudit.training import read_halves, read_recipe
+from attnaudit.training.train import train
 from tests.report.synthetic import write_run
+from tests.training.conftest import write_pictures
 
+#: Settings that make the training of a language model a matter of a second.
+SMALL_LM = (
+    "epochs=1", "batch=2", "precision=fp32", "min_count=1", "model.context=32", "model.width=8", "model.depth=2",
+    "model.heads=2",
+)  # fmt: skip
+RPC = "{attention: rpc, attention_layers: [0], attention_options: {iterations: 4}, other_attention: symmetric}"
 SENTENCE = "The quick brown fox number {0} jumps over the lazy dog {0} times, and then it rests for {0} days . "
 
 
@@ -24,12 +33,26 @@ def make_files(folder):
     for place in ("photos", "imagenet/val/n01440764"):
         (folder / place).mkdir(parents=True)
         Image.fromarray(pixels).save(folder / place / "picture.png")
+    (folder / "cifar10").mkdir()
+    for half in ("train", "test"):
+        write_pictures(folder / "cifar10" / f"{half}.parquet", [0, 1] * 4)
     for name in ("book.txt", "my_text.txt", "wiki.test.raw"):
         (folder / name).write_text("\n".join(SENTENCE.format(number) for number in range(10)))
+    (folder / "wikitext").mkdir()
+    for name in ("wiki.test.raw", "valid.txt"):
+        shutil.copy(folder / "book.txt", folder / "wikitext" / name)
+    (folder / "my-recipe.yaml").write_text(f"base: lm\nmodel: {RPC}\n")
+    _language_model(folder)
     for place in ("bert", "path/to/hugging_face_folder"):
         _encoder(folder / place)
     for number, name in enumerate(("before", "after", "minilm-exact-0")):
         write_run(folder / "attnaudit-runs" / name, seed=number)
+
+
+def _language_model(folder):
+    """A decoder of two layers, barely trained."""
+    recipe = read_recipe("lm", SMALL_LM)
+    train(recipe, read_halves(recipe, folder / "wikitext"), folder / "trained" / "lm")
 
 
 def _encoder(folder):

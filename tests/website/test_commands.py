@@ -23,9 +23,20 @@ NOT_RUN = {
     r"dask (scheduler|worker) ": "runs until it is stopped",
     r"attnaudit .* --cluster ": "needs those two; tests/evidence/test_cluster.py runs it",
     r"attnaudit .* --download\b": "needs the network",
+    r"torchrun ": "starts processes of its own; tests/training runs them",
 }
+SMALL_LM = (
+    "--epochs 1 --set batch=2 --set min_count=1 --set model.context=32 --set model.width=8 --set model.depth=2 "
+    "--set model.heads=2"
+)
 #: Options added to what would take minutes on any input.
-SMALLER = {"attnaudit audit minilm --limit": "--limit 1", "attnaudit gaussian align": "--steps 5 --runs 2"}
+SMALLER = {
+    "attnaudit audit minilm --limit": "--limit 1",
+    "attnaudit gaussian align": "--steps 5 --runs 2",
+    "attnaudit train vit-small-cifar": "--epochs 1 --set batch=4 --set model.depth=1 --set model.width=12",
+    "attnaudit train lm": SMALL_LM,
+    "attnaudit train my-recipe": SMALL_LM,
+}
 #: Python that cannot run in a test: it submits jobs to a cluster.
 SUBMITS = "dask_jobqueue"
 NUMBER = re.compile(r"-?\d[\d,.]*(e[+-]?\d+)?")

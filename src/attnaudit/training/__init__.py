@@ -13,18 +13,22 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from attnaudit.training.monitor import Monitor
+    from attnaudit.training.perplexity import robust_perplexity
     from attnaudit.training.recipe import Recipe, read_recipe
+    from attnaudit.training.task import read_halves
     from attnaudit.training.train import Place, train
 
 _HOMES = {
     "Monitor": "attnaudit.training.monitor",
     "Place": "attnaudit.training.train",
     "Recipe": "attnaudit.training.recipe",
+    "read_halves": "attnaudit.training.task",
     "read_recipe": "attnaudit.training.recipe",
+    "robust_perplexity": "attnaudit.training.perplexity",
     "train": "attnaudit.training.train",
 }
 
-__all__ = ["Monitor", "Place", "Recipe", "read_recipe", "train"]
+__all__ = ["Monitor", "Place", "Recipe", "read_halves", "read_recipe", "robust_perplexity", "train"]
 
 
 def __getattr__(name: str) -> Any:
