@@ -410,3 +410,12 @@ def test_what_is_no_optimiser_is_refused():
         Monitor(network(), batch()).attach(nn.Linear(WIDTH, 1))
     with pytest.raises(UsageError, match="where an epoch ends"):
         Monitor(network(), batch(), every="epoch").attach(torch.optim.SGD(network().parameters()))
+
+
+def test_each_batch_is_measured_in_its_own_mode():
+    inputs = {"train": batch(), "test": batch()}
+    rows = Monitor(network(), inputs, scores=0, mode={"train": "train"}, tell=quiet).measure(0)
+    same = Monitor(network(), inputs, scores=0, tell=quiet).measure(0)
+    for name, differs in (("train", True), ("test", False)):
+        values = [t.filter(pc.equal(t["input"], name))["value"].to_pylist() for t in (rows, same)]
+        assert (values[0] != values[1]) is differs
