@@ -244,7 +244,7 @@ def test_evidence_is_kept_by_step_and_found_again(tmp_path):
     settings = json.loads((tmp_path / "run" / "run.json").read_text())
     assert list(settings["steps"]) == ["0", "2", "4"]
     assert settings["parts"] == list(settings["steps"].values())
-    assert settings["identity"]["monitor"]["mode"] == "eval"
+    assert settings["identity"]["monitor"]["mode"] == {"batch": "eval"}
     assert "torch" in settings["versions"]
     assert pq.read_table(tmp_path / "run" / "evidence").num_rows == len(monitor.evidence)
     again = Monitor(model, batch(), out=tmp_path / "run", every=3, tell=quiet)

@@ -13,13 +13,13 @@ from torch import nn
 
 from attnaudit._version import __version__
 from attnaudit.evidence.folder import RunFolder, write_whole
+from attnaudit.evidence.training_course import HISTORY
 from attnaudit.sources.model import CARD
 from attnaudit.sources.preprocess import IMAGENET_MEAN, IMAGENET_STD
 from attnaudit.sources.trained_models import WEIGHTS, Card
 from attnaudit.training.recipe import Recipe
 
 AVERAGE = "average.safetensors"
-HISTORY = "history.json"
 
 
 @dataclass(frozen=True)
