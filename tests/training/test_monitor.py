@@ -209,8 +209,7 @@ def test_the_ksvd_loss_of_a_pass_under_way_survives_a_measurement():
             monitor = Monitor(model, torch.randn(2, 17, 8), tell=lines.append)
             for step in range(2):
                 monitor.measure(step)
-            assert len([line for line in lines if "1 of 2 attention layers are not measured" in line]) == 1
-            assert "no softmax" in lines[0]
+            assert not [line for line in lines if "not measured" in line]
         loss = task + attention.ksvd_loss(model)
         loss.backward()
         losses.append((loss, [parameter.grad for parameter in model.parameters()]))

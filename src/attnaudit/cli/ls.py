@@ -131,7 +131,7 @@ def _models() -> list[dict[str, str | None]]:
 
 
 def _measures() -> list[dict[str, str | None]]:
-    from attnaudit.measures import FAMILIES
+    from attnaudit.measures import MEASURES
 
     return [
         {
@@ -141,6 +141,6 @@ def _measures() -> list[dict[str, str | None]]:
             "ideal": None if measure.ideal is None else f"{measure.ideal:g}",
             "what": measure.text,
         }
-        for family, members in FAMILIES.items()
-        for measure in members.measures
+        for family, members in MEASURES.items()
+        for measure in members
     ]

@@ -12,6 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from attnaudit.training.finished import primal_evidence
     from attnaudit.training.monitor import Monitor
     from attnaudit.training.recipe import Recipe, read_recipe
     from attnaudit.training.train import Place, train
@@ -20,11 +21,12 @@ _HOMES = {
     "Monitor": "attnaudit.training.monitor",
     "Place": "attnaudit.training.train",
     "Recipe": "attnaudit.training.recipe",
+    "primal_evidence": "attnaudit.training.finished",
     "read_recipe": "attnaudit.training.recipe",
     "train": "attnaudit.training.train",
 }
 
-__all__ = ["Monitor", "Place", "Recipe", "read_recipe", "train"]
+__all__ = ["Monitor", "Place", "Recipe", "primal_evidence", "read_recipe", "train"]
 
 
 def __getattr__(name: str) -> Any:

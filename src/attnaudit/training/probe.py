@@ -11,6 +11,7 @@ import pyarrow as pa
 from torch import nn
 
 from attnaudit.evidence.measuring import observed_rows
+from attnaudit.evidence.primal import primal_rows
 from attnaudit.evidence.settings import Settings
 from attnaudit.evidence.unit import Notes
 from attnaudit.kernel.interpretation import KernelPCA
@@ -60,6 +61,8 @@ class Probe:
             for one in seen:
                 if one.scored:
                     tables += observed_rows(one.scored, [KernelPCA()], self.settings, solved)
+                for heads in one.look.primal:
+                    tables += primal_rows(heads, self.settings)
         # One chunk instead of one per layer, control and measure: it is questioned about each measure by itself.
         return pa.concat_tables(tables).unify_dictionaries().combine_chunks(), _notes(seen, solved)
 
@@ -75,7 +78,7 @@ class Probe:
 def _notes(seen: Sequence[Observation], solved: Counter[str]) -> Notes:
     errors: dict[str, float] = {}
     for one in seen:
-        for layer, error in one.transcript.certificate.errors.items():
+        for layer, error in one.look.transcript.certificate.errors.items():
             errors[layer] = max(error, errors.get(layer, 0.0))
-    refusals = dict.fromkeys((refusal.layer, refusal.reason) for one in seen for refusal in one.transcript.refusals)
+    refusals = dict.fromkeys((refusal.layer, refusal.reason) for one in seen for refusal in one.look.refusals)
     return Notes((), errors, tuple(refusals), dict(solved))
