@@ -15,6 +15,7 @@ from attnaudit.claims import (
     kpca_eigenvectors,
     kpca_projection,
     kpca_values,
+    ksvd_regularised,
     ksvd_values,
     scaled_attention_converges_faster,
     study_similarity,
@@ -47,7 +48,8 @@ LABORATORY_CLAIMS: Mapping[str, LaboratoryClaim] = {
 
 #: Claims about what training does: decided on the folders of trainings.
 TRAINING_CLAIMS: Mapping[str, TrainingClaim] = {
-    module.CLAIM.name: module.CLAIM for module in (jproj_convergence, scaled_attention_converges_faster)
+    module.CLAIM.name: module.CLAIM
+    for module in (jproj_convergence, ksvd_regularised, scaled_attention_converges_faster)
 }
 
 

@@ -16,7 +16,7 @@ from attnaudit.evidence.training_rows import TrainingRun, open_training
 MEANINGS = {
     Word.SUPPORTED: "these trainings do what is claimed",
     Word.REFUTED: "they do what the claim excludes",
-    Word.INDISTINGUISHABLE: "no difference is seen, and one of the published size would be",
+    Word.INDISTINGUISHABLE: "no better than chance or the reference, where what is claimed would show",
     Word.NOT_IDENTIFIABLE: "these trainings cannot tell the claim from chance",
     Word.NOT_MEASURABLE: "what is needed was not measured",
     Word.INCONCLUSIVE: "too few trainings, or too far apart, to decide",
