@@ -9,7 +9,7 @@ from pathlib import Path
 from attnaudit.claims.claim import Claim, Statement
 from attnaudit.claims.registry import statements
 from attnaudit.kernel.interpretation import interpretation
-from attnaudit.measures import FAMILIES
+from attnaudit.measures import MEASURES
 from website.navigation import title
 
 
@@ -64,7 +64,7 @@ def _measures(heading: str, names: Sequence[str]) -> list[str]:
     """A table of the measures; those of the laboratory are explained by the rule of their claim."""
     if not names:
         return []
-    known = {measure.name: measure for family in FAMILIES.values() for measure in family.measures}
+    known = {measure.name: measure for family in MEASURES.values() for measure in family}
     lines = [f"## {heading}", "", "| measure | what it is | closer | ideal |", "| --- | --- | --- | --- |"]
     for name in names:
         measure = known.get(name)

@@ -116,6 +116,20 @@ def test_padded_tokens_do_not_enter_running_means():
     assert primal(query.half(), key.half(), weight.half(), weight.half(), mask=seen, is_causal=True).e.isfinite().all()
 
 
+@pytest.mark.parametrize(
+    ("options", "count"), [({}, TOKENS), ({"row_factor": 10}, TOKENS), ({"data_dependent": False}, TOKENS), ({}, 4)]
+)
+def test_scores_are_the_kernel_factors_times_the_weights(options, count):
+    """Inputs with more tokens than rows of W, with fewer, and weights that do not depend on the input."""
+    layer, x = PrimalAttention(WIDTH, HEADS, rank=3, **{"row_factor": 2, **options}).double(), tokens()[:, :count]
+    factors, shown = layer.kernel_factors(x), []
+    layer.combine.register_forward_pre_hook(lambda module, args: shown.append(args[0]))
+    layer(x)
+    e = factors.query @ factors.rows.mT @ layer.weight_e
+    r = factors.key @ factors.rows.mT @ layer.weight_r
+    torch.testing.assert_close(torch.cat([e, r], dim=-1), shown[0])
+
+
 def test_a_pass_without_gradient_has_no_loss():
     layer = PrimalAttention(WIDTH, HEADS, rank=3).double()
     with torch.no_grad():

@@ -1,64 +1,86 @@
-"""`attnaudit train`: what it prints, and that what it leaves can be audited."""
+"""`attnaudit train` and `attnaudit judge`, as a person types them."""
 
 import json
-from pathlib import Path
+import shutil
 
 import pytest
+from typer.testing import CliRunner
 
-from tests.cli.test_cli import cli  # noqa: F401
-from tests.training.test_text import LINE
-
-SMALL = [
-    "--epochs", "1", "--device", "cpu", "--set", "model.context=16", "--set", "model.width=8", "--set", "model.depth=1",
-    "--set", "model.heads=2", "--set", "batch=2", "--set", "precision=fp32", "--set", "min_count=1",
-]  # fmt: skip
+from attnaudit.cli import app
+from attnaudit.errors import InputError, RunFolderError, UsageError
+from tests.training.conftest import data_set, recipe_file  # noqa: F401
+from tests.training_runs import write_course, write_training
 
 
-@pytest.fixture
-def book(tmp_path):
-    path = tmp_path / "book.txt"
-    path.write_text(LINE * 20)
-    return path
+def run(*arguments):
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
 
 
-def test_a_language_model_is_trained_and_both_perplexities_are_printed(cli, book, capsys):  # noqa: F811
-    assert cli("train", "lm", "--data", book, *SMALL, "--set", "swap_rate=0.25", "--out", "run") == 0
-    out, err = capsys.readouterr()
-    assert "Training lm, seed 0, on 198 and 22 words, 12 different ones, on cpu" in err
-    last = json.loads(Path("run/history.json").read_text())[-1]
-    clean, swapped = last["test_perplexity"], last["swapped_perplexity"]
-    assert f"Trained(lm, seed 0: test perplexity {clean:.1f}, 25% of words swapped {swapped:.1f})" in out
+def test_a_recipe_is_trained_audited_and_judged(tmp_path, data_set, recipe_file, picture_folder):  # noqa: F811
+    out = tmp_path / "run"
+    result = run("train", recipe_file, "--data", data_set, "--epochs", 1, "--out", out, "--device", "cpu", "--json")
+    facts = json.loads(result.stdout)
+    assert (facts["recipe"], facts["epoch"], facts["step"]) == ("tiny", 1, 5)
+    assert "epoch 1/1: loss" in result.stderr
+    assert "step 5  train: J" in result.stderr
+    assert (out / "model.safetensors").exists()
+    again = run("train", recipe_file, "--data", data_set, "--epochs", 1, "--out", out, "--device", "cpu")
+    assert "Trained(tiny, seed 0: test accuracy" in again.stdout
+    audited = run("audit", out, "--images", picture_folder, "--limit", 2, "--out", tmp_path / "audit", "--json")
+    assert list(json.loads(audited.stdout)["models"]) == [str(out)]
+    judged = run("judge", out, "--json")
+    assert [verdict["claim"] for verdict in json.loads(judged.stdout)] == ["jproj-convergence"]
+    assert "scaled-attention-converges-faster is not judged: it needs runs with" in judged.stderr
 
 
-def test_json_has_the_facts_and_nothing_else(cli, book, capsys):  # noqa: F811
-    assert cli("train", "lm", "--data", book, *SMALL, "--json") == 0
-    facts = json.loads(capsys.readouterr().out)
-    assert {"test_perplexity", "swapped_perplexity", "unigram_perplexity", "swap_rate"} < facts.keys()
+def test_the_monitors_run_draws_figure_1(tmp_path, data_set, recipe_file):  # noqa: F811
+    out = tmp_path / "run"
+    run("train", recipe_file, "--data", data_set, "--epochs", 1, "--out", out, "--device", "cpu")
+    run("paper", "figure1", out, "--out", tmp_path / "figures")
+    assert (tmp_path / "figures" / "figure1.svg").exists()
+    assert (tmp_path / "figures" / "figure1.pdf").exists()
 
 
-def test_a_trained_language_model_is_audited_on_text(cli, book, capsys):  # noqa: F811
-    cli("train", "lm", "--data", book, *SMALL, "--set", "model.attention=rpc", "--out", "run")
-    options = ("--limit", "1", "--claims", "kpca-values", "--device", "cpu", "--out", "audit")
-    assert cli("audit", "run", "--text", book, *options) == 0
-    capture = json.loads(Path("audit/summary.json").read_text())["capture"]
-    assert capture["replay_error"] < 1e-5
-    assert capture["refused_layers"] == []
-    assert cli("audit", "run", "--images", book.parent, "--out", "other") == 2
-    assert "run reads text: give --text instead of --images." in capsys.readouterr().err
+def test_settings_are_changed_and_refused_by_name(tmp_path, data_set, recipe_file):  # noqa: F811
+    with pytest.raises(UsageError, match="did you mean depth"):
+        run("train", recipe_file, "--data", data_set, "--set", "model.dept=3")
+    assert not (tmp_path / "attnaudit-runs").exists()
 
 
-def test_text_that_is_not_there_is_said_in_a_sentence(cli, capsys):  # noqa: F811
-    assert cli("train", "lm") == 1
-    assert "There is no data to train on: give --data, or wikitext/ in ATTNAUDIT_DATA's folder." in (
-        " ".join(capsys.readouterr().err.split())
-    )
+def test_without_data_the_command_says_what_to_give(monkeypatch):
+    monkeypatch.delenv("ATTNAUDIT_DATA", raising=False)
+    with pytest.raises(InputError, match="give --data DIR, or cifar10/ in ATTNAUDIT_DATA's folder"):
+        run("train", "vit-small-cifar")
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"), [("\n\n", "holds no text"), (LINE * 2, "model.context"), ("word", "has a single line")]
-)
-def test_text_to_learn_nothing_from_is_an_error_of_one_line(cli, tmp_path, capsys, text, sentence):  # noqa: F811
-    (tmp_path / "short.txt").write_text(text)
-    assert cli("train", "lm", "--data", "short.txt", *SMALL) == 1
-    assert sentence in capsys.readouterr().err
-    assert not Path("attnaudit-runs").exists()
+def test_recipes_are_listed():
+    assert {row["recipe"] for row in json.loads(run("ls", "recipes", "--json").stdout)} >= {
+        "vit-small-cifar", "study-vit-tiny", "study-deit-tiny", "deit-tiny",
+    }  # fmt: skip
+
+
+def test_verdicts_are_told_with_what_their_words_mean(tmp_path):
+    result = run("judge", write_training(tmp_path / "run"))
+    assert "refuted" in result.stdout
+    assert "they do what the claim excludes" in result.stdout
+
+
+def test_judging_nothing_of_ours_is_refused(tmp_path):
+    with pytest.raises(RunFolderError, match="There is no folder"):
+        run("judge", tmp_path / "nowhere")
+    with pytest.raises(UsageError, match="'kpca-values' is no claim about training; there are jproj-convergence"):
+        run("judge", write_course(tmp_path / "run", [0.5]), "--claims", "kpca-values")
+
+
+def test_a_folder_of_a_trained_model_is_enough_to_audit_it(tmp_path, data_set, recipe_file, picture_folder):  # noqa: F811
+    out = tmp_path / "run"
+    run("train", recipe_file, "--data", data_set, "--epochs", 1, "--out", out, "--device", "cpu")
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    for name in ("card.json", "model.safetensors"):
+        shutil.copy(out / name, moved / name)
+    run("audit", moved, "--images", picture_folder, "--limit", 1, "--controls", "gaussian", "--out", tmp_path / "audit")
+    assert (tmp_path / "audit" / "summary.json").exists()

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, NamedTuple, Unpack
 
 import torch
+import torch.nn.functional as F
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from attnaudit.attention import functional
 from attnaudit.attention.base import Attention, AttentionArguments
 from attnaudit.attention.functional.masks import Mask
 from attnaudit.errors import UsageError
+
+
+class KernelFactors(NamedTuple):
+    """What a layer's kernel K = Φ_q FᵀF Φ_kᵀ is made of: φ of queries and keys, and F = f(X), in float64."""
+
+    query: Float[Tensor, "batch heads tokens dim"]
+    key: Float[Tensor, "batch heads tokens dim"]
+    rows: Float[Tensor, "batch heads rows dim"]
 
 
 class PrimalAttention(Attention):
@@ -79,7 +89,7 @@ class PrimalAttention(Attention):
                 raise UsageError(
                     "A causal Primal-Attention cannot depend on the whole input: use data_dependent=False."
                 )
-            source = x.view(*x.shape[:2], self.num_heads, self.head_dim).transpose(1, 2)
+            source = self._source(x)
             weight_e, weight_r = (functional.combined_weight(source, weight, mask=mask) for weight in weights)
         else:
             weight_e, weight_r = weights
@@ -87,6 +97,21 @@ class PrimalAttention(Attention):
         self._objective = functional.ksvd_objective(scores, self.root_singular.square(), *weights, mask=mask)
         combined: Tensor = self.combine(torch.cat(scores, dim=-1))
         return combined
+
+    def kernel_factors(self, x: Tensor) -> KernelFactors:
+        """The kernel of an input without mask and causality; F is the identity where the weights do not depend on it.
+
+        The rows of an input shorter than W are filled up with zeros, which meet the rows of W that it does not use.
+        """
+        parts = self._projected(x)
+        query, key = (F.normalize(parts[letter].double(), dim=-1) for letter in "qk")
+        unit = torch.eye(self.weight_e.shape[1], dtype=query.dtype, device=x.device).expand(self.num_heads, -1, -1)
+        rows = functional.combined_weight(self._source(x).double(), unit).mT if self.data_dependent else unit
+        return KernelFactors(query, key, rows.expand(len(x), -1, -1, -1))
+
+    def _source(self, x: Tensor) -> Tensor:
+        """The layer's input, split among the heads."""
+        return x.view(*x.shape[:2], self.num_heads, self.head_dim).transpose(1, 2)
 
     def ksvd_loss(self, per: Literal["batch", "sample"] = "batch") -> Tensor:
         """J² of the last forward pass: J averaged over the batch and squared, or squared sample by sample and averaged.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -38,11 +39,31 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Transcript:
-    """What is known of a forward pass beside its heads: the layers, in the order they ran, and those refused."""
+    """What is known of a forward pass beside its heads: the layers, in the order they ran, and those refused.
 
-    layer_names: tuple[str, ...]
+    Layers are numbered as they run; the numbers that captured ones, `layer_names` by number, leave free are those of
+    the refused.
+    """
+
+    layer_names: Mapping[int, str]
     certificate: Certificate
     refusals: tuple[Refusal, ...]
+
+    @property
+    def refused_numbers(self) -> dict[str, int]:
+        """The number of each refused layer."""
+        free = (number for number in itertools.count() if number not in self.layer_names)
+        return {refusal.layer: number for refusal, number in zip(self.refusals, free, strict=False)}
+
+    def require_heads(self, model_name: str) -> None:
+        """Fail unless a layer was captured.
+
+        Raises:
+            CaptureError: none was.
+        """
+        if not self.layer_names:
+            why = "; ".join(f"{r.layer}: {r.reason}" for r in self.refusals[:4]) or "it calls no attention at all"
+            raise CaptureError(f"No attention layer of {model_name} can be captured ({why}).")
 
 
 @dataclass(frozen=True)
@@ -94,13 +115,15 @@ def capture(
     """
     model = getattr(model, "_orig_mod", model)  # torch.compile keeps the module it wraps here
     names = tuple(names) if names is not None else tuple(f"input-{i}" for i in range(batch_size(inputs)))
+    model_name = model_name or type(model).__name__
     layers: list[Heads] = []
     with evaluating(model):
-        seen = capture_each(model, inputs, names, layers.append, model_name=model_name or type(model).__name__)
+        seen = capture_each(model, inputs, names, layers.append, model_name=model_name)
+    seen.require_heads(model_name)
     # Handed over, not shared: recorder and collector hold each other, so what they reach outlives its use.
     kept = tuple(layers)
     layers.clear()
-    return Capture(kept, seen.layer_names, seen.certificate, seen.refusals)
+    return Capture(kept, tuple(seen.layer_names.values()), seen.certificate, seen.refusals)
 
 
 def capture_each(
@@ -143,6 +166,7 @@ class _Collector:
         self._model_name = model_name
         self._prefix_tokens = int(getattr(model, "num_prefix_tokens", 0))
         self._errors: dict[str, float] = {}
+        self._layers: dict[int, str] = {}
         self._tolerance = 0.0
 
     def _collect(self, layer: str, call: AttentionCall) -> None:
@@ -172,15 +196,13 @@ class _Collector:
         while layer in self._errors:  # a layer with shared weights runs several times
             layer += "'"
         self._errors[layer] = error
+        self._layers[number] = layer
         self._tolerance = max(self._tolerance, tolerance)
         self._on_layer(heads)
 
     def finish(self) -> Transcript:
-        refusals = tuple(self.recorder.refusals)
-        if not self._errors:
-            why = "; ".join(f"{r.layer}: {r.reason}" for r in refusals[:4]) or "it calls no attention at all"
-            raise CaptureError(f"No attention layer of {self._model_name} can be captured ({why}).")
-        return Transcript(tuple(self._errors), Certificate(self._errors, self._tolerance), refusals)
+        certificate = Certificate(self._errors, self._tolerance)
+        return Transcript(self._layers, certificate, tuple(self.recorder.refusals))
 
 
 def _flatten(call: AttentionCall, inputs: int) -> tuple[list[tuple[int, int, int]], dict[str, Any]] | None:

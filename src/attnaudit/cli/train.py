@@ -109,5 +109,5 @@ def _place(recipe: Recipe, data: Path | None) -> Path:
 
     found = data or data_file(recipe.data)
     if found is None:
-        raise InputError(f"There is no data to train on: give --data, or {recipe.data}/ in {VARIABLE}'s folder.")
+        raise InputError(f"There is no data to train on: give --data DIR, or {recipe.data}/ in {VARIABLE}'s folder.")
     return found

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 from torch import Tensor
 
-from attnaudit.capture.heads import Heads
+from attnaudit.capture.heads import HeadId
 from attnaudit.protocol import Protocol
 
 #: Raised when the meaning of a number changes, so that older parts are not taken for newer ones.
@@ -37,8 +38,24 @@ SCHEMA = pa.schema(
 )
 
 
+class Indexed(typing.Protocol):
+    """What rows have to know of a batch of heads."""
+
+    @property
+    def index(self) -> tuple[HeadId, ...]:
+        """Where each head comes from."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of each head."""
+
+    @property
+    def dim(self) -> int:
+        """Columns that are compared."""
+
+
 def rows(
-    heads: Heads,
+    heads: Indexed,
     values: Mapping[str, Tensor],
     problems: Sequence[str | None],
     protocol: Protocol,
@@ -48,7 +65,7 @@ def rows(
     repeat: int = 0,
 ) -> pa.Table:
     """Evidence rows of a batch of heads; a number that is not finite becomes null, with a reason."""
-    count = len(heads)
+    count = len(heads.index)
     same = {
         "model": [i.model for i in heads.index],
         "input": [i.input for i in heads.index],

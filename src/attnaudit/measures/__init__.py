@@ -1,6 +1,16 @@
 """Numbers per head: how close are the values a model has to those a theory predicts?"""
 
 from attnaudit.measures.evaluation import Evaluation, KeySide
-from attnaudit.measures.registry import DEFAULT_FAMILIES, FAMILIES, Measure, Scope, evaluate, measure
+from attnaudit.measures.registry import DEFAULT_FAMILIES, FAMILIES, MEASURES, Measure, Scope, evaluate, measure
 
-__all__ = ["DEFAULT_FAMILIES", "FAMILIES", "Evaluation", "KeySide", "Measure", "Scope", "evaluate", "measure"]
+__all__ = [
+    "DEFAULT_FAMILIES",
+    "FAMILIES",
+    "MEASURES",
+    "Evaluation",
+    "KeySide",
+    "Measure",
+    "Scope",
+    "evaluate",
+    "measure",
+]

@@ -65,7 +65,7 @@ def shuffled_tokens(situation: Situation) -> Tensor:
     """Each head's own values, handed to other tokens."""
     value = situation.heads.value
     orders = [
-        torch.from_numpy(generator_for(i, situation, "shuffle").permutation(value.shape[1]))
+        torch.from_numpy(generator_for(i, situation.seed, situation.repeat, "shuffle").permutation(value.shape[1]))
         for i in situation.heads.index
     ]
     return value.gather(1, torch.stack(orders).to(value.device)[:, :, None].expand_as(value))
@@ -92,7 +92,7 @@ def planted(situation: Situation, noise: float = 0.0) -> Tensor:
     exact = prediction.values.double() * torch.exp(prediction.log_scale.double())[:, None, None]
     rows = []
     for values, entry in zip(exact, situation.heads.index, strict=True):
-        generator = generator_for(entry, situation, "planted")
+        generator = generator_for(entry, situation.seed, situation.repeat, "planted")
         order = torch.from_numpy(generator.permutation(values.shape[1]))
         signs = torch.from_numpy(generator.choice([-1.0, 1.0], values.shape[1]))
         arranged = values[:, order] * signs.to(values)
@@ -104,14 +104,15 @@ def planted(situation: Situation, noise: float = 0.0) -> Tensor:
     return torch.stack(rows)
 
 
-def generator_for(entry: HeadId, situation: Situation, purpose: str) -> np.random.Generator:
+def generator_for(entry: HeadId, seed: int, repeat: int, purpose: str) -> np.random.Generator:
     """A stream of its own for every head, repeat and purpose, whatever batch the head is in."""
-    name = f"{situation.seed}/{situation.repeat}/{purpose}/{entry.input}/{entry.layer}/{entry.head}/{entry.window}"
+    name = f"{seed}/{repeat}/{purpose}/{entry.input}/{entry.layer}/{entry.head}/{entry.window}"
     return np.random.default_rng(int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big"))
 
 
 def _normal(entry: HeadId, situation: Situation, shape: torch.Size) -> Tensor:
-    return torch.from_numpy(generator_for(entry, situation, "gaussian").standard_normal(tuple(shape)))
+    generator = generator_for(entry, situation.seed, situation.repeat, "gaussian")
+    return torch.from_numpy(generator.standard_normal(tuple(shape)))
 
 
 CONTROLS: Mapping[str, Control] = {

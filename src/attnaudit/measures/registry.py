@@ -202,6 +202,20 @@ FAMILIES: Mapping[str, Family] = {
     ),
 }
 
+#: Of Primal-Attention layers, which have no values and are no `Heads`: `measures.ksvd` computes them.
+PRIMAL_MEASURES = (
+    Measure("ksvd_left_overlap", "overlap of the span of E with the leading left singular vectors", "higher", 1.0),
+    Measure("ksvd_right_overlap", "overlap of the span of R with the leading right singular vectors", "higher", 1.0),
+    Measure("ksvd_dual_residual", "relative error of E = KRΛ/N and R = KᵀEΛ/N", "lower", 0.0),
+    Measure("ksvd_objective", "J of the KSVD loss: 0 at a kernel SVD, but elsewhere too"),
+)
+
+#: Every measure, by the name of its family.
+MEASURES: Mapping[str, tuple[Measure, ...]] = {
+    **{name: family.measures for name, family in FAMILIES.items()},
+    "primal": PRIMAL_MEASURES,
+}
+
 #: Computed only when asked for: γ of true eigenvectors is a tautology, there to repeat Figure 3; the others are for
 #: curves of training.
 _ON_REQUEST = ("gamma", "tracking", "legacy")
@@ -211,12 +225,10 @@ DEFAULT_FAMILIES = tuple(name for name in FAMILIES if name not in _ON_REQUEST)
 
 def measure(name: str) -> Measure:
     """The measure of that name."""
-    for family in FAMILIES.values():
-        for candidate in family.measures:
-            if candidate.name == name:
-                return candidate
-    known = ", ".join(m.name for family in FAMILIES.values() for m in family.measures)
-    raise UsageError(f"There is no measure {name!r}; there are {known}.")
+    known = {candidate.name: candidate for family in MEASURES.values() for candidate in family}
+    if name not in known:
+        raise UsageError(f"There is no measure {name!r}; there are {', '.join(known)}.")
+    return known[name]
 
 
 def evaluate(

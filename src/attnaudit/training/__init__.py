@@ -12,6 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from attnaudit.training.finished import primal_evidence
     from attnaudit.training.monitor import Monitor
     from attnaudit.training.perplexity import robust_perplexity
     from attnaudit.training.recipe import Recipe, read_recipe
@@ -22,13 +23,14 @@ _HOMES = {
     "Monitor": "attnaudit.training.monitor",
     "Place": "attnaudit.training.train",
     "Recipe": "attnaudit.training.recipe",
+    "primal_evidence": "attnaudit.training.finished",
     "read_halves": "attnaudit.training.task",
     "read_recipe": "attnaudit.training.recipe",
     "robust_perplexity": "attnaudit.training.perplexity",
     "train": "attnaudit.training.train",
 }
 
-__all__ = ["Monitor", "Place", "Recipe", "read_halves", "read_recipe", "robust_perplexity", "train"]
+__all__ = ["Monitor", "Place", "Recipe", "primal_evidence", "read_halves", "read_recipe", "robust_perplexity", "train"]
 
 
 def __getattr__(name: str) -> Any:

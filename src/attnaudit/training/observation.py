@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -11,12 +11,15 @@ from torch import nn
 
 from attnaudit.capture.capture import Transcript, capture_each
 from attnaudit.capture.heads import HeadId, Heads
+from attnaudit.capture.record import Refusal
 from attnaudit.errors import AttnAuditError, InputError, first_line
 from attnaudit.evidence.batches import heads_per_input
 from attnaudit.evidence.schema import rows
+from attnaudit.kernel.primal import PrimalHeads
 from attnaudit.protocol import Protocol
 from attnaudit.training import ranks
 from attnaudit.training.fixed_batches import FixedBatch
+from attnaudit.training.primal_sight import primal_layers
 from attnaudit.training.quantities import TokenNumbers, batch_measures, token_numbers, why_missing
 
 
@@ -34,7 +37,16 @@ class Observation:
 
     layers: dict[int, Layer]
     scored: tuple[Heads, ...]
+    look: Look
+
+
+@dataclass(frozen=True)
+class Look:
+    """A forward pass, the Primal-Attention layers on its first inputs, and which layers nothing is known of."""
+
     transcript: Transcript
+    primal: tuple[PrimalHeads, ...]
+    refusals: tuple[Refusal, ...]
 
 
 def observe(model: nn.Module, batch: FixedBatch, *, label: str, scores: int, legacy: bool) -> Observation:
@@ -55,9 +67,21 @@ def observe(model: nn.Module, batch: FixedBatch, *, label: str, scores: int, leg
         if scores:
             scored.append(_first(heads, len(heads) // len(batch) * min(scores, len(batch))))
 
+    seen = look_at(model, batch, look, label=label, scores=scores)
+    seen.transcript.require_heads(label)
+    return Observation(layers, tuple(scored), seen)
+
+
+def look_at(model: nn.Module, batch: FixedBatch, on_layer: Callable[[Heads], None], *, label: str, scores: int) -> Look:
+    """Run the model once: softmax attention goes to `on_layer`, Primal-Attention of the first inputs is kept.
+
+    Raises:
+        InputError: the model cannot be called with the batch.
+    """
     device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
     try:
-        transcript = capture_each(model, batch.on(device), batch.input_names, look, model_name=label)
+        with primal_layers(model, len(batch), scores) as primal:
+            transcript = capture_each(model, batch.on(device), batch.input_names, on_layer, model_name=label)
     except AttnAuditError:
         raise
     except Exception as error:
@@ -65,7 +89,13 @@ def observe(model: nn.Module, batch: FixedBatch, *, label: str, scores: int, leg
             f"{label} cannot be called with the batch {batch.name!r} ({type(error).__name__}: {first_line(error)}): "
             "give the monitor what the model's forward takes."
         ) from error
-    return Observation(layers, tuple(scored), transcript)
+    numbers, names = transcript.refused_numbers, batch.input_names[:scores]
+    others = tuple(refusal for refusal in transcript.refusals if refusal.layer not in primal)
+    return Look(
+        transcript,
+        tuple(layer.heads(label, names, numbers[name]) for name, layer in primal.items() if layer.refusal is None),
+        others + tuple(layer.refusal for layer in primal.values() if layer.refusal is not None),
+    )
 
 
 def _first(heads: Heads, count: int) -> Heads:

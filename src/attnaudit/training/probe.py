@@ -11,13 +11,14 @@ import pyarrow as pa
 from torch import nn
 
 from attnaudit.evidence.measuring import observed_rows
+from attnaudit.evidence.primal import primal_rows
 from attnaudit.evidence.settings import Settings
 from attnaudit.evidence.unit import Notes
 from attnaudit.kernel.interpretation import KernelPCA
 from attnaudit.training import ranks
 from attnaudit.training.fixed_batches import FixedBatch
 from attnaudit.training.observation import Observation, batch_rows, observe
-from attnaudit.training.untouched import Mode, untouched
+from attnaudit.training.untouched import untouched
 
 #: What is measured of the inputs that are scored: all that decides a claim about kernel PCA.
 FAMILIES = ("columns", "span", "eigenvectors", "projection", "norms", "identifiability")
@@ -33,7 +34,6 @@ class Probe:
     settings: Settings
     scores: int
     legacy: bool
-    mode: Mode
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -43,7 +43,7 @@ class Probe:
                 "settings": self.settings.identity,
                 "scores": self.scores,
                 "legacy": self.legacy,
-                "mode": self.mode,
+                "mode": {batch.name: batch.mode for batch in self.batches},
                 "ranks": ranks.count(),
             },
             "models": [self.label],
@@ -52,7 +52,7 @@ class Probe:
 
     def measure(self) -> tuple[pa.Table, Notes] | None:
         """The rows of every batch over all ranks, and of the inputs scored on rank 0; None on the other ranks."""
-        with untouched(self.model, self.mode, self.settings.seed):
+        with untouched(self.model, "eval", self.settings.seed):
             seen = ranks.together(self._look)
             tables = [table for one in seen for table in batch_rows(one)]
             if not ranks.is_main():
@@ -61,20 +61,24 @@ class Probe:
             for one in seen:
                 if one.scored:
                     tables += observed_rows(one.scored, [KernelPCA()], self.settings, solved)
+                for heads in one.look.primal:
+                    tables += primal_rows(heads, self.settings)
         # One chunk instead of one per layer, control and measure: it is questioned about each measure by itself.
         return pa.concat_tables(tables).unify_dictionaries().combine_chunks(), _notes(seen, solved)
 
     def _look(self) -> list[Observation]:
         scores = self.scores if ranks.is_main() else 0
-        return [
-            observe(self.model, batch, label=self.label, scores=scores, legacy=self.legacy) for batch in self.batches
-        ]
+        return [self._observed(batch, scores) for batch in self.batches]
+
+    def _observed(self, batch: FixedBatch, scores: int) -> Observation:
+        with untouched(self.model, batch.mode, self.settings.seed):
+            return observe(self.model, batch, label=self.label, scores=scores, legacy=self.legacy)
 
 
 def _notes(seen: Sequence[Observation], solved: Counter[str]) -> Notes:
     errors: dict[str, float] = {}
     for one in seen:
-        for layer, error in one.transcript.certificate.errors.items():
+        for layer, error in one.look.transcript.certificate.errors.items():
             errors[layer] = max(error, errors.get(layer, 0.0))
-    refusals = dict.fromkeys((refusal.layer, refusal.reason) for one in seen for refusal in one.transcript.refusals)
+    refusals = dict.fromkeys((refusal.layer, refusal.reason) for one in seen for refusal in one.look.refusals)
     return Notes((), errors, tuple(refusals), dict(solved))

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from attnaudit.claims import kpca_eigenvectors, kpca_projection, kpca_values
 from attnaudit.claims.claim import CONFIDENCE
 from attnaudit.claims.scores import Score, score
+from attnaudit.evidence.primal import KSVD_PRIMAL
 from attnaudit.evidence.reading import Evidence
 from attnaudit.evidence.schema import OBSERVED
 
@@ -18,6 +19,8 @@ from attnaudit.evidence.schema import OBSERVED
 ALIGNMENT = tuple(
     name for module in (kpca_values, kpca_eigenvectors, kpca_projection) for name in module.CLAIM.deciding
 )
+#: The same for Primal-Attention, where there is any: are E and R singular vectors?
+SINGULAR = ("ksvd_left_overlap", "ksvd_right_overlap", "ksvd_dual_residual")
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class BatchReading:
 
     @property
     def line(self) -> str:
-        """Projection error, norms, what is explained, alignment."""
+        """Projection error, norms, what is explained, alignment; how far Primal-Attention finds singular vectors."""
         parts = [
             f"J {_number(self.means['projection_error_mae'])}",
             f"‖φ‖² {_number(self.means['phi_norm2_median'])} (median)",
@@ -46,6 +49,9 @@ class BatchReading:
             parts.append(f"kernel PCA explains {self.explained:.0%}")
         if self.scores:
             parts.append(f"alignment {_verdict(self.scores[ALIGNMENT[0]])}")
+        if SINGULAR[0] in self.scores:
+            left, right, _ = (self.scores[name] for name in SINGULAR)
+            parts.append(f"singular vectors left and right {_verdict(left, right)}")
         return f"{self.name}: {', '.join(parts)}"
 
 
@@ -81,7 +87,13 @@ def _batch(table: pa.Table, name: str, model: str, seed: int) -> BatchReading:
     if not scored.num_rows:
         return BatchReading(name, means, None, {})
     evidence = Evidence.of_table(scored)
-    scores = {measure: score(evidence, model, measure, "kpca", level=CONFIDENCE, seed=seed) for measure in ALIGNMENT}
+    theories = dict.fromkeys(ALIGNMENT, "kpca")
+    if pc.any(pc.equal(scored["interpretation"], KSVD_PRIMAL)).as_py():
+        theories |= dict.fromkeys(SINGULAR, KSVD_PRIMAL)
+    scores = {
+        measure: score(evidence, model, measure, theory, level=CONFIDENCE, seed=seed)
+        for measure, theory in theories.items()
+    }
     return BatchReading(name, means, _explained(evidence), scores)
 
 
@@ -98,7 +110,16 @@ def _number(value: float | None) -> str:
     return "?" if value is None else f"{value:.4g}"
 
 
-def _verdict(score: Score) -> str:
-    if score.mean is None:
-        return "not identifiable" if score.unidentifiable else "not measurable"
-    return f"{score.mean:z.2f} (0 is chance, 1 the claim)" if score.has_power else "not identifiable"
+def _verdict(*scores: Score) -> str:
+    places = " and ".join(_place(score) for score in scores)
+    return f"{places} (0 is chance, 1 the claim)" if any(map(_decides, scores)) else places
+
+
+def _place(score: Score) -> str:
+    if _decides(score):
+        return f"{score.mean:z.2f}"
+    return "not identifiable" if score.mean is not None or score.unidentifiable else "not measurable"
+
+
+def _decides(score: Score) -> bool:
+    return score.mean is not None and score.has_power

@@ -16,7 +16,7 @@ from attnaudit.evidence.folder import RunFolder
 from attnaudit.evidence.versions import installed_versions
 from attnaudit.training import checkpoint, ranks
 from attnaudit.training.batches import Batch, Layout
-from attnaudit.training.outcome import Trained, write_outcome
+from attnaudit.training.outcome import Trained, write_history, write_outcome
 from attnaudit.training.processes import Ranks
 from attnaudit.training.randomness import global_state_kept, seed_everything
 from attnaudit.training.recipe import Recipe
@@ -166,6 +166,8 @@ class _Training:
             averaged = self.feed.evaluated(self.trainee.average)
             record |= {f"average_{name}": value for name, value in averaged.items()}
         self.going.history.append(record)
+        if self.place.ranks.leads:
+            write_history(self.folder.path, self.going.history)
         self.going.loss = 0.0
         tell(
             f"epoch {epoch + 1}/{self.recipe.epochs}: loss {record['train_loss']:.3f}, {self.task.phrase(record)}, "

@@ -30,4 +30,5 @@ def monitor_of(model: nn.Module, recipe: Recipe, folder: RunFolder, feed: Feed, 
         legacy=recipe.monitor.legacy,
         tell=lambda line: None,  # the loop tells it, in its own place
         seed=layout.seed,
+        mode={"train": "train" if recipe.monitor.train_mode else "eval"},
     )

@@ -124,8 +124,20 @@ def kkt_residual(
     expected_e = F.normalize(key, dim=-1).mT @ (scores.r * singular[:, None])
     expected_r = F.normalize(query, dim=-1).mT @ (scores.e * singular[:, None])
 
+    return mismatch((weight_e, weight_r), (expected_e, expected_r))
+
+
+def mismatch(
+    found: tuple[Float[Tensor, "*heads rows rank"], Float[Tensor, "*heads others rank"]],
+    expected: tuple[Float[Tensor, "*batch rows rank"], Float[Tensor, "*batch others rank"]],
+) -> Float[Tensor, "*batch"]:
+    """Root of the squared differences of two pairs of matrices over the squared size of all four.
+
+    0 for equal pairs, about 1 for unrelated ones, NaN where all are zero.
+    """
+
     def size(left: Tensor, right: Tensor) -> Tensor:
         return left.square().sum(dim=(-2, -1)) + right.square().sum(dim=(-2, -1))
 
-    both = size(weight_e, weight_r) + size(expected_e, expected_r)
-    return (size(weight_e - expected_e, weight_r - expected_r) / both).sqrt()
+    different = size(found[0] - expected[0], found[1] - expected[1])
+    return (different / (size(*found) + size(*expected))).sqrt()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from attnaudit.cli.console import say
-from attnaudit.cli.paper.delivery import deliver
+from attnaudit.cli.delivery import deliver
 from attnaudit.errors import UsageError
 
 

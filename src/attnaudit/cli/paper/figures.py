@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnaudit.cli.console import progress_bar
+from attnaudit.cli.delivery import deliver
 from attnaudit.cli.paper.batch import capture_batch, one_batch
-from attnaudit.cli.paper.delivery import deliver
 from attnaudit.errors import UsageError
 
 if TYPE_CHECKING:

@@ -1,0 +1,103 @@
+"""How fast a recipe trains, and what share of the device's matrix-product rate that is.
+
+    python benchmarks/training_rate.py --device cuda --steps 60
+    python benchmarks/training_rate.py --recipe study-vit-tiny --set batch=1024 --profile
+
+Pictures are noise, in memory. The rate of matrix products is measured in the same run (8192 x 8192, bfloat16 on a GPU;
+2048 x 2048 in float32 on a CPU). Operations are counted by torch (products only, forward and backward).
+"""
+
+import argparse
+import statistics
+import time
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from attnaudit.sources.architecture import build
+from attnaudit.training.augmentation import DeviceAugmentation
+from attnaudit.training.processes import Ranks
+from attnaudit.training.randomness import seed_everything
+from attnaudit.training.recipe import PictureRecipe, read_recipe
+from attnaudit.training.trainee import Trainee
+
+
+def waiting(device: str) -> float:
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter()
+
+
+def product_rate(device: str) -> float:
+    """Operations per second of one large product."""
+    size, kind = (8192, torch.bfloat16) if device == "cuda" else (2048, torch.float32)
+    a, b = (torch.randn(size, size, device=device, dtype=kind) for _ in range(2))
+    a @ b
+    times = []
+    for _ in range(5):
+        begin = waiting(device)
+        a @ b
+        times.append(waiting(device) - begin)
+    return 2 * size**3 / statistics.median(times)
+
+
+def operations(recipe: PictureRecipe, device: str) -> float:
+    """Operations of a step, per picture, uncompiled."""
+    trainee = Trainee(build(recipe.model, 0), recipe, 100, device, Ranks())
+    images = torch.randn(8, 3, recipe.model.image_size, recipe.model.image_size, device=device)
+    targets = torch.full((8, recipe.model.classes), 1 / recipe.model.classes, device=device)
+    with FlopCounterMode(display=False) as counter:
+        trainee.step(0, images, targets)
+    return counter.get_total_flops() / 8
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--recipe", default="vit-small-cifar")
+    parser.add_argument("--set", action="append", default=[], dest="changes")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--no-compile", action="store_true")
+    parser.add_argument("--profile", action="store_true", help="print where the time of ten steps goes")
+    arguments = parser.parse_args()
+    device = arguments.device
+    recipe = read_recipe(arguments.recipe, arguments.changes)
+    trainee = Trainee(build(recipe.model, 0), recipe, 1000, device, Ranks(), compiled=not arguments.no_compile)
+    pixels = DeviceAugmentation(recipe.augmentation, recipe.model.classes, device)
+    size = recipe.model.image_size
+    images = torch.randint(0, 255, (recipe.batch, 3, size, size), dtype=torch.uint8, device=device)
+    labels = torch.randint(0, recipe.model.classes, (recipe.batch,), device=device)
+
+    def step(number: int) -> None:
+        seed_everything(0, "step", number)
+        trainee.step(number, *pixels.mixed(pixels.augmented(images), labels))
+
+    for number in range(5):
+        step(number)
+    begin = waiting(device)
+    for number in range(5, 5 + arguments.steps):
+        step(number)
+    submitted = time.perf_counter() - begin
+    seconds = waiting(device) - begin
+    rate = recipe.batch * arguments.steps / seconds
+    work, peak = operations(recipe, device), product_rate(device)
+    print(
+        f"{recipe.name}: {recipe.model.depth} layers, {recipe.model.tokens} tokens, batch {recipe.batch}, on {device}"
+    )
+    print(f"{1e3 * seconds / arguments.steps:.2f} ms a step, {rate:,.0f} images/s; the host was done after "
+          f"{submitted / seconds:.0%} of the time")  # fmt: skip
+    print(f"{work / 1e9:.2f} GFLOP an image: {rate * work / 1e12:.1f} TFLOP/s, {rate * work / peak:.1%} of a product's "
+          f"{peak / 1e12:.0f} TFLOP/s")  # fmt: skip
+    if device == "cuda":
+        print(f"{torch.cuda.max_memory_allocated() / 2**30:.1f} GiB")
+    if arguments.profile:
+        kinds = [torch.profiler.ProfilerActivity.CPU]
+        kinds += [torch.profiler.ProfilerActivity.CUDA] if device == "cuda" else []
+        with torch.profiler.profile(activities=kinds) as profile:
+            for number in range(10):
+                step(number)
+        print(profile.key_averages().table(sort_by="self_cpu_time_total", row_limit=25, max_name_column_width=60))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""Primal-Attention with its regulariser performs a kernel singular value decomposition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow.compute as pc
+
+from attnaudit.claims.claim import reason_for, widened_level
+from attnaudit.claims.scores import Score, score
+from attnaudit.claims.training import Training, TrainingClaim
+from attnaudit.claims.verdict import Verdict, combine, word_of
+from attnaudit.evidence.primal import KSVD_PRIMAL
+from attnaudit.evidence.reading import Evidence
+
+
+def _judge(trainings: Sequence[Training]) -> list[Verdict]:
+    """A verdict for each training with Primal layers, the unregularised ones among them as controls."""
+    watched = [(training, rows) for training in trainings if (rows := _last_rows(training)) is not None]
+    level = widened_level(len(watched) * len(CLAIM.deciding))
+    return [_verdict(training, rows, level) for training, rows in watched]
+
+
+def _last_rows(training: Training) -> Evidence | None:
+    """What the monitor saw of Primal layers when it looked last."""
+    if training.watched is None:
+        return None
+    rows = training.watched.rows.where(interpretation=KSVD_PRIMAL)
+    return Evidence.of_table(rows.filter(pc.equal(rows["step"], pc.max(rows["step"])))) if rows.num_rows else None
+
+
+def _verdict(training: Training, rows: Evidence, level: float) -> Verdict:
+    ((model,),) = rows.combinations("model")
+
+    def scored(measure: str) -> Score:
+        return score(rows, model, measure, KSVD_PRIMAL, level=level, seed=training.course.seed)
+
+    deciding, shown = [tuple(scored(measure) for measure in names) for names in (CLAIM.deciding, CLAIM.shown)]
+    word = combine([word_of(entry) for entry in deciding])
+    subject = f"{training.course.name}, η = {training.course.recipe.get('ksvd_weight', 0):g}"
+    return Verdict(CLAIM.name, subject, word, reason_for(word, deciding), deciding, shown)
+
+
+CLAIM = TrainingClaim(
+    name="ksvd-regularised",
+    statement="With its regulariser, Primal-Attention's projection scores are those of a kernel SVD.",
+    citation="Chen et al. 2023, sections 3 and 4, Lemma 4.2",
+    formula="K R Λ/N = E and Kᵀ E Λ/N = R; span E the leading left, span R the leading right singular vectors of K",
+    rule=(
+        "The overlap of the span of E with the leading left singular vectors of its kernel, and of R with the right "
+        "ones, scored between Gaussian weights (0) and the weights of the SVD (1). J = 0 proves nothing, since W = 0 "
+        "has it too; the residual of the dual equations is shown beside. A training with η = 0 is the control."
+    ),
+    deciding=("ksvd_left_overlap", "ksvd_right_overlap"),
+    shown=("ksvd_dual_residual",),
+    judge=_judge,
+    needs="a training with attention: primal and a monitor",
+)

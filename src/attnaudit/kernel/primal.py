@@ -1,0 +1,105 @@
+"""The kernel of a Primal-Attention layer and its singular value decomposition, without a tokens x tokens matrix.
+
+Per input and head K = Φ_q FᵀF Φ_kᵀ (Chen et al. 2023, section 4), with Φ_q and Φ_k (tokens x dim) the normalised
+queries and keys and F = f(X) (rows x dim). Its rank is at most dim. With Φ_q = Q_q T_q and Φ_k = Q_k T_k (QR),
+
+    K = Q_q (T_q FᵀF T_kᵀ) Q_kᵀ,     E = Φ_q FᵀW_e = Q_q (T_q FᵀW_e),     R = Φ_k FᵀW_r = Q_k (T_k FᵀW_r),
+
+so that all angles and lengths can be read in the coordinates of Q_q and Q_k, where K is dim x dim at most.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+
+from attnaudit.attention.functional import ScorePair
+from attnaudit.capture.heads import HeadId
+from attnaudit.kernel.gram import finite_heads
+from attnaudit.kernel.solvers import one_thread
+
+
+@dataclass(frozen=True)
+class PrimalHeads:
+    """A batch of heads of Primal-Attention: φ of queries and keys, F = f(X), the weights, and Λ in `singular`."""
+
+    query: Float[Tensor, "heads tokens dim"]
+    key: Float[Tensor, "heads tokens dim"]
+    rows: Float[Tensor, "heads rows dim"]
+    weight_e: Float[Tensor, "heads rows rank"]
+    weight_r: Float[Tensor, "heads rows rank"]
+    singular: Float[Tensor, "heads rank"]
+    index: tuple[HeadId, ...]
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    @property
+    def tokens(self) -> int:
+        """N."""
+        return self.query.shape[1]
+
+    @property
+    def dim(self) -> int:
+        """s, the number of columns of E and R, which is what is compared here; not the width of the queries."""
+        return self.weight_e.shape[2]
+
+    @property
+    def scores(self) -> ScorePair:
+        """E and R, `(heads, tokens, rank)`."""
+        return ScorePair(
+            self.query @ (self.rows.mT @ self.weight_e),
+            self.key @ (self.rows.mT @ self.weight_r),
+        )
+
+    @property
+    def finite(self) -> Bool[Tensor, "heads"]:
+        """Whether all numbers of a head are."""
+        parts = (self.query, self.key, self.rows, self.weight_e, self.weight_r, self.singular[..., None])
+        return torch.stack([finite_heads(part) for part in parts]).all(dim=0)
+
+
+@dataclass(frozen=True)
+class PrimalKernel:
+    """K in the coordinates of Q_q and Q_k: `matrix` = u diag(`values`) vᵀ, largest first, and T_q, T_k.
+
+    `rank` counts the singular values above rounding; all are NaN, and the rank is 0, for heads that are not finite.
+    """
+
+    query_factor: Float[Tensor, "heads left dim"]
+    key_factor: Float[Tensor, "heads right dim"]
+    matrix: Float[Tensor, "heads left right"]
+    left: Float[Tensor, "heads left values"]
+    values: Float[Tensor, "heads values"]
+    right: Float[Tensor, "heads right values"]
+    rank: Int64[Tensor, "heads"]
+
+    def scores(self, heads: PrimalHeads) -> ScorePair:
+        """E and R of heads with this kernel, in its coordinates."""
+        return ScorePair(
+            self.query_factor @ (heads.rows.mT @ heads.weight_e),
+            self.key_factor @ (heads.rows.mT @ heads.weight_r),
+        )
+
+
+def primal_kernel(heads: PrimalHeads) -> PrimalKernel:
+    """The decomposition of every head's kernel."""
+    lost = ~heads.finite[:, None, None]
+    query, key, rows = (part.masked_fill(lost, 0.0) for part in (heads.query, heads.key, heads.rows))
+    with one_thread():
+        query_factor, key_factor = (torch.linalg.qr(part, mode="r")[1] for part in (query, key))
+        matrix = (query_factor @ rows.mT) @ (key_factor @ rows.mT).mT
+        left, values, right = torch.linalg.svd(matrix, full_matrices=False)
+    rounding = values[:, :1] * max(heads.query.shape[1:]) * torch.finfo(values.dtype).eps
+    return PrimalKernel(
+        query_factor,
+        key_factor,
+        matrix,
+        left,
+        values.masked_fill(lost[..., 0], torch.nan),
+        right.mT,
+        (values > rounding).sum(dim=-1),
+    )

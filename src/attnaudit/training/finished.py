@@ -1,0 +1,45 @@
+"""A finished model under the same probe as one in training."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from torch import nn
+
+from attnaudit.capture.capture import Inputs
+from attnaudit.errors import CaptureError
+from attnaudit.evidence.primal import primal_rows
+from attnaudit.evidence.reading import Evidence
+from attnaudit.evidence.settings import Settings
+from attnaudit.measures.ksvd_controls import PRIMAL_CONTROLS
+from attnaudit.training.fixed_batches import ONLY, FixedBatch
+from attnaudit.training.observation import look_at
+from attnaudit.training.untouched import untouched, unwrapped
+
+
+def primal_evidence(
+    model: nn.Module, inputs: Inputs, *, name: str | None = None, repeats: int = 1, seed: int = 0
+) -> Evidence:
+    """Do the Primal-Attention layers of a model find singular vectors? One row per input, layer, head and control.
+
+    Args:
+        model: any torch module; it runs in evaluation mode and is afterwards what it was.
+        inputs: what the model is called with: a tensor, a tuple of arguments, or a mapping of keyword arguments; batch
+            first.
+        name: how the model is called in the evidence; its class if None.
+        repeats: how often each control is drawn.
+        seed: of the controls.
+
+    Raises:
+        CaptureError: there is no Primal-Attention that can be measured.
+        InputError: the model cannot be called with the inputs.
+    """
+    model = unwrapped(model)
+    label, batch = name or type(model).__name__, FixedBatch(ONLY, inputs)
+    settings = Settings(controls=tuple(PRIMAL_CONTROLS), repeats=repeats, seed=seed)
+    with untouched(model, "eval", seed):
+        seen = look_at(model, batch, lambda heads: None, label=label, scores=len(batch))
+        if not seen.primal:
+            why = "; ".join(f"{r.layer}: {r.reason}" for r in seen.refusals) or "it has no such layer"
+            raise CaptureError(f"No Primal-Attention of {label} can be measured ({why}).")
+        tables = [table for heads in seen.primal for table in primal_rows(heads, settings)]
+    return Evidence.of_table(pa.concat_tables(tables).unify_dictionaries().combine_chunks())

@@ -1,0 +1,53 @@
+"""Primal-Attention and its regulariser: untrained weights are at chance, the weights of the SVD are not."""
+
+import pyarrow as pa
+import pytest
+
+from attnaudit.claims.registry import TRAINING_CLAIMS
+from attnaudit.claims.training import open_trainings
+from attnaudit.claims.verdict import Word
+from attnaudit.evidence.folder import RunFolder, encoded
+from attnaudit.evidence.primal import KSVD_PRIMAL
+from attnaudit.evidence.schema import OBSERVED, SCHEMA
+from attnaudit.evidence.unit import Notes
+from attnaudit.training.recipe import read_recipe
+from attnaudit.training.train import train
+from tests.training.conftest import data_set, halves, recipe_file  # noqa: F401
+from tests.training_runs import write_training
+
+CLAIM = TRAINING_CLAIMS["ksvd-regularised"]
+
+
+@pytest.fixture
+def run(tmp_path, recipe_file, halves):  # noqa: F811
+    changes = [
+        "model.attention=primal", "model.attention_layers=[1]", "model.attention_options={rank: 2}",
+        "ksvd_weight=0.05", "epochs=1", "monitor.scores=4",
+    ]  # fmt: skip
+    return train(read_recipe(str(recipe_file), changes), halves, tmp_path / "run").path
+
+
+def test_a_training_of_a_few_steps_has_found_no_singular_vectors(run):
+    (verdict,) = CLAIM.judge(open_trainings([run]))
+    assert verdict.model == "tiny, seed 0, η = 0.05"
+    assert verdict.word is not Word.SUPPORTED
+    assert all(score.mean < 0.5 for score in verdict.scores)
+    assert {score.measure for score in verdict.shown} == {"ksvd_dual_residual"}
+
+
+def test_weights_of_the_svd_are_recognised(run):
+    """At a later step the planted heads stand in the place of the observed ones."""
+    (training,) = open_trainings([run])
+    rows = training.watched.rows.where(interpretation=KSVD_PRIMAL)
+    found = [row | {"step": 10**6} for row in rows.to_pylist()]
+    planted = [row | {"control": OBSERVED} for row in found if row["control"] == "planted"]
+    kept = [row for row in found if row["control"] != OBSERVED or row["measure"] == "kernel_rank"]
+    later = pa.Table.from_pylist(kept + planted, schema=SCHEMA)
+    RunFolder(run).write_part("later", encoded(later, Notes((), {}, ())))
+    (verdict,) = CLAIM.judge(open_trainings([run]))
+    assert verdict.word is Word.SUPPORTED
+    assert all(score.mean == pytest.approx(1) for score in verdict.scores)
+
+
+def test_softmax_trainings_say_nothing_of_it(tmp_path):
+    assert CLAIM.judge(open_trainings([write_training(tmp_path / "run")])) == []
