@@ -10,8 +10,8 @@ from attnaudit.evidence.folder import RunFolder, encoded
 from attnaudit.evidence.primal import KSVD_PRIMAL
 from attnaudit.evidence.schema import OBSERVED, SCHEMA
 from attnaudit.evidence.unit import Notes
+from attnaudit.training.loop import train
 from attnaudit.training.recipe import read_recipe
-from attnaudit.training.train import train
 from tests.training.conftest import data_set, halves, recipe_file  # noqa: F401
 from tests.training_runs import write_training
 

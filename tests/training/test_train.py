@@ -12,9 +12,9 @@ from attnaudit.errors import AttnAuditError, InputError, NumericalError, RunFold
 from attnaudit.sources import load_model, parse_model
 from attnaudit.sources.labelled import training_and_test
 from attnaudit.training import checkpoint
+from attnaudit.training.loop import Place, train
 from attnaudit.training.processes import Ranks
 from attnaudit.training.recipe import read_recipe
-from attnaudit.training.train import Place, train
 from attnaudit.training.trainee import Trainee
 from tests.training.conftest import write_pictures
 

@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 
 from attnaudit import attention
 from attnaudit.training import read_halves, read_recipe
-from attnaudit.training.train import train
+from attnaudit.training.loop import train
 from tests.report.synthetic import write_run
 from tests.training.conftest import write_pictures
 

@@ -62,11 +62,11 @@ def train(
         attnaudit train lm --data wikitext/ --set model.attention=rpc --set model.attention_layers=[0,1]
     """
     from attnaudit.cli import work
+    from attnaudit.training.loop import Place
+    from attnaudit.training.loop import train as run
     from attnaudit.training.processes import started_ranks
     from attnaudit.training.recipe import read_recipe
     from attnaudit.training.task import read_halves
-    from attnaudit.training.train import Place
-    from attnaudit.training.train import train as run
 
     changes = [*(change or ()), *([f"epochs={epochs}"] if epochs else [])]
     chosen = read_recipe(recipe, changes)

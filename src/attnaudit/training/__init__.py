@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from attnaudit.training.finished import primal_evidence
+    from attnaudit.training.loop import Place, train
     from attnaudit.training.monitor import Monitor
     from attnaudit.training.perplexity import robust_perplexity
     from attnaudit.training.recipe import Recipe, read_recipe
     from attnaudit.training.task import read_halves
-    from attnaudit.training.train import Place, train
 
 _HOMES = {
     "Monitor": "attnaudit.training.monitor",
-    "Place": "attnaudit.training.train",
+    "Place": "attnaudit.training.loop",
     "Recipe": "attnaudit.training.recipe",
     "primal_evidence": "attnaudit.training.finished",
     "read_halves": "attnaudit.training.task",
     "read_recipe": "attnaudit.training.recipe",
     "robust_perplexity": "attnaudit.training.perplexity",
-    "train": "attnaudit.training.train",
+    "train": "attnaudit.training.loop",
 }
 
 __all__ = ["Monitor", "Place", "Recipe", "primal_evidence", "read_halves", "read_recipe", "robust_perplexity", "train"]

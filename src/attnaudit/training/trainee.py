@@ -1,4 +1,4 @@
-"""A model with what moves it: timm's optimiser, schedule and average of weights, autocast, several ranks."""
+"""A model with what moves it: timm's optimiser and schedule, an average of weights, autocast, several ranks."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from torch.nn.parallel import DistributedDataParallel
 from attnaudit.attention import ksvd_loss
 from attnaudit.errors import AttnAuditError
 from attnaudit.extras import optional
+from attnaudit.training.average import WeightAverage
 from attnaudit.training.precision import autocast
 from attnaudit.training.processes import Ranks
 from attnaudit.training.recipe import Recipe
@@ -34,9 +35,7 @@ class Trainee:
         self.device = torch.device(device)
         self.model = model.to(device).train()
         wishes = recipe.optimiser
-        timm_utils, timm_optim, timm_scheduler = (
-            optional(f"timm.{part}", "timm", "Training") for part in ("utils", "optim", "scheduler")
-        )
+        timm_optim, timm_scheduler = (optional(f"timm.{part}", "timm", "Training") for part in ("optim", "scheduler"))
         fused = {"fused": True} if wishes.name == "adamw" and self.device.type == "cuda" else {}
         self.optimiser: torch.optim.Optimizer = timm_optim.create_optimizer_v2(
             self.model, opt=wishes.name, lr=wishes.rate, weight_decay=wishes.weight_decay, **fused
@@ -49,9 +48,8 @@ class Trainee:
             warmup_lr_init=wishes.warmup_rate,
             t_in_epochs=False,
         )
-        self._average = (
-            None if recipe.average is None else timm_utils.ModelEmaV3(self.model, decay=recipe.average, use_warmup=True)
-        )
+        self._average = None if recipe.average is None else WeightAverage(self.model, recipe.average)
+        self._parameters = list(self.model.parameters())
         called: nn.Module = self.model
         if ranks.count > 1:
             called = DistributedDataParallel(called, device_ids=None if self.device.type == "cpu" else [self.device])
@@ -86,10 +84,10 @@ class Trainee:
                 f"into the memory of {self.device}: give a smaller one with --set batch=…"
             ) from error
         if self.recipe.optimiser.clip is not None:
-            nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.optimiser.clip)
+            nn.utils.clip_grad_norm_(self._parameters, self.recipe.optimiser.clip)
         self.optimiser.step()
         if self._average is not None:
-            self._average.update(self.model, number)
+            self._average.update(number)
         return loss.detach()
 
     def _loss(self, inputs: Tensor, targets: Tensor) -> Tensor:
