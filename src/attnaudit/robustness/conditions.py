@@ -21,6 +21,7 @@ class Kind(StrEnum):
     CORRUPTION = "corruption"
     ATTACK = "attack"
     OUTLIERS = "outliers"  # pictures of no class: nothing to be right about, but something to be sure of
+    CHECK = "check"  # for the checks of gradient masking
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,11 @@ class Condition:
 
 
 CLEAN = Condition(Kind.CLEAN, "clean")
+OUTLIERS = Condition(Kind.OUTLIERS, "outliers")
+#: Every picture is within 1/2 of plain grey, so nothing can be left to see.
+EVERYTHING = Condition(Kind.CHECK, "everything", 0.5, Norm.MAX.value, 10)
+#: A quarter of a grey level along the gradient, and along random signs.
+GRADIENT = Condition(Kind.CHECK, "gradient", 0.25 / 255, Norm.MAX.value)
 #: Adversarial pictures of another model, made by PGD.
 TRANSFER = "transfer"
 
@@ -59,7 +65,7 @@ def shown(epsilon: float) -> str:
 
 def attack_conditions(names: Sequence[str], epsilons: Sequence[float], protocol: Protocol) -> list[Condition]:
     """Every attack at every ε. A name may say how many iterations: `pgd:50`."""
-    found = []
+    found: list[Condition] = []
     for name in names:
         plain, _, count = name.partition(":")
         attack = attack_named(plain, protocol)
@@ -68,8 +74,8 @@ def attack_conditions(names: Sequence[str], epsilons: Sequence[float], protocol:
                 f"--attacks {name}: after the colon stands how many iterations, of an attack that has them."
             )
         steps = int(count) if count else attack.steps
-        for epsilon in epsilons if attack.budget is None else (attack.budget,):
-            found.append(Condition(Kind.ATTACK, plain, epsilon, attack.norm.value, steps))
+        budgets = epsilons if attack.budget is None else (attack.budget,)
+        found += [Condition(Kind.ATTACK, plain, budget, attack.norm.value, steps) for budget in budgets]
     return found
 
 

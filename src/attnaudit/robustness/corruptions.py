@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,12 +29,12 @@ _SMALLEST = 32
 
 
 def corrupted(
-    pixels: UInt8[Tensor, "pictures 3 height width"], name: str, severity: int, numbers: list[int], seed: int
+    pixels: UInt8[Tensor, "pictures 3 height width"], name: str, severity: int, numbers: Sequence[int], seed: int
 ) -> UInt8[Tensor, "pictures 3 height width"]:
     """The pictures, corrupted; each depends on seed, corruption, severity and its number alone.
 
-    The constants are ImageNet-C's, meant for 224 pixels: on smaller pictures a blur of the same radius is a stronger one,
-    and the result is not CIFAR-10-C.
+    The constants are ImageNet-C's, meant for 224 pixels: on smaller pictures a blur of the same radius is a stronger
+    one, and the result is not CIFAR-10-C.
     """
     package = optional("imagecorruptions", "robust", "Corrupting pictures")
     if min(pixels.shape[2:]) < _SMALLEST:

@@ -19,8 +19,8 @@ _WORDNET = re.compile(r"n\d{8}")
 def outputs_of(data: LabelledPictures, outputs: int, model: str) -> Int64[Tensor, "classes"]:
     """The model's output for every class of the data.
 
-    Folders may be named by WordNet id, as those of ImageNet and of ImageNet-A, -R and -O are, whose 200 classes are thus
-    read off the data itself; or by class number. Otherwise the data must have as many classes as the model.
+    Folders may be named by WordNet id, as those of ImageNet and of ImageNet-A, -R and -O are, whose 200 classes are
+    thus read off the data itself; or by class number. Otherwise the data must have as many classes as the model.
 
     Raises:
         InputError: they do not match.

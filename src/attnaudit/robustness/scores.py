@@ -1,10 +1,10 @@
-"""From right and wrong to numbers: accuracy with its interval, mean corruption error, area under precision and recall."""
+"""From right and wrong to numbers: accuracy with its interval, mean corruption error, average precision."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import sqrt
-from statistics import NormalDist
+from statistics import NormalDist, fmean
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,7 +45,9 @@ def wilson(successes: int, trials: int, level: float = 0.95) -> tuple[float, flo
 
 
 def mean_corruption_error(errors: Mapping[str, Sequence[float]], baseline: Mapping[str, Sequence[float]]) -> float:
-    """mCE = mean_c [Σ_s E(s, c) / Σ_s E_base(s, c)] (Hendrycks & Dietterich 2019): 1 is as good as the baseline.
+    """The mean over corruptions c of CE_c = Σ_s E(s, c) / Σ_s E_base(s, c); 1 is as good as the baseline.
+
+    Hendrycks & Dietterich (2019) call it mCE; s are the severities, E the errors.
 
     Args:
         errors: error of every severity, by corruption.
@@ -53,8 +55,7 @@ def mean_corruption_error(errors: Mapping[str, Sequence[float]], baseline: Mappi
     """
     if missing := [name for name in errors if name not in baseline]:
         raise UsageError(f"The baseline has no error for {', '.join(missing)}.")
-    ratios = [np.mean(own) / max(np.mean(baseline[name]), 1e-12) for name, own in errors.items()]
-    return float(np.mean(ratios))
+    return fmean(fmean(own) / max(fmean(baseline[name]), 1e-12) for name, own in errors.items())
 
 
 def area_under_precision_recall(positives: ArrayLike, scores: ArrayLike) -> float:

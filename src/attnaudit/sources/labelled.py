@@ -77,7 +77,12 @@ class LabelledPictures:
         """The first `count` of them, all if None."""
         if count is None or count >= len(self):
             return self
-        return LabelledPictures(self.place, self.encoded[:count], self.labels[:count], self.names)
+        return self.chosen(range(count))
+
+    def chosen(self, places: Sequence[int]) -> LabelledPictures:
+        """Those at these places."""
+        encoded = [self.encoded[place] for place in places]
+        return LabelledPictures(self.place, encoded, self.labels[list(places)], self.names)
 
 
 def read_labelled(path: Path) -> LabelledPictures:

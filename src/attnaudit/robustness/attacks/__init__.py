@@ -1,7 +1,7 @@
 """Attacks on classifiers, in torch: batched, on any device, without a package.
 
-They are written out here, and foolbox and pyautoattack are what the tests hold them against: on a cluster neither may be
-there, both loop over restarts on the host, and neither has SPSA.
+They are written out here, and foolbox and pyautoattack are what the tests hold them against: a machine with a GPU may
+have neither, both wait for the device inside their loops, and SPSA is in none of them.
 """
 
 from attnaudit.robustness.attacks.norms import Norm, distance

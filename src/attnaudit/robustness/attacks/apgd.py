@@ -19,8 +19,8 @@ def apgd(problem: Problem, epsilon: float, *, steps: int = 100, loss: Loss = cro
     """Auto-PGD (Croce & Hein 2020, Algorithm 1): the first iterate that fools, else the one of the largest loss.
 
     z = Π(x_k + η·sign ∇L(x_k)), x_{k+1} = Π(x_k + a(z - x_k) + (1 - a)(x_k - x_{k-1})), a = 0.75, η = 2ε at first. At
-    checkpoints that come ever closer, a picture whose loss rises too seldom, or has stalled, goes on from its best iterate
-    with half its step.
+    checkpoints that come ever closer, a picture whose loss rises too seldom, or has stalled, goes on from its best
+    iterate with half its step.
     """
     images = problem.within(problem.images + epsilon * problem.uniform(), epsilon)
     losses, gradient, logits = problem.gradient(images, loss)

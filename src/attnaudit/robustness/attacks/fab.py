@@ -20,9 +20,9 @@ _HALVINGS = 24
 def targeted_fab(problem: Problem, epsilon: float, *, steps: int = 100, targets: int = 9) -> Tensor:
     """The fast adaptive boundary attack (Croce & Hein 2020b), towards each of the likeliest other classes in turn.
 
-    The boundary z_t = z_y is made linear where the iterate is; iterate and original are projected onto it, and the next
-    iterate lies between the two, 5 % beyond it. Once it fools, it goes back a tenth of the way. The nearest picture that
-    fools counts if it is in the ball.
+    The boundary z_t = z_y is made linear where the iterate is; iterate and original are projected onto it, and the
+    next iterate lies between the two, 5 % beyond it. Once it fools, it goes back a tenth of the way. The nearest
+    picture that fools counts if it is in the ball.
     """
     logits = problem.logits(problem.images)
     best, nearest = problem.images, torch.full_like(logits[:, 0], torch.inf)

@@ -8,6 +8,6 @@ from attnaudit.robustness.attacks.problem import Problem
 
 
 def fgsm(problem: Problem, epsilon: float) -> Tensor:
-    """x + ε·sign ∇L(x), clipped (Goodfellow et al. 2015): the optimum of a linear model."""
+    """One step, x + ε·sign ∇L(x), clipped (Goodfellow et al. 2015): the optimum of a linear model."""
     _, gradient, _ = problem.gradient(problem.images)
     return problem.within(problem.images + epsilon * gradient.sign(), epsilon)

@@ -8,5 +8,5 @@ from attnaudit.robustness.attacks.problem import Problem
 
 
 def noise(problem: Problem, epsilon: float) -> Tensor:
-    """x + U(-ε, ε), clipped."""
+    """The picture plus U(-ε, ε), clipped."""
     return problem.within(problem.images + epsilon * problem.uniform(), epsilon)

@@ -8,7 +8,7 @@ from attnaudit.robustness.attacks.problem import Problem
 
 
 def pgd(problem: Problem, epsilon: float, *, steps: int = 20, relative_step: float | None = None) -> Tensor:
-    """x ← Π(x + α·sign ∇L(x)) from a uniform start in the ball (Madry et al. 2018); the last iterate.
+    """Steps x ← Π(x + α·sign ∇L(x)) from a uniform start in the ball (Madry et al. 2018); the last iterate.
 
     Args:
         problem: pictures, labels, model.

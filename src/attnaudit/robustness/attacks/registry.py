@@ -74,7 +74,7 @@ _EXACT = _named(
 
 
 def _study_cw(problem: Problem, epsilon: float, steps: int) -> Tensor:
-    """CW with κ = ε between 0 and 1, although the pictures are normalised: everything below the mean is clipped away."""
+    """CW with κ = ε between 0 and 1, although the pictures are normalised: all below the mean is clipped away."""
     return smallest(problem.clipped_to(0.0, 1.0), steps=steps, rate=5e-3, confidence=epsilon)
 
 
