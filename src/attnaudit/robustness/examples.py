@@ -30,12 +30,14 @@ class Examples:
         data: the whole set.
         places: the chosen ones.
         ready: a folder of the same set, corrupted; by default corruptions are made when they are needed.
+        cut: whether the pictures of `data` are what models see already, as those of `attnaudit corrupt` are.
         outliers: pictures of no class that the models know.
     """
 
     data: LabelledPictures
     places: tuple[int, ...]
     ready: Path | None = None
+    cut: bool = False
     outliers: LabelledPictures | None = None
 
     @staticmethod
@@ -43,7 +45,9 @@ class Examples:
         data: LabelledPictures,
         limit: int | None,
         seed: int,
+        *,
         ready: Path | None = None,
+        cut: bool = False,
         outliers: LabelledPictures | None = None,
     ) -> Examples:
         """`limit` pictures drawn by seed, in the order of the set; all if None. Of the outliers as many."""
@@ -51,6 +55,7 @@ class Examples:
             data,
             _draw(len(data), limit, seed),
             ready,
+            cut,
             None if outliers is None else outliers.chosen(_draw(len(outliers), limit, seed)),
         )
 
@@ -58,6 +63,10 @@ class Examples:
     def chosen(self) -> LabelledPictures:
         """The pictures."""
         return self.data.chosen(self.places)
+
+    def clean(self, model: PixelModel) -> Tensor:
+        """What the model sees of them."""
+        return seen(model, self.chosen, ready=self.cut)
 
     def corrupted(self, model: PixelModel, clean: Tensor, condition: Condition, seed: int) -> Tensor:
         """What the model sees of them under a corruption."""

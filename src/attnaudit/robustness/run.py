@@ -126,7 +126,7 @@ class _Worker:
 
     def _clean_pixels(self, model: PixelModel) -> Tensor:
         if model.label not in self._clean:
-            self._clean = {model.label: seen(model, self.plan.examples.chosen)}
+            self._clean = {model.label: self.plan.examples.clean(model)}
         return self._clean[model.label]
 
 
