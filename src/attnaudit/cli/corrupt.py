@@ -29,7 +29,7 @@ def corrupt(
     The same seed gives the same pictures, whatever the number of workers; files that are there are not written again.
 
     Examples:
-        attnaudit corrupt vit-small-cifar --parquet cifar10/test.parquet --limit 1000 --workers 2 --out cifar10-corrupted
+        attnaudit corrupt vit-small-cifar --parquet cifar10/test.parquet --limit 1000 --workers 2 --out corrupted
 
         attnaudit corrupt timm:deit_tiny_patch16_224 --images imagenet/val --corruptions fog,snow --severities 3
     """

@@ -88,7 +88,7 @@ def robust(
     Examples:
         attnaudit robust vit-small-cifar --limit 64
 
-        attnaudit robust runs/rpc runs/softmax --twin runs/softmax --attacks pgd,autoattack,square --eps 1/255,2/255,4/255
+        attnaudit robust runs/rpc runs/softmax --twin runs/softmax --attacks pgd,autoattack --eps 1/255,4/255
 
         attnaudit robust vit-small-cifar --attacks none --corruptions all --baseline vit-small-cifar
 

@@ -83,7 +83,7 @@ def _cell(entries: Sequence[Accuracy]) -> str:
 
 def _accuracies(summary: Summary) -> Table:
     pictures = summary.accuracies[0].pictures
-    title = f"Accuracy on {pictures:,} pictures [95 %, Wilson]; ε in pixels between 0 and 1"
+    title = f"Accuracy on {pictures:,} pictures [95 %]"
     table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("condition")
     for model in models_of(summary):

@@ -36,7 +36,7 @@ def accuracy_curves(summary: Summary, paths: Sequence[Path]) -> bool:
             for model, (colour, line) in zip(models, _LOOKS * (1 + len(models) // len(_LOOKS)), strict=False):
                 _curve(axis, summary, model, panels[place], color=colour, ls=line)
             axis.set(ylim=(-0.02, 1.02), title=panels[place])
-            axis.set_xlabel("severity" if panels[place] == _CORRUPTIONS else "ε in grey levels of 255")
+            axis.set_xlabel("severity" if panels[place] == _CORRUPTIONS else "255 ε")
             if place % columns == 0:
                 axis.set_ylabel("accuracy")
         handles, labels = axes.flat[0].get_legend_handles_labels()
