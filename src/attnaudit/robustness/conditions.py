@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from fractions import Fraction
 from typing import Any
 
 from attnaudit.errors import UsageError
@@ -60,7 +59,9 @@ TRANSFER = "transfer"
 def shown(epsilon: float) -> str:
     """ε as people write it: 4/255, or a decimal."""
     levels = epsilon * 255
-    return f"{levels:.4g}/255" if 0 < levels <= 64 and abs(levels - round(levels, 2)) < 1e-9 else f"{epsilon:.4g}"
+    finest = 1 if levels >= 2 else 4
+    whole = abs(levels * finest - round(levels * finest)) < 1e-6
+    return f"{levels:.4g}/255" if whole and 0 < levels <= 32 else f"{epsilon:.4g}"
 
 
 def attack_conditions(names: Sequence[str], epsilons: Sequence[float], protocol: Protocol) -> list[Condition]:
@@ -98,8 +99,9 @@ def corruption_conditions(names: Sequence[str], severities: Sequence[int]) -> li
 
 def epsilon(text: str) -> float:
     """A number such as 0.03 or a fraction such as 8/255, between 0 and 1."""
+    numerator, _, denominator = text.partition("/")
     try:
-        value = float(Fraction(text))
+        value = float(numerator) / float(denominator or 1)
     except (ValueError, ZeroDivisionError) as error:
         raise UsageError(f"--eps {text} is no number: write 4/255 or 0.0157.") from error
     if not 0 <= value <= 1:
