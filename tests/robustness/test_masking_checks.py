@@ -1,6 +1,5 @@
 """The checks pass an honest network and catch one whose gradients are hidden."""
 
-import pyarrow as pa
 import pytest
 import torch
 from torch import nn
@@ -10,7 +9,7 @@ from attnaudit.robustness import Examples, Plan, Settings, evaluate
 from attnaudit.robustness.conditions import CLEAN, EVERYTHING, GRADIENT, attack_conditions
 from attnaudit.robustness.masking_checks import masking_checks
 from attnaudit.robustness.outcome import Outcome
-from attnaudit.robustness.table import rows
+from attnaudit.robustness.table import Results, rows
 from tests.robustness.subjects import loaded, write_parquet
 
 
@@ -56,12 +55,12 @@ def outcome(right):
 
 def judged(**right):
     """Checks on invented results: which pictures are right after PGD and after another attack."""
-    conditions = attack_conditions([name.partition("_")[0] for name in right], [0.1], Protocol.EXACT)
-    tables = [
-        rows("m", Protocol.EXACT, condition, list(range(len(r))), [1] * len(r), outcome(r), 0.0)
+    conditions = attack_conditions(list(right), [0.1], Protocol.EXACT)
+    groups = {
+        ("m", condition): rows("m", Protocol.EXACT, condition, list(range(len(r))), [1] * len(r), outcome(r), 0.0)
         for condition, r in zip(conditions, right.values(), strict=True)
-    ]
-    return {check.name: check for check in masking_checks(pa.concat_tables(tables), "m", conditions)}
+    }
+    return {check.name: check for check in masking_checks(Results(groups), "m", conditions)}
 
 
 def test_one_picture_more_is_chance_and_eight_are_not():

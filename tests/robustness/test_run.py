@@ -23,7 +23,7 @@ from attnaudit.robustness.conditions import (
     shown,
     transfer_conditions,
 )
-from attnaudit.robustness.table import SCHEMA, under
+from attnaudit.robustness.table import SCHEMA
 from tests.robustness.subjects import SIZE, loaded, write_folders, write_parquet
 
 EPSILON = 4 / 255
@@ -43,13 +43,15 @@ def plan_of(data, *conditions, models=None, twin=None, limit=None, **settings):
 
 def test_every_picture_has_a_row_under_every_condition(data, tmp_path):
     done = evaluate(plan_of(data, *ATTACKS, models=(loaded("a"), loaded("b"))), tmp_path / "run")
-    assert done.table.schema.names == SCHEMA.names
+    assert done.results.table.schema.names == SCHEMA.names
     for model in ("a", "b"):
         for condition in (CLEAN, *ATTACKS):
-            own = under(done.table, model, condition)
+            own = done.results.under(model, condition)
             assert own["picture"].to_pylist() == list(range(12))
             assert own["label"].to_pylist() == [0, 1] * 6
-    assert pc.all(pc.equal(done.table["correct"], pc.equal(done.table["label"], done.table["predicted"]))).as_py()
+    assert pc.all(
+        pc.equal(done.results.table["correct"], pc.equal(done.results.table["label"], done.results.table["predicted"]))
+    ).as_py()
 
 
 def test_rows_and_summary_agree_with_the_model_itself(data, tmp_path):
@@ -58,7 +60,7 @@ def test_rows_and_summary_agree_with_the_model_itself(data, tmp_path):
     from attnaudit.robustness.pixels import PixelModel
 
     predicted = PixelModel(loaded())(pixels).argmax(dim=1)
-    assert under(done.table, "model", CLEAN)["predicted"].to_pylist() == predicted.tolist()
+    assert done.results.under("model", CLEAN)["predicted"].to_pylist() == predicted.tolist()
     (entry,) = done.summary.accuracies
     assert (entry.right, entry.pictures) == (int((predicted == data.labels).sum()), 12)
     assert entry.interval[0] < entry.accuracy <= entry.interval[1]
@@ -66,9 +68,9 @@ def test_rows_and_summary_agree_with_the_model_itself(data, tmp_path):
 
 def test_attacks_stay_in_their_ball_and_never_raise_accuracy(data, tmp_path):
     done = evaluate(plan_of(data, *ATTACKS), tmp_path / "run")
-    clean = under(done.table, "model", CLEAN)["correct"].to_pylist()
+    clean = done.results.under("model", CLEAN)["correct"].to_pylist()
     for condition in ATTACKS:
-        own = under(done.table, "model", condition)
+        own = done.results.under("model", condition)
         assert max(own["perturbation"].to_pylist()) <= EPSILON + 1e-6
         if condition.name != "noise":
             assert all(before or not after for before, after in zip(clean, own["correct"].to_pylist(), strict=True))
@@ -89,13 +91,13 @@ def test_finished_batches_are_not_computed_again(data, tmp_path):
     seen = counting(model.module)
     again = evaluate(plan_of(data, *ATTACKS, models=(model,)), tmp_path / "run")
     assert sorted((tmp_path / "run" / "evidence").iterdir()) == parts
-    assert again.table.num_rows == 12 * 4
+    assert again.results.table.num_rows == 12 * 4
     assert 0 < len(seen) < 15
 
 
 def test_a_repeated_run_says_the_same(data, tmp_path):
     columns = [name for name in SCHEMA.names if name != "seconds"]
-    runs = [evaluate(plan_of(data, *ATTACKS), tmp_path / place).table.select(columns) for place in ("a", "b")]
+    runs = [evaluate(plan_of(data, *ATTACKS), tmp_path / place).results.table.select(columns) for place in ("a", "b")]
     assert runs[0].equals(runs[1])
 
 
@@ -152,7 +154,7 @@ def test_the_study_attacks_normalised_pixels_without_clipping_and_away_from_pred
     done = evaluate(plan_of(data, *conditions, protocol=Protocol.PAPER), tmp_path / "run")
     # the largest deviation of the model's normalisation is 0.3, so ε = 4/255 there is 1.2/255 in pixels
     for condition in conditions[:2]:
-        largest = max(under(done.table, "model", condition)["perturbation"].to_pylist())
+        largest = max(done.results.under("model", condition)["perturbation"].to_pylist())
         assert largest == pytest.approx(0.3 * EPSILON, rel=1e-4)
 
 
@@ -213,10 +215,10 @@ def test_outliers_are_told_by_their_confidence(tmp_path, data):
     (score,) = done.summary.scores
     from sklearn.metrics import average_precision_score
 
-    confidence = [-c for kind in (CLEAN, OUTLIERS) for c in under(done.table, "model", kind)["confidence"].to_pylist()]
+    confidence = [-c for kind in (CLEAN, OUTLIERS) for c in done.results.under("model", kind)["confidence"].to_pylist()]
     assert score.value == pytest.approx(average_precision_score([0] * 12 + [1] * 6, confidence))
     assert score.interval[0] <= score.value <= score.interval[1]
-    assert under(done.table, "model", OUTLIERS)["correct"].null_count == 6
+    assert done.results.under("model", OUTLIERS)["correct"].null_count == 6
 
 
 def test_a_mask_leaves_only_the_classes_of_the_data(tmp_path):

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.stats import binom
 
 from attnaudit.robustness.conditions import EVERYTHING, GRADIENT, TRANSFER, Condition, Kind, shown
-from attnaudit.robustness.table import under
+from attnaudit.robustness.table import Results
 
 _WHITE_BOX = "pgd"
 #: Attacks that must not do better than the white box, and what it would mean.
@@ -52,15 +52,14 @@ class Check:
         return "not run" if self.passed is None else "pass" if self.passed else "FAIL"
 
 
-def masking_checks(table: pa.Table, model: str, conditions: Sequence[Condition]) -> list[Check]:
+def masking_checks(results: Results, model: str, conditions: Sequence[Condition]) -> list[Check]:
     """All checks of a model that was attacked by PGD; none if it was not."""
     attacks = {(c.name, c.strength): c for c in conditions if c.kind is Kind.ATTACK}
     white = {strength: c for (name, strength), c in attacks.items() if name == _WHITE_BOX}
     if not white:
         return []
 
-    def right(condition: Condition) -> NDArray[np.bool_]:
-        return np.array(under(table, model, condition)["correct"].to_pylist(), dtype=bool)
+    right = partial(results.right, model)
 
     def pairs(name: str) -> Pairs:
         """(ε, right under that attack, right under PGD) wherever both were run."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from attnaudit.robustness.outcome import Outcome, along_gradient, attacked, plai
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.robustness.plan import Plan, Unit
 from attnaudit.robustness.summary import Summary, summarise
-from attnaudit.robustness.table import rows
+from attnaudit.robustness.table import Results, rows
 from attnaudit.training.randomness import derived_seed
 
 #: Told of every finished batch: (batches done, batches in all, a few words).
@@ -36,7 +36,7 @@ class Robustness:
     """A finished evaluation: its folder, its rows, and what they amount to."""
 
     path: Path
-    table: pa.Table = field(repr=False)
+    results: Results = field(repr=False)
     summary: Summary
 
 
@@ -71,10 +71,10 @@ def evaluate(
         if new:
             folder.discard_if_empty()
         raise
-    table = _read(folder, [unit.key for unit in units])
-    summary = summarise(table, plan, baseline)
+    results = _read(folder, units)
+    summary = summarise(results, plan, baseline)
     folder.write_summary(summary.as_json())
-    return Robustness(out, table, summary)
+    return Robustness(out, results, summary)
 
 
 class _Worker:
@@ -130,14 +130,18 @@ class _Worker:
         return self._clean[model.label]
 
 
-def _read(folder: RunFolder, keys: list[str]) -> pa.Table:
+def _read(folder: RunFolder, units: Sequence[Unit]) -> Results:
+    parts: dict[tuple[str, Condition], list[pa.Table]] = {}
     try:
-        return pa.concat_tables([pq.read_table(folder.part(key)) for key in keys]).unify_dictionaries()
+        for unit in units:
+            own = pq.read_table(folder.part(unit.key))
+            parts.setdefault((unit.subject.model.label, unit.condition), []).append(own)
     except (OSError, pa.ArrowInvalid) as error:
         raise RunFolderError(
             f"The results in {folder.path} cannot be read ({str(error).splitlines()[0]}): delete the damaged part and "
             "repeat the command."
         ) from error
+    return Results({of: pa.concat_tables(tables) for of, tables in parts.items()})
 
 
 def _description(plan: Plan, keys: list[str]) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from attnaudit.errors import UsageError
@@ -22,7 +21,7 @@ from attnaudit.robustness.scores import (
     mean_corruption_error,
     wilson,
 )
-from attnaudit.robustness.table import under
+from attnaudit.robustness.table import Results
 
 ALEXNET = "AlexNet"
 _RESAMPLES = 1_000
@@ -70,34 +69,34 @@ class Summary:
         return [entry for entry in self.accuracies if entry.model == model and entry.condition.kind is kind]
 
 
-def summarise(table: pa.Table, plan: Plan, baseline: str | None) -> Summary:
-    """Summarise the rows of a run."""
+def summarise(results: Results, plan: Plan, baseline: str | None) -> Summary:
+    """Everything that the rows of a run amount to."""
     labels = [model.label for model in plan.models]
     judged = [condition for condition in plan.conditions if condition != OUTLIERS]
-    accuracies = tuple(_accuracy(table, label, condition) for label in labels for condition in judged)
-    scores = [*_corruption_errors(table, plan, labels, baseline), *_outlier_scores(table, plan, labels)]
-    checks = [check for label in labels for check in masking_checks(table, label, plan.conditions)]
+    accuracies = tuple(_accuracy(results, label, condition) for label in labels for condition in judged)
+    scores = [*_corruption_errors(results, plan, labels, baseline), *_outlier_scores(results, plan, labels)]
+    checks = [check for label in labels for check in masking_checks(results, label, plan.conditions)]
     shown = tuple(entry for entry in accuracies if entry.condition.kind is not Kind.CHECK)
     return Summary(shown, tuple(scores), tuple(checks))
 
 
-def _accuracy(table: pa.Table, model: str, condition: Condition) -> Accuracy:
-    own = under(table, model, condition)
-    right = sum(own["correct"].to_pylist())
-    changes = [change for change in own["perturbation"].to_pylist() if change is not None]
+def _accuracy(results: Results, model: str, condition: Condition) -> Accuracy:
+    own, right = results.under(model, condition), results.right(model, condition)
+    changes = own["perturbation"].drop_null().to_numpy()
+    count = int(right.sum())
     return Accuracy(
         model,
         condition,
-        len(own),
-        right,
-        right / len(own),
-        wilson(right, len(own), _LEVEL),
-        max(changes, default=None),
-        sum(own["seconds"].to_pylist()),
+        len(right),
+        count,
+        count / len(right),
+        wilson(count, len(right), _LEVEL),
+        float(changes.max()) if len(changes) else None,
+        float(own["seconds"].to_numpy().sum()),
     )
 
 
-def _corruption_errors(table: pa.Table, plan: Plan, labels: Sequence[str], baseline: str | None) -> list[Score]:
+def _corruption_errors(results: Results, plan: Plan, labels: Sequence[str], baseline: str | None) -> list[Score]:
     """The mCE of every model: against the named baseline, or AlexNet where its constants mean something."""
     conditions = [condition for condition in plan.conditions if condition.kind is Kind.CORRUPTION]
     if baseline is not None and baseline not in labels:
@@ -106,7 +105,7 @@ def _corruption_errors(table: pa.Table, plan: Plan, labels: Sequence[str], basel
     imagenet = all(subject.model.outputs == 1000 for subject in plan.subjects)
     if not conditions or (baseline is None and not (complete and imagenet)):
         return []
-    wrong = {label: np.stack([~_right(table, label, condition) for condition in conditions]) for label in labels}
+    wrong = {label: np.stack([~results.right(label, condition) for condition in conditions]) for label in labels}
 
     base = {name: [error] for name, error in ALEXNET_ERRORS.items()}
 
@@ -125,15 +124,13 @@ def _corruption_errors(table: pa.Table, plan: Plan, labels: Sequence[str], basel
     ]
 
 
-def _outlier_scores(table: pa.Table, plan: Plan, labels: Sequence[str]) -> list[Score]:
+def _outlier_scores(results: Results, plan: Plan, labels: Sequence[str]) -> list[Score]:
     """AUPR of telling outliers (positive) from the clean pictures by the smallness of the largest probability."""
     if OUTLIERS not in plan.conditions:
         return []
     scores = []
     for label in labels:
-        known, unknown = (
-            -np.array(under(table, label, condition)["confidence"].to_pylist()) for condition in (CLEAN, OUTLIERS)
-        )
+        known, unknown = (-results.under(label, condition)["confidence"].to_numpy() for condition in (CLEAN, OUTLIERS))
         values = np.concatenate([known, unknown])
         outlier = np.arange(len(values)) >= len(known)
 
@@ -144,10 +141,6 @@ def _outlier_scores(table: pa.Table, plan: Plan, labels: Sequence[str]) -> list[
             Score(label, "AUPR of outliers", *_bootstrapped(area, [len(known), len(unknown)], plan.settings.seed))
         )
     return scores
-
-
-def _right(table: pa.Table, model: str, condition: Condition) -> NDArray[np.bool_]:
-    return np.array(under(table, model, condition)["correct"].to_pylist(), dtype=bool)
 
 
 def _bootstrapped(

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from attnaudit.protocol import Protocol
 from attnaudit.robustness.conditions import Condition, Kind
@@ -63,12 +68,22 @@ def rows(
     return pa.table(columns, schema=SCHEMA)
 
 
-def under(table: pa.Table, model: str, condition: Condition) -> pa.Table:
-    """The rows of one model under one condition, in the order of the pictures."""
-    wanted = (
-        (pc.field("model") == model)
-        & (pc.field("kind") == condition.kind.value)
-        & (pc.field("name") == condition.name)
-        & (pc.field("strength") == condition.strength)
-    )
-    return table.filter(wanted).sort_by("picture")
+@dataclass(frozen=True)
+class Results:
+    """All rows of a run, by model and condition, each in the order of the pictures."""
+
+    groups: Mapping[tuple[str, Condition], pa.Table]
+
+    def under(self, model: str, condition: Condition) -> pa.Table:
+        """The rows of one model under one condition."""
+        return self.groups[model, condition]
+
+    def right(self, model: str, condition: Condition) -> NDArray[np.bool_]:
+        """Which pictures are right."""
+        found: NDArray[np.bool_] = self.under(model, condition)["correct"].to_numpy()
+        return found
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """Everything in one table."""
+        return pa.concat_tables(self.groups.values()).unify_dictionaries()
