@@ -19,6 +19,7 @@ $(INSTALLED): pyproject.toml $(CONSTRAINTS) requirements/torchvision_cpu.py
 
 audit: $(INSTALLED)
 	HF_HUB_OFFLINE=1 $(BIN)/attnaudit audit minilm --limit 12
+	$(BIN)/attnaudit audit vit-small-cifar --limit 12
 
 test: $(INSTALLED)
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest

@@ -1,5 +1,6 @@
 """Folders of training runs with made-up evidence, as `attnaudit train` leaves them."""
 
+import json
 import math
 
 import pyarrow as pa
@@ -16,21 +17,32 @@ COURSE = {
     "phi_norm2": lambda epoch: 0.02 + 1000 * epoch * math.exp(-2 * epoch),
     "projection_error_rel_output": lambda epoch: 1 + 100 * epoch * math.exp(-2 * epoch),
     "projection_error_rel_phi": lambda epoch: 1e5 * (1 + epoch),
+    "output_above_phi": lambda epoch: 1.0,
 }
 
 
 def write_training(
-    path, *, name="study-vit-tiny", dim=64, epochs=(0, 1, 2, 10), batches=("train", "test"), layers=2, heads=3, lost=()
+    path,
+    *,
+    name="study-vit-tiny",
+    dim=64,
+    epochs=(0, 1, 2, 10),
+    batches=("train", "test"),
+    layers=2,
+    heads=3,
+    lost=(),
+    course=COURSE,
 ):
     """An unfinished run, a part per epoch; at the epochs in `lost` the numbers of the first head are missing."""
     folder = RunFolder(path)
-    recipe = {"name": name, "model": {"heads": 3, "standardise": True}, "epochs": 300}
-    folder.open({"recipe": recipe}, {"attnaudit": "0", "steps_per_epoch": STEPS_PER_EPOCH})
+    model = {"heads": 3, "standardise": True, "attention": "softmax"}
+    recipe = {"name": name, "model": model, "epochs": 300, "monitor": {"images": 4}}
+    folder.open({"recipe": recipe, "seed": 0}, {"attnaudit": "0", "steps_per_epoch": STEPS_PER_EPOCH})
     for epoch in epochs:
         rows = [
-            _row(batch, layer, head, measure, epoch, dim, epoch in lost and (layer, head) == (0, 0))
+            _row(batch, layer, head, measure, epoch, dim, epoch in lost and (layer, head) == (0, 0), course)
             for batch in batches
-            for measure in COURSE
+            for measure in course
             for layer in range(layers)
             for head in range(heads)
         ]
@@ -40,8 +52,20 @@ def write_training(
     return path
 
 
-def _row(batch, layer, head, measure, epoch, dim, lost):
-    value = COURSE[measure](epoch) * (1 + 0.1 * (layer - head)) * (1.5 if batch == "test" else 1)
+def write_course(path, accuracies, *, seed=0, attention="softmax", options=None, **model):
+    """The folder of a training without a monitor, with the accuracy of each epoch."""
+    path.mkdir(parents=True)
+    architecture = {"depth": 2, "attention": attention, "attention_layers": None, "attention_options": options or {}}
+    recipe = {"name": f"{attention}-recipe", "model": architecture | model, "epochs": 50, "monitor": {"images": 0}}
+    run = {"identity": {"recipe": recipe, "seed": seed}, "steps_per_epoch": STEPS_PER_EPOCH}
+    (path / "run.json").write_text(json.dumps(run))
+    history = [{"epoch": place + 1, "test_accuracy": accuracy} for place, accuracy in enumerate(accuracies)]
+    (path / "history.json").write_text(json.dumps(history))
+    return path
+
+
+def _row(batch, layer, head, measure, epoch, dim, lost, course=COURSE):
+    value = course[measure](epoch) * (1 + 0.1 * (layer - head)) * (1.5 if batch == "test" else 1)
     return {
         "model": "vit_tiny",
         "input": batch,

@@ -16,13 +16,13 @@ from attnaudit._version import __version__
 from attnaudit.errors import AttnAuditError
 
 if TYPE_CHECKING:
-    from attnaudit import attention, capture, gaussian, kernel, measures
+    from attnaudit import attention, capture, gaussian, kernel, measures, training
     from attnaudit.api import audit
     from attnaudit.capture import Capture, Heads
     from attnaudit.protocol import Protocol
     from attnaudit.report.run import Run
 
-_PACKAGES = ("attention", "capture", "gaussian", "kernel", "measures")
+_PACKAGES = ("attention", "capture", "gaussian", "kernel", "measures", "training")
 _HOMES = {
     "audit": "attnaudit.api",
     "Capture": "attnaudit.capture",
@@ -44,6 +44,7 @@ __all__ = [
     "gaussian",
     "kernel",
     "measures",
+    "training",
 ]
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from attnaudit.claims.laboratory import trial_score
-from attnaudit.claims.registry import CLAIMS, LABORATORY_CLAIMS, claims_named, statements
+from attnaudit.claims.registry import CLAIMS, LABORATORY_CLAIMS, TRAINING_CLAIMS, claims_named, statements
 from attnaudit.claims.verdict import Word
 from attnaudit.errors import UsageError
 from attnaudit.gaussian.experiments.findings import Trials
@@ -75,6 +75,6 @@ def test_every_laboratory_claim_is_complete(claim):
 
 def test_no_audit_judges_them():
     assert not set(CLAIMS) & set(LABORATORY_CLAIMS)
-    assert set(statements()) == set(CLAIMS) | set(LABORATORY_CLAIMS)
+    assert set(statements()) == set(CLAIMS) | set(LABORATORY_CLAIMS) | set(TRAINING_CLAIMS)
     with pytest.raises(UsageError, match="run attnaudit gaussian align"):
         claims_named(["gaussian-alignment"])

@@ -1,9 +1,10 @@
 import pytest
 import torch
 
-from attnaudit.kernel import token_norms
-from attnaudit.measures.norms import norm_measures, trimmed_quartiles
-from tests.heads import fixture_heads
+from attnaudit.kernel import TokenNorms, token_norms
+from attnaudit.measures import Evaluation, evaluate
+from attnaudit.measures.norms import norm_measures, tracking_measures, trimmed_quartiles
+from tests.heads import fixture_heads, random_heads
 
 
 def test_reference_projection_errors():
@@ -17,3 +18,15 @@ def test_quartiles_leave_out_what_is_above_the_95th_percentile():
     q = trimmed_quartiles(torch.cat([torch.arange(1.0, 97.0), torch.full((4,), 1e9)]))
     assert q.count == 95
     assert (q.lower, q.median, q.upper) == pytest.approx((24.5, 48.0, 71.5))
+
+
+def test_tracking_shows_outputs_that_are_no_projections():
+    norms = TokenNorms(torch.tensor([[1.0, 2.0, 4.0, 8.0]]).log(), torch.tensor([[3.0, 3.0, 3.0, 3.0]]))
+    found = {name: value.item() for name, value in tracking_measures(norms).items()}
+    expected = {"phi_norm2_median": 3.0, "projection_error_signed": 0.75, "output_above_phi": 0.5}
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
+def test_audits_track_on_request_only():
+    evaluation = Evaluation.of(random_heads(0))
+    assert not evaluate(evaluation).keys() & evaluate(evaluation, ["tracking"]).keys()

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from attnaudit.claims.claim import Statement, reason_for, widened_level
-from attnaudit.claims.scores import Score, area_under_curve
+from attnaudit.claims.scores import Score, area_under_curve, student_interval
 from attnaudit.claims.verdict import THRESHOLD, Verdict, combine, word_of
 from attnaudit.gaussian.experiments.findings import Trials
 
@@ -50,7 +49,7 @@ def trial_score(trials: Trials, level: float) -> Score:
     return Score(
         measure=trials.measure,
         mean=float(scores.mean()),
-        interval=_interval(scores, level),
+        interval=student_interval(scores, level),
         auc=area_under_curve(np.array([trials.planted]), null),
         heads=len(scores),
         rejected=0,
@@ -60,11 +59,3 @@ def trial_score(trials: Trials, level: float) -> Score:
         null_name="chance",
         planted=trials.planted,
     )
-
-
-def _interval(scores: np.ndarray[tuple[int], np.dtype[np.float64]], level: float) -> tuple[float, float] | None:
-    if len(scores) < 2:
-        return None
-    mean, error = float(scores.mean()), float(scores.std(ddof=1)) / len(scores) ** 0.5
-    reach = float(stats.t.ppf((1 + level) / 2, len(scores) - 1)) * error
-    return mean - reach, mean + reach

@@ -10,15 +10,18 @@ from attnaudit.claims import (
     gaussian_alignment,
     gaussian_finite_prompt,
     gaussian_in_context,
+    jproj_convergence,
     kpca_eigenvalues,
     kpca_eigenvectors,
     kpca_projection,
     kpca_values,
     ksvd_values,
+    scaled_attention_converges_faster,
     study_similarity,
 )
 from attnaudit.claims.claim import Claim, Exhibit, Statement, widened_level
 from attnaudit.claims.laboratory import LaboratoryClaim
+from attnaudit.claims.training import TrainingClaim
 from attnaudit.claims.verdict import THRESHOLD, Verdict
 from attnaudit.errors import UsageError
 from attnaudit.evidence.reading import Evidence
@@ -42,9 +45,15 @@ LABORATORY_CLAIMS: Mapping[str, LaboratoryClaim] = {
 }
 
 
+#: Claims about what training does: decided on the folders of trainings.
+TRAINING_CLAIMS: Mapping[str, TrainingClaim] = {
+    module.CLAIM.name: module.CLAIM for module in (jproj_convergence, scaled_attention_converges_faster)
+}
+
+
 def statements() -> dict[str, Statement]:
     """Every claim there is, whoever judges it."""
-    return {**CLAIMS, **LABORATORY_CLAIMS}
+    return {**CLAIMS, **LABORATORY_CLAIMS, **TRAINING_CLAIMS}
 
 
 def claims_named(names: Sequence[str | Claim]) -> tuple[Claim, ...]:
@@ -60,6 +69,8 @@ def _named(name: str) -> Claim:
     if name in LABORATORY_CLAIMS:
         command = LABORATORY_CLAIMS[name].judged_by
         raise UsageError(f"{name} is about heads trained in the laboratory, not about a model: run {command}.")
+    if name in TRAINING_CLAIMS:
+        raise UsageError(f"{name} is about training, not about a model: run {TRAINING_CLAIMS[name].judged_by}.")
     if name not in CLAIMS:
         raise UsageError(f"There is no claim {name!r}; there are {', '.join(CLAIMS)}.")
     return CLAIMS[name]

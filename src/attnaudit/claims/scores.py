@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from scipy import stats
 
 from attnaudit.evidence.reading import Evidence
 from attnaudit.evidence.schema import OBSERVED
@@ -159,3 +160,11 @@ def area_under_curve(positive: Numbers, negative: Numbers) -> float:
     below = np.searchsorted(ordered, positive, side="left")
     ties = np.searchsorted(ordered, positive, side="right") - below
     return float((below + ties / 2).mean() / len(negative))
+
+
+def student_interval(values: Numbers, level: float) -> tuple[float, float] | None:
+    """Student's t for the mean of a handful of repetitions; None for fewer than two."""
+    if len(values) < 2:
+        return None
+    reach = float(stats.t.ppf((1 + level) / 2, len(values) - 1) * values.std(ddof=1)) / len(values) ** 0.5
+    return float(values.mean()) - reach, float(values.mean()) + reach

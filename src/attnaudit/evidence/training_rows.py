@@ -57,6 +57,25 @@ def open_training(path: Path) -> TrainingRun:
     Raises:
         RunFolderError: it is no folder of a training run, or nothing was measured in it.
     """
+    settings = training_settings(path)
+    rows = RunFolder(path).evidence_so_far()
+    if not len(rows):
+        raise RunFolderError(f"{path} holds a training run in which nothing is measured yet: repeat its command.")
+    found = {name for (name,) in rows.combinations("input")}
+    batches = tuple(name for name in BATCHES if name in found)
+    if not batches:
+        raise RunFolderError(
+            f"{path} has no rows of a batch named {' or '.join(BATCHES)}, only of {', '.join(sorted(found))[:80]}."
+        )
+    return TrainingRun(path, settings["identity"]["recipe"], float(settings["steps_per_epoch"]), batches, rows)
+
+
+def training_settings(path: Path) -> dict[str, Any]:
+    """The content of a training's `run.json`.
+
+    Raises:
+        RunFolderError: it is no folder of a training run.
+    """
     if not path.is_dir():
         raise RunFolderError(f"There is no folder {path}: give one that attnaudit train wrote.")
     folder = RunFolder(path)
@@ -69,13 +88,4 @@ def open_training(path: Path) -> TrainingRun:
     steps = settings.get("steps_per_epoch")
     if not isinstance(steps, (int, float)) or not steps > 0:
         raise RunFolderError(f"{folder.settings_file} does not say how many steps_per_epoch there were.")
-    rows = folder.evidence_so_far()
-    if not len(rows):
-        raise RunFolderError(f"{path} holds a training run in which nothing is measured yet: repeat its command.")
-    found = {name for (name,) in rows.combinations("input")}
-    batches = tuple(name for name in BATCHES if name in found)
-    if not batches:
-        raise RunFolderError(
-            f"{path} has no rows of a batch named {' or '.join(BATCHES)}, only of {', '.join(sorted(found))[:80]}."
-        )
-    return TrainingRun(path, recipe, float(steps), batches, rows)
+    return settings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -121,11 +121,11 @@ def _tally(verdicts: Sequence[Verdict]) -> Table:
     return table
 
 
-def legend(words: Sequence[Word], intervals: str) -> Text:
+def legend(words: Sequence[Word], intervals: str, meanings: Mapping[Word, str] = MEANINGS) -> Text:
     """What the words mean, and what the intervals are."""
     text = Text()
     for word in words:
-        text.append_text(word_text(word)).append(f": {MEANINGS[word]}.\n")
+        text.append_text(word_text(word)).append(f": {meanings[word]}.\n")
     return text.append(f"Intervals: {intervals}, so that all hold together with 95 % (Bonferroni).", "dim")
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import typing
-from importlib.util import find_spec
+from contextlib import suppress
 from typing import Any
 
 from attnaudit.extras import optional
@@ -70,6 +71,7 @@ def trainer_callback(watcher: Watcher) -> Any:
 
 def _lightning() -> Any:
     """The Lightning that the user has imported, else one that is installed: a trainer takes its own callbacks only."""
-    imported = [name for name in _LIGHTNING if name in sys.modules]
-    installed = [name for name in _LIGHTNING if find_spec(name.partition(".")[0]) is not None]
-    return optional((imported or installed or list(_LIGHTNING))[0], "lightning", "A Lightning callback")
+    for name in sorted(_LIGHTNING, key=lambda name: sys.modules.get(name) is None):
+        with suppress(ModuleNotFoundError):
+            return importlib.import_module(name)
+    return optional(_LIGHTNING[0], "lightning", "A Lightning callback")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from attnaudit.capture.capture import Inputs, batch_size
 from attnaudit.errors import AttnAuditError, InputError, UsageError
 from attnaudit.sources.weights import tensors_fingerprint
+from attnaudit.training.untouched import Mode
 
 #: How a batch is called that was given without a name.
 ONLY = "batch"
@@ -20,10 +21,11 @@ ONLY = "batch"
 
 @dataclass(frozen=True)
 class FixedBatch:
-    """What the model is called with, under a name."""
+    """What the model is called with, under a name, and in which mode it then is."""
 
     name: str
     inputs: Inputs
+    mode: Mode = "eval"
 
     def __len__(self) -> int:
         return batch_size(self.inputs)
@@ -50,11 +52,14 @@ class FixedBatch:
         return values if isinstance(self.inputs, tuple) else values[0]
 
 
-def fixed_batches(model: nn.Module, batches: Inputs | Mapping[str, Inputs]) -> tuple[FixedBatch, ...]:
+def fixed_batches(
+    model: nn.Module, batches: Inputs | Mapping[str, Inputs], mode: Mode | Mapping[str, Mode] = "eval"
+) -> tuple[FixedBatch, ...]:
     """One batch, or several by name. A mapping always names batches: those of keyword arguments stand inside it.
 
     Raises:
-        UsageError: a mapping of the model's arguments was given where names are expected, or nothing at all.
+        UsageError: a mapping of the model's arguments was given where names are expected, or nothing at all, or a mode
+            that there is not.
         InputError: a batch holds no tensor with a batch axis.
     """
     named: Mapping[str, Any] = batches if isinstance(batches, Mapping) else {ONLY: batches}
@@ -67,13 +72,19 @@ def fixed_batches(model: nn.Module, batches: Inputs | Mapping[str, Inputs]) -> t
             f"{', '.join(arguments)} are arguments of {type(model).__name__}, not names of batches: "
             f"give the batch a name, as in {{'train': {{'{arguments[0]}': …}}}}."
         )
-    return tuple(_checked(str(name), inputs) for name, inputs in named.items())
+    modes: Mapping[Any, Any] = mode if isinstance(mode, Mapping) else dict.fromkeys(named, mode)
+    for name, chosen in modes.items():
+        if chosen not in get_args(Mode) or name not in named:
+            raise UsageError(f'mode is {mode!r}: it is "eval" or "train", or one of them for the name of a batch.')
+    return tuple(_checked(str(name), inputs, modes.get(name, "eval")) for name, inputs in named.items())
 
 
-def _checked(name: str, inputs: Any) -> FixedBatch:
+def _checked(name: str, inputs: Any, mode: Mode) -> FixedBatch:
+    if "/" in name:
+        raise UsageError(f"The batch {name!r} has a stroke in its name, which separates a batch from its inputs.")
     if isinstance(inputs, list):
         raise InputError(f"The batch {name!r} is a list: give a tensor, a tuple of arguments, or a mapping of them.")
-    batch = FixedBatch(name, inputs)
+    batch = FixedBatch(name, inputs, mode)
     try:
         len(batch)
     except (AttnAuditError, TypeError) as error:

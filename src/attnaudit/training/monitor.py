@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 import pyarrow as pa
 from torch import nn
@@ -54,7 +54,8 @@ class Monitor:
         tensorboard: a folder, or a `SummaryWriter`.
         tell: is given one line per measurement; the logger `attnaudit.training` gets it if None.
         seed: of the controls, and of what is random in a forward pass in mode "train".
-        mode: "eval", or "train" to measure with drop-path and the like, as the study does.
+        mode: "eval", or "train" to measure with drop-path and the like, as the study does for its training batch; one
+            for all batches, or a mapping of their names.
     """
 
     def __init__(
@@ -71,25 +72,22 @@ class Monitor:
         tensorboard: str | Path | Writer | None = None,
         tell: Callable[[str], object] | None = None,
         seed: int = 0,
-        mode: Mode = "eval",
+        mode: Mode | Mapping[str, Mode] = "eval",
     ) -> None:
         if every != "epoch" and (not isinstance(every, int) or every < 1):
             raise UsageError(f'every is {every!r}: it is a number of steps, at least 1, or "epoch".')
         if scores < 0:
             raise UsageError(f"scores is {scores}: it is the number of inputs to score, 0 for none.")
-        if mode not in get_args(Mode):
-            raise UsageError(f'mode is {mode!r}: it is "eval" or "train".')
         if UNTRAINED in controls:
             raise UsageError("A monitor has no untrained twin of its model: compare with its own step 0 instead.")
         inner = unwrapped(model)
         self._probe = Probe(
             inner,
             name or type(inner).__name__,
-            fixed_batches(inner, batches),
+            fixed_batches(inner, batches, mode),
             Settings(families=FAMILIES, controls=tuple(controls), seed=seed),
             scores,
             legacy,
-            mode,
         )
         self._out = Path(out) if isinstance(out, str) else out
         self._every = every

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,13 @@ from torch import nn
 
 from attnaudit._version import __version__
 from attnaudit.evidence.folder import RunFolder, write_whole
+from attnaudit.evidence.training_course import HISTORY
 from attnaudit.sources.model import CARD
 from attnaudit.sources.preprocess import IMAGENET_MEAN, IMAGENET_STD
 from attnaudit.sources.trained_models import WEIGHTS, Card
 from attnaudit.training.recipe import Recipe
 
 AVERAGE = "average.safetensors"
-HISTORY = "history.json"
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,12 @@ def write_outcome(
     facts = {**trained.facts, "attnaudit": __version__}
     card = Card(trained.recipe.name, trained.recipe.model, mean, std, labels, facts)  # type: ignore[arg-type]
     write_whole(folder.path / CARD, card.as_json().encode())
-    write_whole(folder.path / HISTORY, (json.dumps(trained.history, indent=1) + "\n").encode())
     folder.write_summary({"training": trained.facts})
+
+
+def write_history(folder: Path, history: Sequence[Mapping[str, float]]) -> None:
+    """A record per finished epoch, for whoever looks in before the end."""
+    write_whole(folder / HISTORY, (json.dumps(history, indent=1) + "\n").encode())
 
 
 def _tensors(model: nn.Module) -> bytes:

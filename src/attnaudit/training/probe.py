@@ -17,7 +17,7 @@ from attnaudit.kernel.interpretation import KernelPCA
 from attnaudit.training import ranks
 from attnaudit.training.fixed_batches import FixedBatch
 from attnaudit.training.observation import Observation, batch_rows, observe
-from attnaudit.training.untouched import Mode, untouched
+from attnaudit.training.untouched import untouched
 
 #: What is measured of the inputs that are scored: all that decides a claim about kernel PCA.
 FAMILIES = ("columns", "span", "eigenvectors", "projection", "norms", "identifiability")
@@ -33,7 +33,6 @@ class Probe:
     settings: Settings
     scores: int
     legacy: bool
-    mode: Mode
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -43,7 +42,7 @@ class Probe:
                 "settings": self.settings.identity,
                 "scores": self.scores,
                 "legacy": self.legacy,
-                "mode": self.mode,
+                "mode": {batch.name: batch.mode for batch in self.batches},
                 "ranks": ranks.count(),
             },
             "models": [self.label],
@@ -52,7 +51,7 @@ class Probe:
 
     def measure(self) -> tuple[pa.Table, Notes] | None:
         """The rows of every batch over all ranks, and of the inputs scored on rank 0; None on the other ranks."""
-        with untouched(self.model, self.mode, self.settings.seed):
+        with untouched(self.model, "eval", self.settings.seed):
             seen = ranks.together(self._look)
             tables = [table for one in seen for table in batch_rows(one)]
             if not ranks.is_main():
@@ -66,9 +65,11 @@ class Probe:
 
     def _look(self) -> list[Observation]:
         scores = self.scores if ranks.is_main() else 0
-        return [
-            observe(self.model, batch, label=self.label, scores=scores, legacy=self.legacy) for batch in self.batches
-        ]
+        return [self._observed(batch, scores) for batch in self.batches]
+
+    def _observed(self, batch: FixedBatch, scores: int) -> Observation:
+        with untouched(self.model, batch.mode, self.settings.seed):
+            return observe(self.model, batch, label=self.label, scores=scores, legacy=self.legacy)
 
 
 def _notes(seen: Sequence[Observation], solved: Counter[str]) -> Notes:

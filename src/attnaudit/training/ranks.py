@@ -29,9 +29,9 @@ def everyones(own: Result) -> list[Result]:
     """A small object of every process, in the order of the ranks."""
     if count() == 1:
         return [own]
-    found: list[Result | None] = [None] * count()
+    found = [own] * count()
     dist.all_gather_object(found, own)
-    return [entry for entry in found if entry is not None]
+    return found
 
 
 def together(work: Callable[[], Result]) -> Result:

@@ -12,11 +12,11 @@ from attnaudit.errors import UsageError
 
 
 class StepCounter:
-    """Calls `on_step` with the number of a step whenever one is taken that is `due`.
+    """Calls `on_step` with the number of steps taken whenever it may be `due`.
 
     An accumulated micro-batch takes no step, nor does one that a `GradScaler` skips. A fused optimiser is called for
     skipped steps too and finds out on its device; to ask every time would make the processor wait for the device, so
-    losses are summed there and read when a step would be due.
+    what is skipped is summed there and read when a step would be due.
     """
 
     def __init__(
@@ -45,8 +45,6 @@ class StepCounter:
         if not self._due(self._count):
             return
         if self._skipped is not None:
-            lost, self._skipped = int(self._skipped.item()), None
-            self._count -= lost
-            if lost and not self._due(self._count):
-                return
+            self._count -= int(self._skipped.item())
+            self._skipped = None
         self._on_step(self._count)

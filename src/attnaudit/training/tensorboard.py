@@ -18,6 +18,9 @@ class Writer(typing.Protocol):
     def add_scalar(self, tag: str, scalar_value: float, global_step: int) -> None:
         """One point of a curve."""
 
+    def flush(self) -> None:
+        """Bring to disk what was added."""
+
 
 def open_writer(target: str | Path | Writer) -> Writer:
     """The writer given, or one into a folder.
@@ -46,3 +49,4 @@ def write_curves(writer: Writer, reading: Reading, table: pa.Table, batches: Seq
     for tag, value in points.items():
         if value is not None:
             writer.add_scalar(tag, value, reading.step)
+    writer.flush()

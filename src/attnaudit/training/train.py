@@ -19,7 +19,7 @@ from attnaudit.training import checkpoint, ranks
 from attnaudit.training.augmentation import DeviceAugmentation
 from attnaudit.training.batches import Layout, batches_of
 from attnaudit.training.evaluation import Score, evaluate
-from attnaudit.training.outcome import Trained, write_outcome
+from attnaudit.training.outcome import Trained, write_history, write_outcome
 from attnaudit.training.processes import Ranks
 from attnaudit.training.randomness import global_state_kept, seed_everything
 from attnaudit.training.recipe import Recipe
@@ -178,6 +178,8 @@ class _Training:
         if average is not None:
             record |= {"average_test_loss": average.loss, "average_test_accuracy": average.accuracy}
         self.going.history.append(record)
+        if self.place.ranks.leads:
+            write_history(self.folder.path, self.going.history)
         self.going.loss = 0.0
         averaged = "" if average is None else f", averaged weights {average.accuracy:.2%}"
         tell(

@@ -80,14 +80,13 @@ def _module_state(model: nn.Module) -> Iterator[None]:
 def _as_written(model: nn.Module) -> Iterator[None]:
     """Neither compiled nor under autocast, whoever asked for it; `_module_state` puts back what is taken off here."""
     for module in model.modules():
-        module._compiled_call_impl = None  # what `module.compile()` sets
         if "_original_forward" in module.__dict__:  # what Accelerate leaves beside its autocasting forward
             module.__dict__["forward"] = module.__dict__["_original_forward"]
     with ExitStack() as stack:
         kinds = {"cpu", *(parameter.device.type for parameter in model.parameters())}
         for kind in filter(torch.amp.is_autocast_available, kinds):
             stack.enter_context(torch.autocast(kind, enabled=False))
-        if hasattr(torch.compiler, "set_stance"):  # torch 2.6: reaches parts that were compiled by themselves
+        if hasattr(torch.compiler, "set_stance"):  # torch 2.6: reaches also parts that were compiled by themselves
             stack.enter_context(torch.compiler.set_stance("force_eager"))
         stack.enter_context(warnings.catch_warnings())
         warnings.filterwarnings("ignore", message="None of the inputs have requires_grad")  # reentrant checkpointing

@@ -43,6 +43,7 @@ def monitor_of(
         legacy=wishes.legacy,
         tell=lambda line: None,  # the loop tells it, in its own place
         seed=layout.seed,
+        mode={"train": "train" if wishes.train_mode else "eval"},
     )
 
 

@@ -1,0 +1,58 @@
+"""Claims about what training does: decided on the folders of `attnaudit train`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from attnaudit.claims.claim import Statement
+from attnaudit.claims.verdict import Verdict, Word
+from attnaudit.evidence.training_course import Course, open_course
+from attnaudit.evidence.training_rows import TrainingRun, open_training
+
+#: What the words say of trainings.
+MEANINGS = {
+    Word.SUPPORTED: "these trainings do what is claimed",
+    Word.REFUTED: "they do what the claim excludes",
+    Word.INDISTINGUISHABLE: "no difference is seen, and one of the published size would be",
+    Word.NOT_IDENTIFIABLE: "these trainings cannot tell the claim from chance",
+    Word.NOT_MEASURABLE: "what is needed was not measured",
+    Word.INCONCLUSIVE: "too few trainings, or too far apart, to decide",
+}
+
+
+@dataclass(frozen=True)
+class Training:
+    """One training: how it went, and what its monitor saw."""
+
+    course: Course
+
+    @cached_property
+    def watched(self) -> TrainingRun | None:
+        """What the monitor saw; None if there was none."""
+        watching = self.course.recipe.get("monitor", {}).get("images", 0) > 0
+        return open_training(self.course.path) if watching else None
+
+
+def open_trainings(paths: Sequence[Path]) -> list[Training]:
+    """The trainings of these folders."""
+    return [Training(open_course(path)) for path in paths]
+
+
+def _nothing(trainings: Sequence[Training]) -> list[Verdict]:
+    return []
+
+
+@dataclass(frozen=True)
+class TrainingClaim(Statement):
+    """A statement about training; `judge` gives a verdict for each subject that the trainings can say something of."""
+
+    judge: Callable[[Sequence[Training]], list[Verdict]] = field(default=_nothing)
+    needs: str = ""
+
+    @property
+    def judged_by(self) -> str:
+        """The command that judges it."""
+        return "attnaudit judge RUN…"

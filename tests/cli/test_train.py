@@ -1,0 +1,86 @@
+"""`attnaudit train` and `attnaudit judge`, as a person types them."""
+
+import json
+import shutil
+
+import pytest
+from typer.testing import CliRunner
+
+from attnaudit.cli import app
+from attnaudit.errors import InputError, RunFolderError, UsageError
+from tests.training.conftest import data_set, recipe_file  # noqa: F401
+from tests.training_runs import write_course, write_training
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def test_a_recipe_is_trained_audited_and_judged(tmp_path, data_set, recipe_file, picture_folder):  # noqa: F811
+    out = tmp_path / "run"
+    result = run("train", recipe_file, "--data", data_set, "--epochs", 1, "--out", out, "--device", "cpu", "--json")
+    facts = json.loads(result.stdout)
+    assert (facts["recipe"], facts["epoch"], facts["step"]) == ("tiny", 1, 5)
+    assert "epoch 1/1: loss" in result.stderr
+    assert "step 5  train: J" in result.stderr
+    assert (out / "model.safetensors").exists()
+    again = run("train", recipe_file, "--data", data_set, "--epochs", 1, "--out", out, "--device", "cpu")
+    assert "Trained(tiny, seed 0: test accuracy" in again.stdout
+    audited = run("audit", out, "--images", picture_folder, "--limit", 2, "--out", tmp_path / "audit", "--json")
+    assert list(json.loads(audited.stdout)["models"]) == [str(out)]
+    judged = run("judge", out, "--json")
+    assert [verdict["claim"] for verdict in json.loads(judged.stdout)] == ["jproj-convergence"]
+    assert "scaled-attention-converges-faster is not judged: it needs runs with" in judged.stderr
+
+
+def test_the_monitors_run_draws_figure_1(tmp_path, data_set, recipe_file):  # noqa: F811
+    out = tmp_path / "run"
+    run("train", recipe_file, "--data", data_set, "--epochs", 1, "--out", out, "--device", "cpu")
+    run("paper", "figure1", out, "--out", tmp_path / "figures")
+    assert (tmp_path / "figures" / "figure1.svg").exists()
+    assert (tmp_path / "figures" / "figure1.pdf").exists()
+
+
+def test_settings_are_changed_and_refused_by_name(tmp_path, data_set, recipe_file):  # noqa: F811
+    with pytest.raises(UsageError, match="did you mean depth"):
+        run("train", recipe_file, "--data", data_set, "--set", "model.dept=3")
+    assert not (tmp_path / "attnaudit-runs").exists()
+
+
+def test_without_data_the_command_says_what_to_give(monkeypatch):
+    monkeypatch.delenv("ATTNAUDIT_DATA", raising=False)
+    with pytest.raises(InputError, match="give --data DIR, or cifar10/ in ATTNAUDIT_DATA's folder"):
+        run("train", "vit-small-cifar")
+
+
+def test_recipes_are_listed():
+    assert {row["recipe"] for row in json.loads(run("ls", "recipes", "--json").stdout)} >= {
+        "vit-small-cifar", "study-vit-tiny", "study-deit-tiny", "deit-tiny",
+    }  # fmt: skip
+
+
+def test_verdicts_are_told_with_what_their_words_mean(tmp_path):
+    result = run("judge", write_training(tmp_path / "run"))
+    assert "refuted" in result.stdout
+    assert "they do what the claim excludes" in result.stdout
+
+
+def test_judging_nothing_of_ours_is_refused(tmp_path):
+    with pytest.raises(RunFolderError, match="There is no folder"):
+        run("judge", tmp_path / "nowhere")
+    with pytest.raises(UsageError, match="'kpca-values' is no claim about training; there are jproj-convergence"):
+        run("judge", write_course(tmp_path / "run", [0.5]), "--claims", "kpca-values")
+
+
+def test_a_folder_of_a_trained_model_is_enough_to_audit_it(tmp_path, data_set, recipe_file, picture_folder):  # noqa: F811
+    out = tmp_path / "run"
+    run("train", recipe_file, "--data", data_set, "--epochs", 1, "--out", out, "--device", "cpu")
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    for name in ("card.json", "model.safetensors"):
+        shutil.copy(out / name, moved / name)
+    run("audit", moved, "--images", picture_folder, "--limit", 1, "--controls", "gaussian", "--out", tmp_path / "audit")
+    assert (tmp_path / "audit" / "summary.json").exists()
