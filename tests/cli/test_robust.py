@@ -7,14 +7,11 @@ import os
 import sys
 
 import pytest
-from safetensors.torch import save_file
 from typer.testing import CliRunner
 
 from attnaudit.cli import app
 from attnaudit.errors import AttnAuditError
-from attnaudit.sources.architecture import Architecture, build
-from attnaudit.sources.trained_models import WEIGHTS, Card
-from tests.robustness.subjects import write_folders, write_parquet
+from tests.robustness.subjects import write_folders, write_model, write_parquet
 
 pytest.importorskip("timm")
 DATA = os.environ.get("ATTNAUDIT_DATA", "")
@@ -24,15 +21,6 @@ DATA = os.environ.get("ATTNAUDIT_DATA", "")
 def _nowhere(monkeypatch, tmp_path):
     monkeypatch.delenv("ATTNAUDIT_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
-
-
-def write_model(folder, classes=2):
-    """A network of `attnaudit train`, untrained."""
-    architecture = Architecture(image_size=32, patch_size=16, width=24, depth=1, heads=2, classes=classes)
-    folder.mkdir()
-    save_file(build(architecture, 0).state_dict(), folder / WEIGHTS)
-    card = Card("vit", architecture, (0.5, 0.5, 0.5), (0.25, 0.25, 0.25), None, {})
-    (folder / "card.json").write_text(card.as_json())
 
 
 @pytest.fixture

@@ -7,10 +7,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 from PIL import Image
+from safetensors.torch import save_file
 from torch import nn
 
+from attnaudit.sources.architecture import Architecture, build
 from attnaudit.sources.labelled import read_labelled
-from attnaudit.sources.model import LoadedModel
+from attnaudit.sources.model import CARD, LoadedModel
+from attnaudit.sources.trained_models import WEIGHTS, Card
 from attnaudit.sources.weights import fingerprint
 from tests.robustness.problems import generator
 
@@ -64,3 +67,13 @@ def write_folders(folder, names, each=2):
         path.parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(image).save(path)
     return read_labelled(folder)
+
+
+def write_model(folder, classes=2, **settings):
+    """The folder of a network of `attnaudit train`, untrained."""
+    sizes = {"image_size": SIZE, "patch_size": 16, "width": 24, "depth": 1, "heads": 2, "classes": classes}
+    architecture = Architecture(**sizes, **settings)
+    folder.mkdir(parents=True)
+    save_file(build(architecture, 0).state_dict(), folder / WEIGHTS)
+    card = Card(folder.name, architecture, (0.5, 0.5, 0.5), (0.25, 0.25, 0.25), None, {})
+    (folder / CARD).write_text(card.as_json())

@@ -13,6 +13,7 @@ from safetensors.torch import save_file
 
 from attnaudit import attention
 from tests.report.synthetic import write_run
+from tests.robustness.subjects import write_folders, write_model, write_parquet
 
 SENTENCE = "The quick brown fox number {0} jumps over the lazy dog {0} times, and then it rests for {0} days . "
 
@@ -28,8 +29,22 @@ def make_files(folder):
         (folder / name).write_text("\n".join(SENTENCE.format(number) for number in range(10)))
     for place in ("bert", "path/to/hugging_face_folder"):
         _encoder(folder / place)
+    _classifiers(folder)
     for number, name in enumerate(("before", "after", "minilm-exact-0")):
         write_run(folder / "attnaudit-runs" / name, seed=number)
+
+
+def _classifiers(folder):
+    """Two networks of `attnaudit train`, pictures of ten classes, clean and in fog, and folders of WordNet ids."""
+    for name, attention_name in (("rpc", "rpc"), ("softmax", "softmax")):
+        write_model(folder / "runs" / name, classes=10, attention=attention_name)
+    (folder / "cifar10").mkdir()
+    write_parquet(folder / "cifar10" / "test.parquet", pictures=10, classes=10)
+    (folder / "cifar10-corrupted" / "fog").mkdir(parents=True)
+    for place in ("clean.parquet", "fog/1.parquet"):
+        write_parquet(folder / "cifar10-corrupted" / place, pictures=10, classes=10)
+    for place in ("ilsvrc/val", "imagenet-a", "imagenet-o", "imagenet-c/weather/fog/1"):
+        write_folders(folder / place, ["n01440764", "n01443537"], each=1)
 
 
 def _encoder(folder):

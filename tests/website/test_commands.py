@@ -25,7 +25,16 @@ NOT_RUN = {
     r"attnaudit .* --download\b": "needs the network",
 }
 #: Options added to what would take minutes on any input.
-SMALLER = {"attnaudit audit minilm --limit": "--limit 1", "attnaudit gaussian align": "--steps 5 --runs 2"}
+SMALLER = {
+    "attnaudit audit minilm --limit": "--limit 1",
+    "attnaudit gaussian align": "--steps 5 --runs 2",
+    "attnaudit corrupt": "--severities 1 --corruptions snow",
+    "attnaudit robust vit-small-cifar runs/rpc": "--severities 1 --corruptions fog",
+    "attnaudit robust timm:deit_tiny_patch16_224 --weights deit_tiny.safetensors --images ilsvrc/val --corrupted": (
+        "--severities 1 --corruptions fog"
+    ),
+    "attnaudit robust runs/rpc": "--attacks pgd:2,square:9,autoattack:1",
+}
 #: Python that cannot run in a test: it submits jobs to a cluster.
 SUBMITS = "dask_jobqueue"
 NUMBER = re.compile(r"-?\d[\d,.]*(e[+-]?\d+)?")
