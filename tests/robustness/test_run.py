@@ -208,6 +208,17 @@ def test_corruption_errors_are_divided_by_the_baselines(data, tmp_path):
     assert evaluate(plan_of(data, *fogs), tmp_path / "without").summary.scores == ()
 
 
+def test_a_baseline_without_errors_is_no_baseline(data, tmp_path):
+    pytest.importorskip("imagecorruptions")
+    strong = loaded("strong")
+    gentle = corruption_conditions(["pixelate"], [1])
+    bright = [place for place in range(12) if place % 2 == 0]  # class 0 alone, which this network always says
+    strong.module[2].bias.data = torch.tensor([99.0, 0.0])
+    plan = Plan((strong,), Examples(data, tuple(bright)), (CLEAN, *gentle), Settings())
+    with pytest.raises(UsageError, match="makes no error under one of the corruptions"):
+        evaluate(plan, tmp_path / "run", baseline="strong")
+
+
 def test_outliers_are_told_by_their_confidence(tmp_path, data):
     grey = write_folders(tmp_path / "strangers", ["x", "y"], each=3)
     examples = Examples.drawn(data, None, 0, outliers=grey)

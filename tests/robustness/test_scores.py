@@ -61,6 +61,10 @@ def test_a_corruption_the_baseline_lacks_is_named():
         mean_corruption_error({"snow": [0.1]}, {"fog": [0.1]})
 
 
+def test_a_baseline_without_errors_gives_no_number():
+    assert math.isnan(mean_corruption_error({"fog": [0.1], "snow": [0.1]}, {"fog": [0.0], "snow": [0.2]}))
+
+
 def test_alexnets_constants_are_those_of_all_corruptions():
     assert tuple(ALEXNET_ERRORS) == CORRUPTIONS
     # the spec of the study's evaluation names two of them: Gaussian noise .886, brightness .565

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import sqrt
+from math import nan, sqrt
 from statistics import NormalDist, fmean
 
 import numpy as np
@@ -51,18 +51,22 @@ def mean_corruption_error(errors: Mapping[str, Sequence[float]], baseline: Mappi
 
     Args:
         errors: error of every severity, by corruption.
-        baseline: the same of the baseline; of AlexNet one number, its mean over severities, will do.
+        baseline: the same of the baseline; of AlexNet one number, its mean over severities, will do. If it makes no
+            error under a corruption, there is nothing to divide by, and the result is not a number.
     """
     if missing := [name for name in errors if name not in baseline]:
         raise UsageError(f"The baseline has no error for {', '.join(missing)}.")
-    return fmean(fmean(own) / max(fmean(baseline[name]), 1e-12) for name, own in errors.items())
+    divisors = {name: fmean(baseline[name]) for name in errors}
+    if not all(divisors.values()):
+        return nan
+    return fmean(fmean(own) / divisors[name] for name, own in errors.items())
 
 
 def area_under_precision_recall(positives: ArrayLike, scores: ArrayLike) -> float:
     """AUPR as the average precision Σ_k (R_k - R_{k-1}) P_k over falling scores; equal scores are one threshold."""
     truth, values = np.asarray(positives, dtype=bool), np.asarray(scores, dtype=np.float64)
     if not truth.any():
-        return float("nan")
+        return nan
     order = np.argsort(-values, kind="stable")
     values, hits = values[order], np.cumsum(truth[order])
     ends = np.append(np.flatnonzero(np.diff(values)), len(values) - 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,6 @@ def _corruption_errors(results: Results, plan: Plan, labels: Sequence[str], base
     if not conditions or (baseline is None and not (complete and imagenet)):
         return []
     wrong = {label: np.stack([~results.right(label, condition) for condition in conditions]) for label in labels}
-
     base = {name: [error] for name, error in ALEXNET_ERRORS.items()}
 
     def errors(label: str, drawn: NDArray[np.int64]) -> dict[str, list[float]]:
@@ -119,6 +119,11 @@ def _corruption_errors(results: Results, plan: Plan, labels: Sequence[str], base
         return mean_corruption_error(errors(label, drawn), base if baseline is None else errors(baseline, drawn))
 
     name, pictures = f"mCE against {baseline or ALEXNET}", len(plan.examples.places)
+    if isnan(score(labels[0], np.arange(pictures))):
+        raise UsageError(
+            f"{baseline} makes no error under one of the corruptions, so that there is nothing to divide by: take more "
+            "pictures, or leave --baseline out."
+        )
     return [
         Score(label, name, *_bootstrapped(partial(score, label), [pictures], plan.settings.seed)) for label in labels
     ]
@@ -153,5 +158,5 @@ def _bootstrapped(
         np.concatenate([start + generator.integers(0, n, n) for start, n in zip(starts, groups, strict=True)])
         for _ in range(_RESAMPLES)
     ]
-    low, high = np.quantile([statistic(draw) for draw in draws], [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
+    low, high = np.nanquantile([statistic(draw) for draw in draws], [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
     return statistic(np.arange(sum(groups))), (float(low), float(high))

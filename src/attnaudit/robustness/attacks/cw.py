@@ -43,8 +43,9 @@ def smallest(
     """
     low, high = problem.bounds
     middle, half = (high + low) / 2, (high - low) / 2
-    start = torch.atanh(((problem.images.clamp(low, high) - middle) / half) * (1 - _OFF))
-    best = problem.images.clone()
+    original = problem.inside(problem.images)
+    start = torch.atanh((original - middle) / half * (1 - _OFF))
+    best = original
     nearest = torch.full_like(problem.images[:, 0, 0, 0], torch.inf)
     lower, upper = torch.zeros_like(nearest), torch.full_like(nearest, torch.inf)
     weights = torch.full_like(nearest, weight)
@@ -56,7 +57,7 @@ def smallest(
             with torch.enable_grad():
                 images = middle + half * torch.tanh(free)
                 ahead = margin(problem.model(images), problem.labels)
-                length = (images - problem.images).square().flatten(1).sum(dim=1)
+                length = (images - original).square().flatten(1).sum(dim=1)
                 loss = (length + weights * (confidence - ahead).clamp(min=0)).sum()
                 (free.grad,) = torch.autograd.grad(loss, free)
             adam.step()
