@@ -22,7 +22,7 @@ def accuracy(model, condition, right, pictures=100):
 def summary(*models):
     conditions = [
         (CLEAN, 90),
-        *((Condition(Kind.CORRUPTION, "fog", severity), 80 - 10 * severity) for severity in (1, 3)),
+        *((Condition(Kind.CORRUPTION, "fog", float(severity)), 80 - 10 * severity) for severity in (1, 3)),
         *((Condition(Kind.ATTACK, "pgd", e / 255, "max", 20), 50 - 10 * e) for e in (1, 4)),
         (Condition(Kind.ATTACK, "cw", 1 / 255, "rms", 200), 33),
     ]

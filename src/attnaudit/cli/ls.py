@@ -119,7 +119,7 @@ def _attacks() -> list[dict[str, str | None]]:
         {
             "attack": attack.name,
             "protocol": protocol.value,
-            "ε bounds": attack.norm.value,
+            "ε bounds": attack.norm and attack.norm.value,
             "iterations": None if attack.steps is None else str(attack.steps),
             "what": attack.text,
         }

@@ -76,7 +76,7 @@ def attack_conditions(names: Sequence[str], epsilons: Sequence[float], protocol:
             )
         steps = int(count) if count else attack.steps
         budgets = epsilons if attack.budget is None else (attack.budget,)
-        found += [Condition(Kind.ATTACK, plain, budget, attack.norm.value, steps) for budget in budgets]
+        found += [Condition(Kind.ATTACK, plain, budget, attack.norm and attack.norm.value, steps) for budget in budgets]
     return found
 
 
@@ -94,7 +94,7 @@ def corruption_conditions(names: Sequence[str], severities: Sequence[int]) -> li
     for severity in severities:
         if severity not in SEVERITIES:
             raise UsageError(f"There is no severity {severity}; there are {', '.join(map(str, SEVERITIES))}.")
-    return [Condition(Kind.CORRUPTION, name, severity) for name in names for severity in severities]
+    return [Condition(Kind.CORRUPTION, name, float(severity)) for name in names for severity in severities]
 
 
 def epsilon(text: str) -> float:

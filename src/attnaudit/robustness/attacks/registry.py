@@ -30,7 +30,7 @@ class Attack:
         name: of the command line and the results.
         text: one line on it.
         run: (problem, ε, iterations) to adversarial pictures.
-        norm: which distance ε bounds.
+        norm: which distance ε bounds; None where ε is something else, as it is for two attacks of the study.
         steps: iterations by default; None if there is nothing to repeat.
         adaptive: whether it looks at the model; one that does leaves pictures alone that are wrong already.
         budget: the only ε it is run with, for settings that have one.
@@ -39,7 +39,7 @@ class Attack:
     name: str
     text: str
     run: Callable[[Problem, float, int], Tensor]
-    norm: Norm = Norm.MAX
+    norm: Norm | None = Norm.MAX
     steps: int | None = None
     adaptive: bool = True
     budget: float | None = None
@@ -89,8 +89,8 @@ _PAPER = _named(
     Attack("fgsm", "one step along the sign of the gradient", lambda p, e, n: fgsm(p, e)),
     Attack("pgd", "steps of 0.15 ε", lambda p, e, n: pgd(p, e, steps=n, relative_step=0.15), steps=20),
     Attack("spsa", "guessed gradients, ten steps", lambda p, e, n: spsa(p, e, steps=n), steps=10),
-    Attack("sld", "sparse l1 descent, sum of changes 10", _study_sld, Norm.MEAN, steps=20, budget=10.0),
-    Attack("cw", "smallest change with confidence ε", _study_cw, Norm.RMS, steps=1_000),
+    Attack("sld", "sparse l1 descent, sum of changes 10", _study_sld, None, steps=20, budget=10.0),
+    Attack("cw", "smallest change with confidence ε", _study_cw, None, steps=1_000),
 )
 
 
