@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,11 +62,12 @@ def evaluate(
     try:
         worker = _Worker(plan)
         done = sum(folder.has_part(unit.key) for unit in units)
-        for unit in units:
-            progress(done, len(units), f"{unit.subject.model.label}: {unit.condition.words}")
-            if not folder.has_part(unit.key):
-                folder.write_part(unit.key, encoded(worker.rows(unit), Notes((), {}, ())))
-                done += 1
+        with _half_the_threads():
+            for unit in units:
+                progress(done, len(units), f"{unit.subject.model.label}: {unit.condition.words}")
+                if not folder.has_part(unit.key):
+                    folder.write_part(unit.key, encoded(worker.rows(unit), Notes((), {}, ())))
+                    done += 1
         progress(done, len(units), "done")
     except AttnAuditError:
         if new:
@@ -128,6 +130,17 @@ class _Worker:
         if model.label not in self._clean:
             self._clean = {model.label: self.plan.examples.clean(model)}
         return self._clean[model.label]
+
+
+@contextmanager
+def _half_the_threads() -> Iterator[None]:
+    """On a CPU: threads that wait for a core which another process has make many small steps several times slower."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(max(1, threads // 2))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _read(folder: RunFolder, units: Sequence[Unit]) -> Results:
