@@ -11,7 +11,13 @@ from hypothesis import HealthCheck, settings
 from PIL import Image
 
 jaxtyping.install_import_hook(
-    ["attnaudit.attention.functional", "attnaudit.gaussian", "attnaudit.kernel", "attnaudit.measures"],
+    [
+        "attnaudit.attention.functional",
+        "attnaudit.gaussian",
+        "attnaudit.kernel",
+        "attnaudit.measures",
+        "attnaudit.robustness",
+    ],
     "beartype.beartype",
 )
 settings.register_profile(

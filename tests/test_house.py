@@ -20,6 +20,7 @@ ORDER = (
     "evidence",
     "claims",
     "training",
+    "robustness",
     "report",
     "cli",
 )

@@ -17,6 +17,8 @@ PACKAGES = (
     "attnaudit.kernel.interpretation",
     "attnaudit.measures",
     "attnaudit.measures.controls",
+    "attnaudit.robustness",
+    "attnaudit.robustness.attacks",
     "attnaudit.errors",
 )
 

@@ -15,6 +15,7 @@ class Protocol(StrEnum):
     | coefficients | eᵢ/√μᵢ, so the axes have unit length | unit eigenvectors |
     | temperature | the model's own | √d |
     | images | the model's own preprocessing | squashed to the input size, ImageNet mean and deviation |
+    | attacks | ε in pixels between 0 and 1, true labels | ε on normalised pixels, no clipping, predicted labels |
     """
 
     EXACT = "exact"

@@ -15,7 +15,7 @@ from attnaudit import attention
 from attnaudit.training import read_halves, read_recipe
 from attnaudit.training.loop import train
 from tests.report.synthetic import write_run
-from tests.training.conftest import write_pictures
+from tests.robustness.subjects import write_folders, write_model, write_parquet
 
 #: Settings that make the training of a language model a matter of a second.
 SMALL_LM = (
@@ -33,9 +33,6 @@ def make_files(folder):
     for place in ("photos", "imagenet/val/n01440764"):
         (folder / place).mkdir(parents=True)
         Image.fromarray(pixels).save(folder / place / "picture.png")
-    (folder / "cifar10").mkdir()
-    for half in ("train", "test"):
-        write_pictures(folder / "cifar10" / f"{half}.parquet", [0, 1] * 4)
     for name in ("book.txt", "my_text.txt", "wiki.test.raw"):
         (folder / name).write_text("\n".join(SENTENCE.format(number) for number in range(10)))
     (folder / "wikitext").mkdir()
@@ -45,6 +42,7 @@ def make_files(folder):
     _language_model(folder)
     for place in ("bert", "path/to/hugging_face_folder"):
         _encoder(folder / place)
+    _classifiers(folder)
     for number, name in enumerate(("before", "after", "minilm-exact-0")):
         write_run(folder / "attnaudit-runs" / name, seed=number)
 
@@ -53,6 +51,20 @@ def _language_model(folder):
     """A decoder of two layers, barely trained."""
     recipe = read_recipe("lm", SMALL_LM)
     train(recipe, read_halves(recipe, folder / "wikitext"), folder / "trained" / "lm")
+
+
+def _classifiers(folder):
+    """Two networks of `attnaudit train`, pictures of ten classes, clean and in fog, and folders of WordNet ids."""
+    for name, attention_name in (("rpc", "rpc"), ("softmax", "softmax")):
+        write_model(folder / "runs" / name, classes=10, attention=attention_name)
+    (folder / "cifar10").mkdir()
+    for half in ("train", "test"):
+        write_parquet(folder / "cifar10" / f"{half}.parquet", pictures=10, classes=10)
+    (folder / "cifar10-corrupted" / "fog").mkdir(parents=True)
+    for place in ("clean.parquet", "fog/1.parquet"):
+        write_parquet(folder / "cifar10-corrupted" / place, pictures=10, classes=10)
+    for place in ("ilsvrc/val", "imagenet-a", "imagenet-o", "imagenet-c/weather/fog/1"):
+        write_folders(folder / place, ["n01440764", "n01443537"], each=1)
 
 
 def _encoder(folder):
@@ -70,7 +82,8 @@ def names(page):
     known = {"model": timm.create_model("test_vit"), "batch": torch.randn(2, 3, 160, 160)}
     if page == "README.md":
         rows = np.random.default_rng(0).normal(size=(200, 12))
-        return known | {"rows": rows, "mu": torch.ones(4), "covariance": torch.eye(4)}
+        optimizer = torch.optim.SGD(known["model"].parameters())
+        return known | {"rows": rows, "mu": torch.ones(4), "covariance": torch.eye(4), "optimizer": optimizer}
     if page == "docs/attention/README.md":  # builds a model of its own, for larger pictures
         return {"batch": torch.randn(1, 3, 224, 224)}
     if page == "docs/attention/primal.md":

@@ -36,6 +36,12 @@ SMALLER = {
     "attnaudit train vit-small-cifar": "--epochs 1 --set batch=4 --set model.depth=1 --set model.width=12",
     "attnaudit train lm": SMALL_LM,
     "attnaudit train my-recipe": SMALL_LM,
+    "attnaudit corrupt": "--severities 1 --corruptions snow",
+    "attnaudit robust vit-small-cifar runs/rpc": "--severities 1 --corruptions fog",
+    "attnaudit robust timm:deit_tiny_patch16_224 --weights deit_tiny.safetensors --images ilsvrc/val --corrupted": (
+        "--severities 1 --corruptions fog"
+    ),
+    "attnaudit robust runs/rpc": "--attacks pgd:2,square:9,autoattack:1",
 }
 #: Python that cannot run in a test: it submits jobs to a cluster.
 SUBMITS = "dask_jobqueue"

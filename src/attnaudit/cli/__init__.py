@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from attnaudit.cli import audit, bench, diff, doctor, gaussian, judge, ls, paper, report, train
+from attnaudit.cli import audit, bench, corrupt, diff, doctor, gaussian, judge, ls, paper, report, robust, train
 from attnaudit.errors import AttnAuditError
 
 app = typer.Typer(
@@ -24,6 +24,8 @@ app.command("report")(report.report)
 app.command("diff")(diff.diff)
 app.command("train")(train.train)
 app.command("judge")(judge.judge)
+app.command("robust")(robust.robust)
+app.command("corrupt")(corrupt.corrupt)
 app.add_typer(gaussian.app, name="gaussian")
 app.command("ls")(ls.ls)
 app.command("bench")(bench.bench)

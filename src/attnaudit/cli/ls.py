@@ -24,6 +24,8 @@ class Kind(StrEnum):
     INTERPRETATIONS = "interpretations"
     ATTENTION = "attention"
     RECIPES = "recipes"
+    ATTACKS = "attacks"
+    CORRUPTIONS = "corruptions"
 
 
 def ls(
@@ -51,6 +53,8 @@ def ls(
         Kind.INTERPRETATIONS: _interpretations,
         Kind.ATTENTION: _attention,
         Kind.RECIPES: _recipes,
+        Kind.ATTACKS: _attacks,
+        Kind.CORRUPTIONS: _corruptions,
     }
     rows = listing[kind]()
     if json:
@@ -106,6 +110,30 @@ def _recipes() -> list[dict[str, str | None]]:
     return [
         {"recipe": name, "data": read_recipe(name).data, "what": read_recipe(name).about} for name in recipe_names()
     ]
+
+
+def _attacks() -> list[dict[str, str | None]]:
+    from attnaudit.protocol import Protocol
+    from attnaudit.robustness.attacks import attacks
+
+    return [
+        {
+            "attack": attack.name,
+            "protocol": protocol.value,
+            "ε bounds": attack.norm and attack.norm.value,
+            "iterations": None if attack.steps is None else str(attack.steps),
+            "what": attack.text,
+        }
+        for protocol in Protocol
+        for attack in attacks(protocol).values()
+    ]
+
+
+def _corruptions() -> list[dict[str, str | None]]:
+    from attnaudit.robustness.corruptions import CORRUPTIONS
+    from attnaudit.robustness.scores import ALEXNET_ERRORS
+
+    return [{"corruption": name, "AlexNet's error": f"{ALEXNET_ERRORS[name]:.1%}"} for name in CORRUPTIONS]
 
 
 def _attention() -> list[dict[str, str | None]]:

@@ -50,6 +50,8 @@ def open_run(path: Path) -> FinishedRun:
     """
     folder = RunFolder(path)
     settings = folder.settings()
+    if "kind" in settings["identity"]:
+        raise RunFolderError(f"{path} holds no audit but {settings['identity']['kind']}: its report.html lies in it.")
     try:
         summary = json.loads(folder.summary_file.read_text())
         summary["models"]

@@ -83,12 +83,13 @@ class RunFolder:
             raise RunFolderError(f"{self.settings_file} is not readable as the settings of a run.") from error
         return content
 
-    def _part(self, key: str) -> Path:
+    def part(self, key: str) -> Path:
+        """The file of a unit."""
         return self._parts / f"part-{key}.parquet"
 
     def has_part(self, key: str) -> bool:
         """Whether that unit is finished."""
-        return self._part(key).exists()
+        return self.part(key).exists()
 
     def write_part(self, key: str, content: bytes) -> None:
         """Store a finished unit, as `encoded` made it.
@@ -97,15 +98,15 @@ class RunFolder:
             RunFolderError: it cannot be written, for want of space or rights.
         """
         try:
-            write_whole(self._part(key), content)
+            write_whole(self.part(key), content)
         except OSError as error:
             raise RunFolderError(
-                f"{self._part(key)} cannot be written ({error.strerror}): make room and repeat the command to go on."
+                f"{self.part(key)} cannot be written ({error.strerror}): make room and repeat the command to go on."
             ) from error
 
     def evidence(self, keys: Sequence[str]) -> Evidence:
         """The rows of these units, in this order; read when they are asked for."""
-        return Evidence.of_parts([self._part(key) for key in keys])
+        return Evidence.of_parts([self.part(key) for key in keys])
 
     def evidence_so_far(self) -> Evidence:
         """The rows of every part there is, of a run that is perhaps still under way."""
@@ -113,7 +114,7 @@ class RunFolder:
 
     def notes(self, keys: Sequence[str]) -> list[Notes]:
         """What these units had to say beside their rows."""
-        return [self._note(self._part(key)) for key in keys]
+        return [self._note(self.part(key)) for key in keys]
 
     def _note(self, part: Path) -> Notes:
         try:

@@ -23,6 +23,8 @@ from attnaudit.sources.images import SUFFIXES
 
 _PICTURES, _LABELS = ("img", "image"), ("label", "labels", "fine_label")
 _THREADS = 8
+#: Under which key of a Parquet file's metadata the names of its classes stand, a line each, where we wrote it.
+NAMES = b"attnaudit.classes"
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,12 @@ class LabelledPictures:
         """The first `count` of them, all if None."""
         if count is None or count >= len(self):
             return self
-        return LabelledPictures(self.place, self.encoded[:count], self.labels[:count], self.names)
+        return self.chosen(range(count))
+
+    def chosen(self, places: Sequence[int]) -> LabelledPictures:
+        """Those at these places."""
+        encoded = [self.encoded[place] for place in places]
+        return LabelledPictures(self.place, encoded, self.labels[list(places)], self.names)
 
 
 def read_labelled(path: Path) -> LabelledPictures:
@@ -150,4 +157,10 @@ def _from_parquet(files: Sequence[Path]) -> LabelledPictures:
     entries = [entry["bytes"] if isinstance(entry, dict) else entry for entry in pictures.to_pylist()]
     if not all(isinstance(entry, bytes) for entry in entries):
         raise InputError(f"{files[0]}: the column {columns[0]} holds no encoded pictures.")
-    return LabelledPictures(files[0], entries, torch.tensor(labels.to_pylist(), dtype=torch.int64))
+    names = (table.schema.metadata or {}).get(NAMES)
+    return LabelledPictures(
+        files[0],
+        entries,
+        torch.tensor(labels.to_pylist(), dtype=torch.int64),
+        None if names is None else tuple(names.decode().split("\n")),
+    )

@@ -5,19 +5,17 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterator, Sequence
-from importlib.resources import files
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from attnaudit.claims.scores import POWER
 from attnaudit.claims.verdict import MEANINGS
 from attnaudit.errors import AttnAuditError
 from attnaudit.evidence.finished import FinishedRun
-from attnaudit.evidence.folder import write_whole
 from attnaudit.report.page.document import Document, document
-from attnaudit.report.page.numbers import embedded, shown
+from attnaudit.report.page.numbers import embedded
+from attnaudit.report.page.templates import part, store, templates
 
 #: The name of the page in a run folder.
 FILE = "report.html"
@@ -30,12 +28,7 @@ _LADDER = ((50, "all"), (50, "deciding"), (20, "no"))
 
 def write_page(runs: Sequence[FinishedRun], path: Path) -> Path:
     """Write the page of one or several runs, whole or not at all."""
-    content = page(runs)
-    try:
-        write_whole(path, content)
-    except OSError as error:
-        raise AttnAuditError(f"{path} cannot be written ({error.strerror}): give --out another file.") from error
-    return path
+    return store(page(runs), path)
 
 
 def page(runs: Sequence[FinishedRun]) -> bytes:
@@ -56,28 +49,20 @@ def _smaller(whole: Document) -> Iterator[Document]:
 
 
 def _rendered(content: Document) -> bytes:
-    environment = Environment(
-        loader=PackageLoader("attnaudit.report.page", "parts"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["shown"] = shown
-    script = '"use strict";\n(() => {\n' + "\n".join(_part(name) for name in _SCRIPTS) + "\n})();\n"
+    script = '"use strict";\n(() => {\n' + "\n".join(part(name) for name in _SCRIPTS) + "\n})();\n"
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    text = environment.get_template("page.html").render(
-        document=content,
-        power=POWER,
-        meanings={word.value: text for word, text in MEANINGS.items()},
-        style=Markup(_part("page.css")),
-        figure_style=Markup(_part("figure.css")),
-        script=Markup(script),
-        script_hash=digest,
-        data=Markup(embedded(content.figures())),
+    text = (
+        templates()
+        .get_template("page.html")
+        .render(
+            document=content,
+            power=POWER,
+            meanings={word.value: text for word, text in MEANINGS.items()},
+            style=Markup(part("page.css")),
+            figure_style=Markup(part("figure.css")),
+            script=Markup(script),
+            script_hash=digest,
+            data=Markup(embedded(content.figures())),
+        )
     )
     return text.encode("utf-8", "replace")  # a lone surrogate in a file's name is no reason to have no page
-
-
-def _part(name: str) -> str:
-    return files("attnaudit.report.page").joinpath("parts", name).read_text(encoding="utf-8")

@@ -1,0 +1,58 @@
+"""`attnaudit corrupt`: write corrupted pictures once, for machines and models to come."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from attnaudit.cli import labelled, options
+from attnaudit.cli.console import progress_bar, say
+
+
+def corrupt(
+    model: Annotated[str, typer.Argument(help="A model: pictures are cut to what it sees.")],
+    weights: options.Weights = None,
+    random_weights: options.RandomWeights = False,
+    images: labelled.ClassFolders = None,
+    parquet: labelled.Parquet = None,
+    corruptions: labelled.Corruptions = "all",
+    severities: labelled.Severities = "1,2,3,4,5",
+    limit: Annotated[int | None, typer.Option(min=1, help="How many pictures to draw; all by default.")] = None,
+    seed: options.Seed = 0,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that corrupt.")] = 1,
+    out: Annotated[Path, typer.Option(help="Folder to write.")] = Path("corrupted"),
+) -> None:
+    """Write clean.parquet and CORRUPTION/SEVERITY.parquet, for attnaudit robust --corrupted.
+
+    The same seed gives the same pictures, whatever the number of workers; files that are there are not written again.
+
+    Examples:
+        attnaudit corrupt vit-small-cifar --parquet cifar10/test.parquet --limit 1000 --workers 2 --out corrupted
+
+        attnaudit corrupt timm:deit_tiny_patch16_224 --images imagenet/val --corruptions fog,snow --severities 3
+    """
+    from attnaudit.cli import work
+    from attnaudit.cli.laboratory import whole_numbers
+    from attnaudit.robustness.conditions import corruption_conditions
+    from attnaudit.robustness.corrupted_sets import write_corrupted_sets
+    from attnaudit.robustness.examples import Examples
+    from attnaudit.robustness.masks import outputs_of
+    from attnaudit.robustness.pixels import PixelModel
+    from attnaudit.sources.model import load_model
+
+    conditions = corruption_conditions(
+        labelled.corruption_names(corruptions), whole_numbers(severities, "--severities")
+    )
+    (spec,) = work.specs([model], weights=weights, random_weights=random_weights, seed=seed, download=False)
+    subject = PixelModel(load_model(spec))
+    data = labelled.labelled(images, parquet, subject.outputs)
+    outputs_of(data, subject.outputs, subject.label)
+    examples = Examples.drawn(data, limit, seed)
+    work.make_folder(out)
+    say(f"Corrupting {len(examples.places):,} pictures of {data.place} in {len(conditions)} ways.")
+    with progress_bar("corrupting") as progress:
+        write_corrupted_sets(subject, examples, conditions, out, seed=seed, workers=workers, progress=progress)
+    typer.echo(str(out))
+    say(f"Use them: attnaudit robust {model} --corrupted {out} --corruptions {corruptions} --severities {severities}")

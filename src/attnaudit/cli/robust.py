@@ -1,0 +1,189 @@
+"""`attnaudit robust`: how a classifier holds under corruptions and attacks, and whether the attacks can be believed."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from attnaudit.cli import labelled, options
+from attnaudit.cli.console import data_console, detailed_progress_bar, print_json, say
+from attnaudit.cli.options import Device
+from attnaudit.protocol import Protocol
+
+if TYPE_CHECKING:
+    from attnaudit.robustness import Examples, Robustness
+    from attnaudit.robustness.conditions import Condition
+    from attnaudit.sources.model import LoadedModel
+
+
+class Precision(StrEnum):
+    """What products are computed in."""
+
+    FP32 = "fp32"
+    BF16 = "bf16"
+
+
+#: Pictures at a time, by device.
+_BATCH = {"cpu": 64, "cuda": 256}
+
+
+def robust(
+    models: Annotated[list[str], typer.Argument(help="Vision classifiers: timm:NAME, or a folder of attnaudit train.")],
+    weights: options.Weights = None,
+    random_weights: options.RandomWeights = False,
+    download: options.Download = False,
+    images: labelled.ClassFolders = None,
+    parquet: labelled.Parquet = None,
+    attacks: Annotated[
+        str, typer.Option(help="Attacks, comma-separated, or `none`; pgd:50 runs 50 iterations (attnaudit ls attacks).")
+    ] = "noise,fgsm,pgd",
+    eps: Annotated[str, typer.Option(help="Budgets of the attacks in pixels, between 0 and 1.")] = "1/255,4/255",
+    corruptions: labelled.Corruptions = "none",
+    severities: labelled.Severities = "1,2,3,4,5",
+    corrupted: Annotated[
+        Path | None,
+        typer.Option(
+            help="Corrupted pictures: ImageNet-C, or of attnaudit corrupt. Default: made now.", show_default=False
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(help="The model whose errors divide in mCE. Default: AlexNet, on ImageNet.", show_default=False),
+    ] = None,
+    twin: Annotated[
+        str | None,
+        typer.Option(
+            help="A model, such as the softmax twin, whose adversarial pictures are tried.", show_default=False
+        ),
+    ] = None,
+    outliers: Annotated[
+        Path | None,
+        typer.Option(help="Class folders of pictures of no known class, such as ImageNet-O: AUPR.", show_default=False),
+    ] = None,
+    mask: Annotated[
+        bool, typer.Option("--mask", help="Only the classes of the pictures count, as for ImageNet-A, -R and -O.")
+    ] = False,
+    checks: Annotated[bool, typer.Option(help="Look for gradient masking.")] = True,
+    limit: Annotated[int | None, typer.Option(min=1, help="How many pictures to draw; all by default.")] = None,
+    seed: options.Seed = 0,
+    protocol: Annotated[
+        Protocol, typer.Option(help="exact: ε in pixels, clipped, true labels; paper: as Teo & Nguyen's code.")
+    ] = Protocol.EXACT,
+    precision: Annotated[Precision, typer.Option(help="Of the model's products.")] = Precision.FP32,
+    batch: Annotated[int | None, typer.Option(min=1, help="Pictures at a time. Default: 64, on a GPU 256.")] = None,
+    device: options.DeviceOption = Device.AUTO,
+    out: Annotated[
+        Path | None, typer.Option(help="Run folder. Default: attnaudit-runs/robust-<model>-….", show_default=False)
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Measure accuracy of MODELS under corruptions and attacks, with intervals, and check for gradient masking.
+
+    Repeated, the command goes on where it was; with more attacks, ε or models in the same --out it adds them.
+
+    Examples:
+        attnaudit robust vit-small-cifar --limit 64
+
+        attnaudit robust runs/rpc runs/softmax --twin runs/softmax --attacks pgd,autoattack --eps 1/255,4/255
+
+        attnaudit robust vit-small-cifar --attacks none --corruptions all --baseline vit-small-cifar
+
+        attnaudit robust timm:deit_tiny_patch16_224 --images imagenet/val --corrupted imagenet-c --corruptions all
+
+        attnaudit robust timm:deit_tiny_patch16_224 --images imagenet-a --mask --attacks none
+    """
+    from attnaudit.cli import work
+    from attnaudit.cli.laboratory import whole_numbers
+    from attnaudit.errors import UsageError
+    from attnaudit.report.robustness import robustness_report
+    from attnaudit.robustness import Plan, Settings, evaluate
+    from attnaudit.robustness.conditions import attack_conditions, corruption_conditions, epsilon, transfer_conditions
+    from attnaudit.sources.model import load_model
+
+    if baseline is not None and baseline not in models:
+        raise UsageError(f"--baseline {baseline} is none of the models to evaluate: {', '.join(models)}.")
+    budgets = [epsilon(text) for text in options.names(eps)]
+    conditions = _conditions(
+        corruption_conditions(labelled.corruption_names(corruptions), whole_numbers(severities, "--severities")),
+        attack_conditions(options.names(attacks), budgets, protocol),
+        transfer_conditions(budgets, protocol) if twin else [],
+        checks=checks and protocol is Protocol.EXACT,
+        outliers=outliers is not None,
+    )
+    specs = work.specs(models, weights=weights, random_weights=random_weights, seed=seed, download=download)
+    loaded = tuple(load_model(spec) for spec in specs)
+    twins = work.specs([twin] if twin else [], weights=None, random_weights=False, seed=seed, download=download)
+    place = work.device_name(device)
+    plan = Plan(
+        loaded,
+        _examples(loaded[0], images, parquet, corrupted, outliers, limit, seed),
+        conditions,
+        Settings(seed, protocol, precision.value, mask, place, batch or _BATCH[place]),
+        load_model(twins[0]) if twins else None,
+    )
+    folder = out or work.RUNS / plan.name
+    about = f"{len(plan.examples.places):,} pictures of {plan.examples.data.place.name}, protocol {protocol.value}"
+    say(f"Evaluating {', '.join(model.label for model in loaded)} on {about}, on {place}, in {folder}.")
+    divisor = None if baseline is None else loaded[models.index(baseline)].label
+    with detailed_progress_bar("evaluating") as (progress, _):
+        done = evaluate(plan, folder, baseline=divisor, progress=progress)
+    if json:
+        print_json(done.summary.as_json())
+    else:
+        data_console().print(robustness_report(done.summary))
+    _deliver(done, f"{about}, seed {seed}, {precision.value}.")
+
+
+def _conditions(
+    corruptions: list[Condition], attacks: list[Condition], transfers: list[Condition], *, checks: bool, outliers: bool
+) -> tuple[Condition, ...]:
+    """Everything a command asks for; gradients are looked at where they were used."""
+    from attnaudit.robustness.conditions import CLEAN, EVERYTHING, GRADIENT, OUTLIERS
+
+    looks = (EVERYTHING, GRADIENT) if checks and any(attack.name == "pgd" for attack in attacks) else ()
+    return (CLEAN, *corruptions, *attacks, *transfers, *looks, *((OUTLIERS,) if outliers else ()))
+
+
+def _examples(
+    model: LoadedModel,
+    images: Path | None,
+    parquet: Path | None,
+    corrupted: Path | None,
+    outliers: Path | None,
+    limit: int | None,
+    seed: int,
+) -> Examples:
+    """The pictures; beside corrupted ones of ours lie the clean ones they were made from."""
+    from attnaudit.robustness import Examples
+    from attnaudit.robustness.corrupted_sets import CLEAN_FILE
+    from attnaudit.robustness.pixels import PixelModel
+    from attnaudit.sources.labelled import read_labelled
+
+    cut = corrupted is not None and images is None and parquet is None and (corrupted / CLEAN_FILE).exists()
+    source = corrupted / CLEAN_FILE if cut and corrupted is not None else parquet
+    data = labelled.labelled(images, source, PixelModel(model).outputs)
+    strangers = None if outliers is None else read_labelled(outliers)
+    return Examples.drawn(data, limit, seed, ready=corrupted, cut=cut, outliers=strangers)
+
+
+def _deliver(done: Robustness, title: str) -> None:
+    """CSV, curves and page, beside the evidence."""
+    from attnaudit.errors import MissingExtraError
+    from attnaudit.report.drawing import for_screen_and_print
+    from attnaudit.report.figures import write_rows
+    from attnaudit.report.page import FILE
+    from attnaudit.report.page.robustness import write_robustness_page
+    from attnaudit.report.robustness import accuracy_rows
+    from attnaudit.report.robustness_figures import accuracy_curves
+
+    table, pictures = done.path / "accuracy.csv", for_screen_and_print(done.path, "curves")
+    write_rows(accuracy_rows(done.summary), table)
+    drawn = False
+    with suppress(MissingExtraError):
+        drawn = accuracy_curves(done.summary, pictures)
+    page = write_robustness_page(done.summary, title, pictures[0] if drawn else None, done.path / FILE)
+    say(f"Wrote {', '.join(map(str, (table, *(pictures if drawn else ()))))}. Report, to open in a browser: {page}")

@@ -1,0 +1,40 @@
+"""The page of a robustness evaluation: the terminal's tables and the curves, in one file."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+from markupsafe import Markup
+
+from attnaudit._version import __version__
+from attnaudit.report.page.templates import part, store, templates
+from attnaudit.report.robustness import accuracy_rows, lines, models_of
+from attnaudit.robustness.summary import Summary
+
+
+def write_robustness_page(summary: Summary, title: str, curves: Path | None, path: Path) -> Path:
+    """Write it, whole or not at all.
+
+    Args:
+        summary: what was found.
+        title: what was evaluated, on what, how.
+        curves: an SVG file to show; it is embedded as a picture, in which nothing can run.
+        path: the file.
+    """
+    picture = None if curves is None else base64.b64encode(curves.read_bytes()).decode()
+    text = (
+        templates()
+        .get_template("robustness.html")
+        .render(
+            summary=summary,
+            title=title,
+            models=models_of(summary),
+            lines=lines(summary),
+            rows=accuracy_rows(summary),
+            picture=picture,
+            style=Markup(part("page.css")),
+            version=__version__,
+        )
+    )
+    return store(text.encode("utf-8", "replace"), path)

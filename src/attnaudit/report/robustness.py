@@ -1,0 +1,114 @@
+"""What a robustness evaluation found, as tables: for the terminal, and as plain rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from attnaudit.robustness.conditions import Kind
+from attnaudit.robustness.summary import Accuracy, Summary
+
+_TONES = {"pass": "green", "FAIL": "bold red", "not run": "dim"}
+
+
+def robustness_report(summary: Summary) -> RenderableType:
+    """Accuracies, scores and checks."""
+    parts: list[RenderableType] = [_accuracies(summary)]
+    if summary.scores:
+        parts.append(_scores(summary))
+    if summary.checks:
+        parts.append(_checks(summary))
+    return Group(*parts)
+
+
+def lines(summary: Summary) -> list[tuple[str, list[str]]]:
+    """What is done to the pictures, and the accuracy of every model; a corruption's severities are one line."""
+    grouped: dict[str, dict[str, list[Accuracy]]] = {}
+    for entry in summary.accuracies:
+        own = entry.condition
+        words = own.name if own.kind is Kind.CORRUPTION else own.words
+        grouped.setdefault(words, {}).setdefault(entry.model, []).append(entry)
+    models = models_of(summary)
+    return [
+        (_title(words, cells[models[0]]), [_cell(cells[model]) for model in models]) for words, cells in grouped.items()
+    ]
+
+
+def models_of(summary: Summary) -> list[str]:
+    """In the order of the command."""
+    return list(dict.fromkeys(entry.model for entry in summary.accuracies))
+
+
+def accuracy_rows(summary: Summary) -> list[dict[str, object]]:
+    """Every accuracy with its interval, for CSV."""
+    return [
+        {
+            "model": entry.model,
+            "kind": entry.condition.kind.value,
+            "name": entry.condition.name,
+            "strength": entry.condition.strength,
+            "norm": entry.condition.norm,
+            "steps": entry.condition.steps,
+            "pictures": entry.pictures,
+            "right": entry.right,
+            "accuracy": entry.accuracy,
+            "low": entry.interval[0],
+            "high": entry.interval[1],
+            "perturbation": entry.perturbation,
+            "seconds": entry.seconds,
+        }
+        for entry in summary.accuracies
+    ]
+
+
+def _title(words: str, entries: Sequence[Accuracy]) -> str:
+    first = entries[0].condition
+    if first.kind is Kind.CORRUPTION:
+        severities = ", ".join(f"{entry.condition.strength:.0f}" for entry in entries)
+        return f"{words}, severity {severities}" if len(entries) == 1 else f"{words}, mean of severities {severities}"
+    return words if first.norm in (None, "max") else f"{words} ({first.norm})"
+
+
+def _cell(entries: Sequence[Accuracy]) -> str:
+    if len(entries) > 1:  # the same pictures several times over: no interval of a share
+        return f"{fmean(entry.accuracy for entry in entries):.1%}"
+    low, high = entries[0].interval
+    return f"{entries[0].accuracy:.1%} [{low:.1%}, {high:.1%}]"
+
+
+def _accuracies(summary: Summary) -> Table:
+    pictures = summary.accuracies[0].pictures
+    title = f"Accuracy on {pictures:,} pictures [95 %]"
+    table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("condition")
+    for model in models_of(summary):
+        table.add_column(Text(model), justify="right")
+    for words, cells in lines(summary):
+        table.add_row(Text(words), *cells)
+    return table
+
+
+def _scores(summary: Summary) -> Table:
+    table = Table(title="Scores [95 %, bootstrap over pictures]", title_justify="left", box=box.SIMPLE_HEAD)
+    for name in ("model", "score", "value"):
+        table.add_column(name)
+    for score in summary.scores:
+        low, high = score.interval
+        table.add_row(Text(score.model), Text(score.name), f"{score.value:.3f} [{low:.3f}, {high:.3f}]")
+    return table
+
+
+def _checks(summary: Summary) -> Table:
+    table = Table(title="Can the attacks be believed?", title_justify="left", box=box.SIMPLE_HEAD)
+    several = len(models_of(summary)) > 1
+    for name in (*(("model",) if several else ()), "check", "", "found"):
+        table.add_column(name)
+    for check in summary.checks:
+        subject = (Text(check.model),) if several else ()
+        table.add_row(*subject, check.name, Text(check.word, _TONES[check.word]), Text(check.finding))
+    return table

@@ -1,0 +1,52 @@
+"""What an attacker maximises: numbers per picture that grow as the label loses its place."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+from torch.nn import functional
+
+_SMALL = 1e-12
+
+Logits = Float[Tensor, "pictures classes"]
+Labels = Int64[Tensor, "pictures"]
+PerPicture = Float[Tensor, "pictures"]
+
+
+def cross_entropy(logits: Logits, labels: Labels) -> PerPicture:
+    """-log softmax(z)_y."""
+    return functional.cross_entropy(logits, labels, reduction="none")
+
+
+def margin(logits: Logits, labels: Labels) -> PerPicture:
+    """max_{i≠y} z_i - z_y (Carlini & Wagner 2017): positive where the picture is misclassified."""
+    own = logits.gather(1, labels[:, None])
+    others = logits.scatter(1, labels[:, None], -torch.inf)
+    return others.amax(dim=1) - own[:, 0]
+
+
+def logit_ratio(logits: Logits, labels: Labels) -> PerPicture:
+    """The difference of logits ratio, (max_{i≠y} z_i - z_y) / (z_π1 - z_π3), π the descending order.
+
+    Unlike cross-entropy it does not change when logits are scaled, so it does not vanish where they are large
+    (Croce & Hein 2020, eq. 5). With two classes it is the margin.
+    """
+    if logits.shape[1] < 3:
+        return margin(logits, labels)
+    first, _, third = logits.topk(3, dim=1).values.unbind(1)
+    return margin(logits, labels) / (first - third + _SMALL)
+
+
+def targeted_logit_ratio(logits: Logits, labels: Labels, targets: Labels) -> PerPicture:
+    """(z_t - z_y) / (z_π1 - (z_π3 + z_π4)/2) (Croce & Hein 2020, eq. 6); with fewer than four classes z_t - z_y."""
+    ahead = difference(logits, labels, targets)
+    if logits.shape[1] < 4:
+        return ahead
+    first, _, third, fourth = logits.topk(4, dim=1).values.unbind(1)
+    return ahead / (first - (third + fourth) / 2 + _SMALL)
+
+
+def difference(logits: Logits, labels: Labels, targets: Labels) -> PerPicture:
+    """z_t - z_y: how far a target is ahead of the label."""
+    return (logits.gather(1, targets[:, None]) - logits.gather(1, labels[:, None]))[:, 0]

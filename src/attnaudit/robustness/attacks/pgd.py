@@ -1,0 +1,24 @@
+"""Projected gradient descent: many small steps from a random start."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from attnaudit.robustness.attacks.problem import Problem
+
+
+def pgd(problem: Problem, epsilon: float, *, steps: int = 20, relative_step: float | None = None) -> Tensor:
+    """Steps x ← Π(x + α·sign ∇L(x)) from a uniform start in the ball (Madry et al. 2018); the last iterate.
+
+    Args:
+        problem: pictures, labels, model.
+        epsilon: the largest change of a pixel.
+        steps: iterations.
+        relative_step: α/ε; by default 2.5/steps, with which an iterate can cross the ball.
+    """
+    step = (2.5 / steps if relative_step is None else relative_step) * epsilon
+    images = problem.within(problem.images + epsilon * problem.uniform(), epsilon)
+    for _ in range(steps):
+        _, gradient, _ = problem.gradient(images)
+        images = problem.within(images + step * gradient.sign(), epsilon)
+    return images

@@ -1,0 +1,109 @@
+"""What is done to the pictures before the model sees them: nothing, a corruption, or an attack."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from attnaudit.errors import UsageError
+from attnaudit.protocol import Protocol
+from attnaudit.robustness.attacks import Norm, attack_named
+from attnaudit.robustness.corruptions import CORRUPTIONS, SEVERITIES
+
+
+class Kind(StrEnum):
+    """Kinds of conditions."""
+
+    CLEAN = "clean"
+    CORRUPTION = "corruption"
+    ATTACK = "attack"
+    OUTLIERS = "outliers"  # pictures of no class: nothing to be right about, but something to be sure of
+    CHECK = "check"  # for the checks of gradient masking
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One of them, at one strength: the severity of a corruption, the ε of an attack."""
+
+    kind: Kind
+    name: str
+    strength: float = 0.0
+    norm: str | None = None
+    steps: int | None = None
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What its results depend on."""
+        return asdict(self)
+
+    @property
+    def words(self) -> str:
+        """For a line of a table."""
+        if self.kind is Kind.CORRUPTION:
+            return f"{self.name}, severity {self.strength:.0f}"
+        return f"{self.name}, ε = {shown(self.strength)}" if self.kind is Kind.ATTACK else self.name
+
+
+CLEAN = Condition(Kind.CLEAN, "clean")
+OUTLIERS = Condition(Kind.OUTLIERS, "outliers")
+#: Every picture is within 1/2 of plain grey, so nothing can be left to see.
+EVERYTHING = Condition(Kind.CHECK, "everything", 0.5, Norm.MAX.value, 10)
+#: A quarter of a grey level along the gradient, and along random signs.
+GRADIENT = Condition(Kind.CHECK, "gradient", 0.25 / 255, Norm.MAX.value)
+#: Adversarial pictures of another model, made by PGD.
+TRANSFER = "transfer"
+
+
+def shown(epsilon: float) -> str:
+    """ε as people write it: 4/255, or a decimal."""
+    levels = epsilon * 255
+    finest = 1 if levels >= 2 else 4
+    whole = abs(levels * finest - round(levels * finest)) < 1e-6
+    return f"{levels:.4g}/255" if whole and 0 < levels <= 32 else f"{epsilon:.4g}"
+
+
+def attack_conditions(names: Sequence[str], epsilons: Sequence[float], protocol: Protocol) -> list[Condition]:
+    """Every attack at every ε. A name may say how many iterations: `pgd:50`."""
+    found: list[Condition] = []
+    for name in names:
+        plain, _, count = name.partition(":")
+        attack = attack_named(plain, protocol)
+        if count and (attack.steps is None or not count.isdecimal() or int(count) < 1):
+            raise UsageError(
+                f"--attacks {name}: after the colon stands how many iterations, of an attack that has them."
+            )
+        steps = int(count) if count else attack.steps
+        budgets = epsilons if attack.budget is None else (attack.budget,)
+        found += [Condition(Kind.ATTACK, plain, budget, attack.norm and attack.norm.value, steps) for budget in budgets]
+    return found
+
+
+def transfer_conditions(epsilons: Sequence[float], protocol: Protocol) -> list[Condition]:
+    """Transfer from a twin at every ε."""
+    steps = attack_named("pgd", protocol).steps
+    return [Condition(Kind.ATTACK, TRANSFER, epsilon, Norm.MAX.value, steps) for epsilon in epsilons]
+
+
+def corruption_conditions(names: Sequence[str], severities: Sequence[int]) -> list[Condition]:
+    """Every corruption at every severity."""
+    for name in names:
+        if name not in CORRUPTIONS:
+            raise UsageError(f"There is no corruption {name!r}; there are {', '.join(CORRUPTIONS)}.")
+    for severity in severities:
+        if severity not in SEVERITIES:
+            raise UsageError(f"There is no severity {severity}; there are {', '.join(map(str, SEVERITIES))}.")
+    return [Condition(Kind.CORRUPTION, name, float(severity)) for name in names for severity in severities]
+
+
+def epsilon(text: str) -> float:
+    """A number such as 0.03 or a fraction such as 8/255, between 0 and 1."""
+    numerator, _, denominator = text.partition("/")
+    try:
+        value = float(numerator) / float(denominator or 1)
+    except (ValueError, ZeroDivisionError) as error:
+        raise UsageError(f"--eps {text} is no number: write 4/255 or 0.0157.") from error
+    if not 0 <= value <= 1:
+        raise UsageError(f"--eps {text} is not between 0 and 1: pixels are, e.g. 1/255, 4/255 or 8/255.")
+    return value

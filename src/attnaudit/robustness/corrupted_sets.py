@@ -1,0 +1,97 @@
+"""Corrupted sets made beforehand, in processes: for machines that have no package for it, and to be made once."""
+
+from __future__ import annotations
+
+import io
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+
+from attnaudit.evidence.folder import write_whole
+from attnaudit.robustness.conditions import Condition
+from attnaudit.robustness.corruptions import corrupted
+from attnaudit.robustness.examples import Examples
+from attnaudit.robustness.pixels import PixelModel
+from attnaudit.sources.labelled import NAMES
+
+#: The pictures as they were, beside the folders of the corruptions.
+CLEAN_FILE = "clean.parquet"
+
+
+def write_corrupted_sets(
+    model: PixelModel,
+    examples: Examples,
+    conditions: Sequence[Condition],
+    out: Path,
+    *,
+    seed: int = 0,
+    workers: int = 1,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> None:
+    """Write what the model sees: `clean.parquet`, and `<corruption>/<severity>.parquet` of each condition.
+
+    Files that are there are left; the pictures do not depend on the number of workers. They are stored as PNG, since
+    another compression would be another corruption.
+    """
+    pictures = examples.chosen
+    clean, labels, names = examples.clean(model), pictures.labels.tolist(), pictures.names
+    if not (out / CLEAN_FILE).exists():
+        write_whole(out / CLEAN_FILE, _parquet(clean, labels, names))
+    missing = [condition for condition in conditions if not _file(out, condition).exists()]
+    done = len(conditions) - len(missing)
+    progress(done, len(conditions))
+    for condition, content in _made(clean, missing, (labels, names, examples.places, seed), workers):
+        _file(out, condition).parent.mkdir(exist_ok=True)
+        write_whole(_file(out, condition), content)
+        done += 1
+        progress(done, len(conditions))
+
+
+_About = tuple[list[int], tuple[str, ...] | None, Sequence[int], int]
+
+
+def _made(
+    clean: Tensor, conditions: Sequence[Condition], about: _About, workers: int
+) -> Iterator[tuple[Condition, bytes]]:
+    if workers == 1:
+        yield from ((condition, _content(clean.numpy(), condition, about)) for condition in conditions)
+        return
+    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+        running = {pool.submit(_content, clean.numpy(), condition, about): condition for condition in conditions}
+        for finished in as_completed(running):
+            yield running[finished], finished.result()
+
+
+def _content(clean: NDArray[np.uint8], condition: Condition, about: _About) -> bytes:
+    labels, names, places, seed = about
+    changed = corrupted(torch.from_numpy(clean), condition.name, round(condition.strength), places, seed)
+    return _parquet(changed, labels, names)
+
+
+def _file(out: Path, condition: Condition) -> Path:
+    return out / condition.name / f"{round(condition.strength)}.parquet"
+
+
+def _parquet(pixels: Tensor, labels: list[int], names: tuple[str, ...] | None) -> bytes:
+    table = pa.table({"img": pa.array([_png(picture) for picture in pixels], pa.binary()), "label": labels})
+    if names is not None:
+        table = table.replace_schema_metadata({NAMES: "\n".join(names)})
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def _png(picture: Tensor) -> bytes:
+    buffer = io.BytesIO()
+    Image.fromarray(picture.permute(1, 2, 0).numpy()).save(buffer, "PNG")
+    return buffer.getvalue()

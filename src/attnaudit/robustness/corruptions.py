@@ -1,0 +1,61 @@
+"""ImageNet-C's fifteen corruptions at five severities: made here, or read from a folder of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import UInt8
+from torch import Tensor
+
+from attnaudit.errors import InputError
+from attnaudit.extras import optional
+from attnaudit.sources.labelled import LabelledPictures, read_labelled
+from attnaudit.training.randomness import derived_seed, global_state_kept
+
+#: Hendrycks & Dietterich (2019): noise, blur, weather, digital.
+CORRUPTIONS = (
+    "gaussian_noise", "shot_noise", "impulse_noise",
+    "defocus_blur", "glass_blur", "motion_blur", "zoom_blur",
+    "snow", "frost", "fog", "brightness",
+    "contrast", "elastic_transform", "pixelate", "jpeg_compression",
+)  # fmt: skip
+SEVERITIES = (1, 2, 3, 4, 5)
+#: Those that draw from a generator of their own, which is told its seed.
+_OWN_SEED = ("impulse_noise", "glass_blur")
+_SMALLEST = 32
+
+
+def corrupted(
+    pixels: UInt8[Tensor, "pictures 3 height width"], name: str, severity: int, numbers: Sequence[int], seed: int
+) -> UInt8[Tensor, "pictures 3 height width"]:
+    """The pictures, corrupted; each depends on seed, corruption, severity and its number alone.
+
+    The constants are ImageNet-C's, meant for 224 pixels: on smaller pictures a blur of the same radius is a stronger
+    one, and the result is not CIFAR-10-C.
+    """
+    package = optional("imagecorruptions", "robust", "Corrupting pictures")
+    if min(pixels.shape[2:]) < _SMALLEST:
+        raise InputError(f"Pictures of {tuple(pixels.shape[2:])} pixels cannot be corrupted: {_SMALLEST} are needed.")
+    changed = []
+    with global_state_kept():
+        for picture, number in zip(pixels.permute(0, 2, 3, 1).cpu().numpy(), numbers, strict=True):
+            own = derived_seed(seed, name, severity, number) % 2**32
+            np.random.seed(own)
+            more = {"seed": own} if name in _OWN_SEED else {}
+            changed.append(package.corrupt(picture, severity=severity, corruption_name=name, **more))
+    return torch.from_numpy(np.stack(changed)).permute(0, 3, 1, 2).contiguous()
+
+
+def ready_made(folder: Path, name: str, severity: int) -> LabelledPictures:
+    """The pictures of `<corruption>/<severity>/` (ImageNet-C's layout) or `<corruption>/<severity>.parquet` (ours).
+
+    ImageNet-C is published in archives by group, so a folder such as `noise/` may lie between.
+    """
+    for place in (folder / name, *sorted(folder.glob(f"*/{name}"))):
+        for found in (place / str(severity), place / f"{severity}.parquet"):
+            if found.exists():
+                return read_labelled(found)
+    raise InputError(f"{folder} has neither {name}/{severity}/ nor {name}/{severity}.parquet.")

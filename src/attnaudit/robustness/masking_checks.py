@@ -1,0 +1,125 @@
+"""Signs of gradient masking: an attack that fails for want of a useful gradient, not of adversarial pictures.
+
+The signs are those of Athalye, Carlini & Wagner (2018, section 3.1): one step does better than many, black box better
+than white box, larger balls do not help, random search finds what gradients do not; to which come AutoAttack, and the
+loss along the gradient itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from attnaudit.robustness.conditions import EVERYTHING, GRADIENT, TRANSFER, Condition, Kind, shown
+from attnaudit.robustness.table import Results
+
+_WHITE_BOX = "pgd"
+#: Attacks that must not do better than the white box, and what it would mean.
+_WEAKER = {
+    "fgsm": "one step is not stronger than many",
+    "noise": "noise is not stronger than the gradient",
+    "square": "random squares are not stronger than the gradient",
+    "spsa": "guessed gradients are not stronger than the gradient",
+    TRANSFER: "pictures made for the twin are not stronger than its own",
+}
+_STRONGEST = "autoattack"
+#: How much accuracy PGD may leave beyond AutoAttack, and anything at all at ε = 1/2; how often the loss must rise.
+_GAP, _LEFT, _RISES = 0.05, 0.01, 0.9
+_LEVEL = 0.05
+
+#: (ε, which pictures are right under one attack, which under PGD).
+Pairs = Sequence[tuple[float, NDArray[np.bool_], NDArray[np.bool_]]]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check of one model; `passed` is None where the run has not what it takes."""
+
+    model: str
+    name: str
+    finding: str
+    passed: bool | None
+
+    @property
+    def word(self) -> str:
+        """`pass`, `FAIL`, or `not run`."""
+        return "not run" if self.passed is None else "pass" if self.passed else "FAIL"
+
+
+def masking_checks(results: Results, model: str, conditions: Sequence[Condition]) -> list[Check]:
+    """All checks of a model that was attacked by PGD; none if it was not."""
+    attacks = {(c.name, c.strength): c for c in conditions if c.kind is Kind.ATTACK}
+    white = {strength: c for (name, strength), c in attacks.items() if name == _WHITE_BOX}
+    if not white:
+        return []
+
+    right = partial(results.right, model)
+
+    def pairs(name: str) -> Pairs:
+        """(ε, right under that attack, right under PGD) wherever both were run."""
+        return [(e, right(attacks[name, e]), right(own)) for e, own in white.items() if (name, e) in attacks]
+
+    checks = [_not_stronger(model, words, name, pairs(name)) for name, words in _WEAKER.items()]
+    checks.append(_agrees(model, pairs(_STRONGEST)))
+    checks.append(_falls(model, [(strength, right(own)) for strength, own in sorted(white.items())]))
+    for condition, judge in ((EVERYTHING, _nothing_left), (GRADIENT, _rises)):
+        if condition in conditions:
+            checks.append(judge(model, right(condition)))
+    return checks
+
+
+def _not_stronger(model: str, words: str, name: str, pairs: Pairs) -> Check:
+    """Exact sign test on the pictures that only one of the two fools, at the ε where it is worst for PGD."""
+    if not pairs:
+        return Check(model, words, f"{name} was not run", None)
+    chances = {}
+    for epsilon, weaker, white in pairs:
+        only_weaker, only_white = int((white & ~weaker).sum()), int((weaker & ~white).sum())
+        chance = float(binom.sf(only_weaker - 1, only_weaker + only_white, 0.5)) if only_weaker else 1.0
+        chances[epsilon] = chance, weaker.mean(), white.mean()
+    worst = min(chances, key=lambda epsilon: chances[epsilon][0])
+    chance, weaker_left, white_left = chances[worst]
+    finding = f"{name} leaves {weaker_left:.1%}, {_WHITE_BOX} {white_left:.1%} at ε = {shown(worst)} (p = {chance:.2g})"
+    return Check(model, words, finding, chance >= _LEVEL)
+
+
+def _agrees(model: str, pairs: Pairs) -> Check:
+    words = "AutoAttack leaves no more than PGD, and hardly less"
+    if not pairs:
+        return Check(model, words, f"{_STRONGEST} was not run", None)
+    gaps = {epsilon: (white.mean() - strong.mean(), strong.mean(), white.mean()) for epsilon, strong, white in pairs}
+    worst = max(gaps, key=lambda epsilon: abs(gaps[epsilon][0]))
+    _, strong, white = gaps[worst]
+    finding = f"{_STRONGEST} leaves {strong:.1%}, {_WHITE_BOX} {white:.1%} at ε = {shown(worst)}"
+    return Check(model, words, finding, all(0 <= gap <= _GAP for gap, _, _ in gaps.values()))
+
+
+def _falls(model: str, curve: Sequence[tuple[float, NDArray[np.bool_]]]) -> Check:
+    """Accuracy may rise with ε by chance alone: sign test on neighbours."""
+    words = "a larger ε leaves less"
+    if len(curve) < 2:
+        return Check(model, words, "one ε alone was run", None)
+    passed = True
+    for (_, before), (_, after) in pairwise(curve):
+        back, lost = int((after & ~before).sum()), int((before & ~after).sum())
+        passed &= not back or bool(binom.sf(back - 1, back + lost, 0.5) >= _LEVEL)
+    finding = ", ".join(f"{right.mean():.1%} at {shown(epsilon)}" for epsilon, right in curve)
+    return Check(model, words, finding, passed)
+
+
+def _nothing_left(model: str, right: NDArray[np.bool_]) -> Check:
+    finding = f"{right.mean():.1%} at ε = {shown(EVERYTHING.strength)}, {EVERYTHING.steps} steps of {_WHITE_BOX}"
+    return Check(model, "a ball that holds plain grey leaves nothing", finding, bool(right.mean() <= _LEFT))
+
+
+def _rises(model: str, rises: NDArray[np.bool_]) -> Check:
+    finding = f"for {rises.mean():.1%} of pictures, at {shown(GRADIENT.strength)}"
+    return Check(
+        model, "the loss rises along the gradient, more than along noise", finding, bool(rises.mean() >= _RISES)
+    )

@@ -1,0 +1,88 @@
+"""A model that takes pixels between 0 and 1: its normalisation is inside, so that ε is in pixels."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int64, UInt8
+from PIL import Image
+from torch import Tensor
+
+from attnaudit.errors import ModelError
+from attnaudit.protocol import Protocol
+from attnaudit.sources.model import LoadedModel
+from attnaudit.training.precision import autocast
+
+_ANY_SIZE = (256, 256)
+
+
+class PixelModel:
+    """A classifier of pictures on a device.
+
+    Mean and deviation are read off the model's own preprocessing of a black and a white picture, so that every source
+    works alike.
+
+    Args:
+        loaded: the model.
+        device: where it goes.
+        precision: `fp32`, or `bf16` for products in bfloat16; pixels, gradients and logits are float32 all the same.
+        mask: which outputs count, in this order; all by default.
+    """
+
+    def __init__(
+        self,
+        loaded: LoadedModel,
+        device: str = "cpu",
+        precision: str = "fp32",
+        mask: Int64[Tensor, "classes"] | None = None,
+    ) -> None:
+        if loaded.preprocess is None:
+            raise ModelError(
+                f"{loaded.label} has no preprocessing for pictures: attnaudit robust needs a vision model."
+            )
+        self.label, self.fingerprint = loaded.label, loaded.fingerprint
+        self.device, self.precision = torch.device(device), precision
+        self._preprocess = loaded.preprocess(Protocol.EXACT)
+        black, white = (self._preprocess(Image.new("RGB", _ANY_SIZE, colour)) for colour in ("black", "white"))
+        self.height, self.width = black.shape[1:]
+        deviation = 1 / (white - black)[:, :1, :1]
+        self._mean, self._deviation = -black[:, :1, :1] * deviation, deviation
+        self.mean, self.deviation = self._mean.to(self.device), self._deviation.to(self.device)
+        self.module = loaded.module.to(self.device).eval().requires_grad_(False)
+        self.mask = None if mask is None else mask.to(self.device)
+
+    def __call__(self, pixels: Float[Tensor, "pictures 3 height width"]) -> Float[Tensor, "pictures classes"]:
+        """Logits of pixels between 0 and 1."""
+        return self.on_normalised(self.normalised(pixels))
+
+    def on_normalised(self, images: Tensor) -> Tensor:
+        """Logits of what the network itself reads."""
+        with autocast(self.device, self.precision):
+            logits: Tensor = self.module(images)
+        return logits.float() if self.mask is None else logits.float()[:, self.mask]
+
+    def normalised(self, pixels: Tensor) -> Tensor:
+        """(x - mean) / deviation."""
+        return (pixels - self.mean) / self.deviation
+
+    @property
+    def outputs(self) -> int:
+        """How many classes it tells apart."""
+        with torch.no_grad():
+            found = self.on_normalised(torch.zeros(1, 3, self.height, self.width, device=self.device))
+        if found.ndim != 2:
+            raise ModelError(
+                f"{self.label} gives {tuple(found.shape)} for a picture: a classifier gives a row of logits."
+            )
+        return found.shape[1]
+
+    def seen(self, image: Image.Image, *, ready: bool = False) -> UInt8[Tensor, "3 height width"]:
+        """The pixels the model gets to see of a picture: resized and cropped by its own preprocessing.
+
+        `ready` pictures of the right size are taken as they are: ImageNet-C's have been resized before they were
+        corrupted, and a second time would soften the corruption.
+        """
+        if ready and image.size == (self.width, self.height):
+            return torch.from_numpy(np.array(image)).permute(2, 0, 1)
+        pixels = self._preprocess(image) * self._deviation + self._mean
+        return (pixels * 255).round().clamp(0, 255).to(torch.uint8)

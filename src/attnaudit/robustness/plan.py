@@ -1,0 +1,147 @@
+"""What is to be computed: models, pictures, conditions; every unit named by what its rows depend on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from jaxtyping import Int64
+from torch import Tensor
+
+from attnaudit.errors import UsageError
+from attnaudit.protocol import Protocol
+from attnaudit.robustness.conditions import OUTLIERS, TRANSFER, Condition, Kind
+from attnaudit.robustness.examples import Examples, batches
+from attnaudit.robustness.masks import outputs_of
+from attnaudit.robustness.pixels import PixelModel
+from attnaudit.robustness.table import VERSION
+from attnaudit.sources.labelled import LabelledPictures
+from attnaudit.sources.model import LoadedModel
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to compute; `masked` lets only the classes of the data count, as ImageNet-A, -R and -O are evaluated."""
+
+    seed: int = 0
+    protocol: Protocol = Protocol.EXACT
+    precision: str = "fp32"
+    masked: bool = False
+    device: str = "cpu"
+    batch: int = 64
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What results depend on."""
+        return {
+            "seed": self.seed,
+            "protocol": self.protocol.value,
+            "precision": self.precision,
+            "masked": self.masked,
+            "batch": self.batch,
+        }
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model, and the outputs that belong to the pictures' labels."""
+
+    model: PixelModel
+    labels: Int64[Tensor, "pictures"]
+
+    @staticmethod
+    def of(loaded: LoadedModel, examples: Examples, settings: Settings) -> Subject:
+        """The model on its device; fails unless its classes are those of the pictures."""
+        model = PixelModel(loaded, settings.device, settings.precision)
+        places, own = outputs_of(examples.data, model.outputs, model.label), examples.chosen.labels
+        if not settings.masked:
+            return Subject(model, places[own])
+        return Subject(PixelModel(loaded, settings.device, settings.precision, places), own)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A batch of pictures under one condition."""
+
+    subject: Subject
+    condition: Condition
+    batch: slice
+    key: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that is asked for. `twin` makes the pictures of the condition `transfer`."""
+
+    models: tuple[LoadedModel, ...]
+    examples: Examples
+    conditions: tuple[Condition, ...]
+    settings: Settings
+    twin: LoadedModel | None = None
+
+    def __post_init__(self) -> None:
+        labels = [model.label for model in self.models]
+        if repeated := [label for label in labels if labels.count(label) > 1]:
+            raise UsageError(f"{repeated[0]} is given twice: models are told apart by their names.")
+
+    @cached_property
+    def subjects(self) -> tuple[Subject, ...]:
+        """The models, ready."""
+        return tuple(Subject.of(model, self.examples, self.settings) for model in self.models)
+
+    @cached_property
+    def twin_subject(self) -> Subject | None:
+        """The twin, ready."""
+        return None if self.twin is None else Subject.of(self.twin, self.examples, self.settings)
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """What a run folder belongs to: more models and conditions may be added to it."""
+        return {"kind": "robustness", "settings": self.settings.identity, "data": self._content(self.examples.chosen)}
+
+    @property
+    def name(self) -> str:
+        """Of the run folder."""
+        labels = "+".join(model.label.rpartition("/")[2] for model in self.models[:3])
+        return f"robust-{labels}-{self.settings.protocol.value}-{_hash(self.identity, labels)[:8]}"
+
+    @cached_property
+    def units(self) -> tuple[Unit, ...]:
+        """Model by model and condition by condition, so that corrupted pictures are made once."""
+        return tuple(
+            unit for subject in self.subjects for condition in self.conditions for unit in self._of(subject, condition)
+        )
+
+    def pictures(self, condition: Condition) -> LabelledPictures:
+        """The pictures as they are on disk before the condition is made."""
+        if condition == OUTLIERS:
+            if self.examples.outliers is None:
+                raise UsageError("There are no outliers to look at.")
+            return self.examples.outliers
+        if condition.kind is Kind.CORRUPTION and self.examples.ready is not None:
+            return self.examples.ready_pictures(condition)
+        return self.examples.chosen
+
+    def _of(self, subject: Subject, condition: Condition) -> Iterator[Unit]:
+        pictures = self.pictures(condition)
+        twin = self.twin.fingerprint if self.twin is not None and condition.name == TRANSFER else None
+        whole = _hash(
+            VERSION,
+            [subject.model.label, subject.model.fingerprint, twin],
+            condition.identity,
+            self._content(pictures),
+            self.settings.identity,
+        )
+        for batch in batches(len(pictures), self.settings.batch):
+            yield Unit(subject, condition, batch, _hash(whole, batch.start))
+
+    def _content(self, pictures: LabelledPictures) -> str:
+        return _hash(pictures.fingerprint, self.examples.places)
+
+
+def _hash(*parts: Any) -> str:
+    return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=16).hexdigest()

@@ -1,0 +1,162 @@
+"""From rows to statements: accuracy of every condition, mean corruption error, outliers, checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from math import isnan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnaudit.errors import UsageError
+from attnaudit.robustness.conditions import CLEAN, OUTLIERS, Condition, Kind
+from attnaudit.robustness.corruptions import CORRUPTIONS, SEVERITIES
+from attnaudit.robustness.masking_checks import Check, masking_checks
+from attnaudit.robustness.plan import Plan
+from attnaudit.robustness.scores import (
+    ALEXNET_ERRORS,
+    area_under_precision_recall,
+    mean_corruption_error,
+    wilson,
+)
+from attnaudit.robustness.table import Results
+
+ALEXNET = "AlexNet"
+_RESAMPLES = 1_000
+_LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How many pictures a model gets right under a condition, with Wilson's interval."""
+
+    model: str
+    condition: Condition
+    pictures: int
+    right: int
+    accuracy: float
+    interval: tuple[float, float]
+    perturbation: float | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Score:
+    """A number of a model that is no accuracy, with a bootstrap interval over pictures."""
+
+    model: str
+    name: str
+    value: float
+    interval: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Everything a run amounts to."""
+
+    accuracies: tuple[Accuracy, ...]
+    scores: tuple[Score, ...]
+    checks: tuple[Check, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """The content of `summary.json`."""
+        return asdict(self)
+
+    def of(self, model: str, kind: Kind) -> list[Accuracy]:
+        """The accuracies of a model under conditions of one kind."""
+        return [entry for entry in self.accuracies if entry.model == model and entry.condition.kind is kind]
+
+
+def summarise(results: Results, plan: Plan, baseline: str | None) -> Summary:
+    """Everything that the rows of a run amount to."""
+    labels = [model.label for model in plan.models]
+    judged = [condition for condition in plan.conditions if condition != OUTLIERS]
+    accuracies = tuple(_accuracy(results, label, condition) for label in labels for condition in judged)
+    scores = [*_corruption_errors(results, plan, labels, baseline), *_outlier_scores(results, plan, labels)]
+    checks = [check for label in labels for check in masking_checks(results, label, plan.conditions)]
+    shown = tuple(entry for entry in accuracies if entry.condition.kind is not Kind.CHECK)
+    return Summary(shown, tuple(scores), tuple(checks))
+
+
+def _accuracy(results: Results, model: str, condition: Condition) -> Accuracy:
+    own, right = results.under(model, condition), results.right(model, condition)
+    changes = own["perturbation"].drop_null().to_numpy()
+    count = int(right.sum())
+    return Accuracy(
+        model,
+        condition,
+        len(right),
+        count,
+        count / len(right),
+        wilson(count, len(right), _LEVEL),
+        float(changes.max()) if len(changes) else None,
+        float(own["seconds"].to_numpy().sum()),
+    )
+
+
+def _corruption_errors(results: Results, plan: Plan, labels: Sequence[str], baseline: str | None) -> list[Score]:
+    """The mCE of every model: against the named baseline, or AlexNet where its constants mean something."""
+    conditions = [condition for condition in plan.conditions if condition.kind is Kind.CORRUPTION]
+    if baseline is not None and baseline not in labels:
+        raise UsageError(f"The baseline {baseline} is none of the models evaluated: {', '.join(labels)}.")
+    complete = {(c.name, round(c.strength)) for c in conditions} == {(c, s) for c in CORRUPTIONS for s in SEVERITIES}
+    imagenet = all(subject.model.outputs == 1000 for subject in plan.subjects)
+    if not conditions or (baseline is None and not (complete and imagenet)):
+        return []
+    wrong = {label: np.stack([~results.right(label, condition) for condition in conditions]) for label in labels}
+    base = {name: [error] for name, error in ALEXNET_ERRORS.items()}
+
+    def errors(label: str, drawn: NDArray[np.int64]) -> dict[str, list[float]]:
+        found: dict[str, list[float]] = {}
+        for condition, error in zip(conditions, wrong[label][:, drawn].mean(axis=1).tolist(), strict=True):
+            found.setdefault(condition.name, []).append(error)
+        return found
+
+    def score(label: str, drawn: NDArray[np.int64]) -> float:
+        return mean_corruption_error(errors(label, drawn), base if baseline is None else errors(baseline, drawn))
+
+    name, pictures = f"mCE against {baseline or ALEXNET}", len(plan.examples.places)
+    if isnan(score(labels[0], np.arange(pictures))):
+        raise UsageError(
+            f"{baseline} makes no error under one of the corruptions, so that there is nothing to divide by: take more "
+            "pictures, or leave --baseline out."
+        )
+    return [
+        Score(label, name, *_bootstrapped(partial(score, label), [pictures], plan.settings.seed)) for label in labels
+    ]
+
+
+def _outlier_scores(results: Results, plan: Plan, labels: Sequence[str]) -> list[Score]:
+    """AUPR of telling outliers (positive) from the clean pictures by the smallness of the largest probability."""
+    if OUTLIERS not in plan.conditions:
+        return []
+    scores = []
+    for label in labels:
+        known, unknown = (-results.under(label, condition)["confidence"].to_numpy() for condition in (CLEAN, OUTLIERS))
+        values = np.concatenate([known, unknown])
+        outlier = np.arange(len(values)) >= len(known)
+
+        def area(drawn: NDArray[np.int64], outlier: Any = outlier, values: Any = values) -> float:
+            return area_under_precision_recall(outlier[drawn], values[drawn])
+
+        scores.append(
+            Score(label, "AUPR of outliers", *_bootstrapped(area, [len(known), len(unknown)], plan.settings.seed))
+        )
+    return scores
+
+
+def _bootstrapped(
+    statistic: Callable[[NDArray[np.int64]], float], groups: Sequence[int], seed: int
+) -> tuple[float, tuple[float, float]]:
+    """A statistic of all pictures, and the percentile interval over resamples; each group is resampled by itself."""
+    generator = np.random.default_rng(seed)
+    starts = np.cumsum([0, *groups[:-1]])
+    draws = [
+        np.concatenate([start + generator.integers(0, n, n) for start, n in zip(starts, groups, strict=True)])
+        for _ in range(_RESAMPLES)
+    ]
+    low, high = np.nanquantile([statistic(draw) for draw in draws], [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
+    return statistic(np.arange(sum(groups))), (float(low), float(high))

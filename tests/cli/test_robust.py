@@ -1,0 +1,142 @@
+"""`attnaudit robust` and `attnaudit corrupt` from the command line."""
+
+import csv
+import io
+import json
+import os
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from attnaudit.cli import app
+from attnaudit.errors import AttnAuditError
+from tests.robustness.subjects import write_folders, write_model, write_parquet
+
+pytest.importorskip("timm")
+DATA = os.environ.get("ATTNAUDIT_DATA", "")
+
+
+@pytest.fixture(autouse=True)
+def _nowhere(monkeypatch, tmp_path):
+    monkeypatch.delenv("ATTNAUDIT_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def model(tmp_path):
+    write_model(tmp_path / "vit")
+    write_parquet(tmp_path / "test.parquet", pictures=8)
+    return "vit"
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(arguments), catch_exceptions=True)
+
+
+def robust(*arguments):
+    return run("robust", "vit", "--device", "cpu", *arguments)
+
+
+def test_table_page_curves_and_rows_come_out(model, tmp_path):
+    result = robust("--parquet", "test.parquet", "--attacks", "fgsm,pgd:2", "--eps", "1/255,0.1", "--out", "out")
+    assert result.exit_code == 0, result.output
+    for words in ("clean", "fgsm, ε = 1/255", "pgd, ε = 0.1", "Can the attacks be believed?"):
+        assert words in result.stdout
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "out" / "accuracy.csv").read_text())))
+    assert [row["name"] for row in rows] == ["clean", "fgsm", "fgsm", "pgd", "pgd"]
+    for name in ("curves.svg", "curves.pdf", "report.html", "run.json", "summary.json"):
+        assert (tmp_path / "out" / name).stat().st_size > 0
+
+
+def test_json_is_the_summary(model, tmp_path):
+    result = robust("--parquet", "test.parquet", "--attacks", "none", "--json", "--out", "out")
+    assert json.loads(result.stdout) == json.loads((tmp_path / "out" / "summary.json").read_text())
+
+
+def test_the_default_folder_is_named_after_model_and_protocol(model, tmp_path):
+    assert robust("--parquet", "test.parquet", "--attacks", "none", "--protocol", "paper").exit_code == 0
+    (folder,) = (tmp_path / "attnaudit-runs").iterdir()
+    assert folder.name.startswith("robust-vit-paper-")
+
+
+def test_corrupted_sets_serve_machines_without_the_package(model, tmp_path, monkeypatch):
+    pytest.importorskip("imagecorruptions")
+    options = ("--corruptions", "fog,contrast", "--severities", "1,5")
+    assert run("corrupt", "vit", "--parquet", "test.parquet", *options, "--out", "sets").exit_code == 0
+    now = robust("--parquet", "test.parquet", "--attacks", "none", *options, "--json", "--out", "now")
+    monkeypatch.setitem(sys.modules, "imagecorruptions", None)
+    ready = robust("--corrupted", "sets", "--attacks", "none", *options, "--json", "--out", "ready")
+    assert ready.exit_code == 0, ready.output
+    found = [[entry["right"] for entry in json.loads(r.stdout)["accuracies"]] for r in (now, ready)]
+    assert found[0] == found[1]
+    assert len(found[0]) == 5
+
+
+def test_a_baseline_gives_a_corruption_error(model):
+    pytest.importorskip("imagecorruptions")
+    result = robust(
+        *("--parquet", "test.parquet", "--attacks", "none", "--corruptions", "fog", "--severities", "1"),
+        *("--baseline", "vit", "--json"),
+    )
+    assert json.loads(result.stdout)["scores"][0]["name"] == "mCE against vit"
+
+
+def test_twin_outliers_and_mask_are_taken(model, tmp_path):
+    write_folders(tmp_path / "strangers", ["x", "y"])
+    write_folders(tmp_path / "classes", ["0", "1"])
+    result = robust(
+        *("--images", "classes", "--twin", "vit", "--outliers", "strangers", "--mask", "--attacks", "pgd:1", "--json")
+    )
+    found = json.loads(result.stdout)
+    assert "transfer" in {entry["condition"]["name"] for entry in found["accuracies"]}
+    assert [score["name"] for score in found["scores"]] == ["AUPR of outliers"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--eps", "-1/255"), "is not between 0 and 1"),
+        (("--eps", "2"), "is not between 0 and 1"),
+        (("--attacks", "bim"), "no attack 'bim' under --protocol exact; there are noise, fgsm"),
+        (("--corruptions", "rain"), "no corruption 'rain'; there are gaussian_noise"),
+        (("--corruptions", "fog", "--severities", "9"), "no severity 9; there are 1, 2"),
+        (("--baseline", "other"), "--baseline other is none of the models to evaluate: vit"),
+        (("--images", "x", "--parquet", "y"), "--images and --parquet exclude each other"),
+        (("--parquet", "three.parquet"), "vit tells 2 classes apart, but three.parquet has 3: give pictures"),
+        (("--corrupted", "nowhere", "--corruptions", "fog"), "nowhere has neither fog/1/ nor fog/1.parquet"),
+        (("--twin", "nothing"), "nothing"),
+    ],
+)
+def test_bad_input_is_one_sentence(model, tmp_path, arguments, sentence):
+    write_parquet(tmp_path / "three.parquet", pictures=9, classes=3)
+    named = {"--parquet", "--images"} & set(arguments)
+    result = robust(*arguments, *(() if named else ("--parquet", "test.parquet")))
+    assert isinstance(result.exception, AttnAuditError), result.output
+    assert sentence in str(result.exception)
+    assert "\n" not in str(result.exception)
+
+
+def test_without_data_the_sentence_says_where_it_was_looked_for(model):
+    result = robust()
+    assert "no labelled pictures for 2 classes: give --images DIR or --parquet FILE" in str(result.exception)
+
+
+def test_models_that_read_are_refused():
+    pytest.importorskip("transformers")
+    result = run("robust", "minilm", "--device", "cpu")
+    assert "needs a vision model" in str(result.exception)
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize(("classes", "pictures"), [(10, 16), (1000, 12)])
+def test_pictures_for_ten_and_a_thousand_classes_are_in_the_data_folder(tmp_path, monkeypatch, classes, pictures):
+    monkeypatch.setenv("ATTNAUDIT_DATA", DATA)
+    write_model(tmp_path / "vit", classes)
+    result = robust("--limit", str(pictures), "--attacks", "fgsm", "--json")
+    assert [entry["pictures"] for entry in json.loads(result.stdout)["accuracies"]] == [pictures] * 3
+
+
+def test_attacks_and_corruptions_are_listed():
+    assert "autoattack" in run("ls", "attacks").stdout
+    assert "jpeg_compression" in run("ls", "corruptions").stdout

@@ -1,0 +1,114 @@
+"""Tables, curves and page of an evaluation."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from attnaudit.report.page.robustness import write_robustness_page
+from attnaudit.report.robustness import accuracy_rows, lines, robustness_report
+from attnaudit.report.robustness_figures import accuracy_curves
+from attnaudit.robustness.conditions import CLEAN, Condition, Kind
+from attnaudit.robustness.masking_checks import Check
+from attnaudit.robustness.scores import wilson
+from attnaudit.robustness.summary import Accuracy, Score, Summary
+from tests.report.test_page import HOSTILE, Elements
+
+
+def accuracy(model, condition, right, pictures=100):
+    return Accuracy(model, condition, pictures, right, right / pictures, wilson(right, pictures), None, 1.0)
+
+
+def summary(*models):
+    conditions = [
+        (CLEAN, 90),
+        *((Condition(Kind.CORRUPTION, "fog", float(severity)), 80 - 10 * severity) for severity in (1, 3)),
+        *((Condition(Kind.ATTACK, "pgd", e / 255, "max", 20), 50 - 10 * e) for e in (1, 4)),
+        (Condition(Kind.ATTACK, "cw", 1 / 255, "rms", 200), 33),
+    ]
+    return Summary(
+        tuple(accuracy(model, condition, right) for model in models for condition, right in conditions),
+        tuple(Score(model, "mCE against AlexNet", 0.8, (0.7, 0.9)) for model in models),
+        tuple(Check(model, "a check", "a finding", passed) for model in models for passed in (True, False, None)),
+    )
+
+
+def printed(content):
+    console = Console(file=io.StringIO(), width=120)
+    console.print(robustness_report(content))
+    return console.file.getvalue()
+
+
+def test_severities_are_one_line_and_budgets_are_several():
+    assert [words for words, _ in lines(summary("m"))] == [
+        "clean",
+        "fog, mean of severities 1, 3",
+        "pgd, ε = 1/255",
+        "pgd, ε = 4/255",
+        "cw, ε = 1/255 (rms)",
+    ]
+
+
+def test_a_cell_is_a_share_with_its_interval_or_a_mean_without():
+    cells = [cells[0] for _, cells in lines(summary("m"))]
+    assert cells[:2] == ["90.0% [82.6%, 94.5%]", "60.0%"]
+
+
+def test_the_terminal_says_words_for_checks():
+    text = printed(summary("m"))
+    for words in ("0.800 [0.700, 0.900]", "pass", "FAIL", "not run", "a finding"):
+        assert words in text
+
+
+def test_markup_in_a_name_is_only_text():
+    assert "[bold]m[/bold]" in printed(summary("[bold]m[/bold]", "[/red]"))
+
+
+def test_csv_has_every_number():
+    rows = accuracy_rows(summary("m"))
+    assert len(rows) == 6
+    assert {row["kind"] for row in rows} == {"clean", "corruption", "attack"}
+    assert rows[0]["low"] == pytest.approx(0.826, abs=1e-3)
+
+
+def test_curves_are_drawn_the_same_every_time(tmp_path):
+    pytest.importorskip("matplotlib")
+    paths = [tmp_path / name for name in ("a.svg", "b.svg", "a.pdf", "b.pdf")]
+    for start in (0, 1):
+        assert accuracy_curves(summary("one", "two"), paths[start::2])
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    assert paths[2].read_bytes() == paths[3].read_bytes()
+    text = paths[0].read_text()
+    for words in ("pgd", "cw", "corruptions", "accuracy", "one", "two"):
+        assert words in text
+
+
+def test_without_conditions_there_are_no_curves(tmp_path):
+    alone = Summary((accuracy("m", CLEAN, 9, 10),), (), ())
+    assert not accuracy_curves(alone, [tmp_path / "x.svg"])
+    assert not (tmp_path / "x.svg").exists()
+
+
+def test_the_page_fetches_nothing_and_lets_nothing_run(tmp_path):
+    (tmp_path / "curves.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'></svg>")
+    names = HOSTILE[:6]
+    path = write_robustness_page(summary(*names), "ten pictures", tmp_path / "curves.svg", tmp_path / "x.html")
+    found = Elements(path.read_text())
+    for tag, attributes in found.found:
+        assert tag not in ("script", "link", "iframe", "object", "base")
+        assert not [name for name in attributes if name.startswith("on")]
+        assert attributes.get("src", "data:").startswith("data:")
+    assert "default-src 'none'" in path.read_text()
+    for name in names:
+        assert name in found.text
+    for words in ("ten pictures", "pgd, ε = 4/255", "FAIL", "0.800 [0.700, 0.900]"):
+        assert words in found.text
+
+
+def test_a_page_without_curves_scores_and_checks_is_a_page(tmp_path):
+    path = write_robustness_page(
+        Summary((accuracy("m", CLEAN, 9, 10),), (), ()), "ten pictures", None, tmp_path / "x.html"
+    )
+    text = Elements(path.read_text()).text
+    assert "90.0%" in text
+    assert "believed" not in text

@@ -1,0 +1,126 @@
+"""On a linear model the best change of a picture is known in closed form, in every norm."""
+
+import pytest
+import torch
+
+from attnaudit.robustness.attacks.apgd import apgd
+from attnaudit.robustness.attacks.cw import smallest
+from attnaudit.robustness.attacks.fab import targeted_fab
+from attnaudit.robustness.attacks.fgsm import fgsm
+from attnaudit.robustness.attacks.norms import Norm, distance
+from attnaudit.robustness.attacks.pgd import pgd
+from attnaudit.robustness.attacks.sld import sld
+from attnaudit.robustness.attacks.spsa import spsa
+from attnaudit.robustness.attacks.square import square
+from tests.robustness.problems import SHAPE, learned_problem, left, linear_problem
+
+EPSILON = 0.05
+
+
+def away(problem):
+    """The direction that raises the loss, picture by picture: -w for label 1, w for label 0."""
+    return problem.model.weight.sign() * (1 - 2 * problem.labels.view(-1, 1, 1, 1))
+
+
+def optimum(problem):
+    return problem.images + EPSILON * away(problem)
+
+
+def loss(problem, images):
+    """How far the wrong class is ahead."""
+    return problem.model.margin(images) * (1 - 2 * problem.labels)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_fgsm_is_the_sign_of_the_weights(dtype):
+    problem = linear_problem(dtype)
+    assert torch.equal(fgsm(problem, EPSILON), optimum(problem))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_pgd_ends_in_the_corner_of_the_ball(dtype):
+    problem = linear_problem(dtype)
+    torch.testing.assert_close(pgd(problem, EPSILON), optimum(problem), atol=1e-6, rtol=0)
+
+
+def test_at_a_bound_the_corner_is_clipped():
+    problem = linear_problem()
+    problem.images[:, :, :2] = 0.01
+    problem.images[:, :, 2:4] = 0.99
+    for attack in (fgsm, pgd):
+        torch.testing.assert_close(attack(problem, EPSILON), optimum(problem).clamp(0, 1), atol=1e-6, rtol=0)
+
+
+def test_without_bounds_nothing_is_clipped():
+    problem = linear_problem().clipped_to(-torch.inf, torch.inf)
+    problem.images[:] = 0.01
+    assert fgsm(problem, EPSILON).min() < 0
+
+
+def test_apgd_ends_in_the_corner_where_the_ball_has_no_adversarial_picture():
+    problem = linear_problem()
+    tiny = 1e-4
+    assert left(problem, apgd(problem, tiny, steps=20)) == 1
+    expected = loss(problem, problem.images) + tiny * problem.model.weight.abs().sum()
+    torch.testing.assert_close(loss(problem, apgd(problem, tiny, steps=20)), expected, atol=1e-4, rtol=0)
+
+
+def test_spsa_comes_near_the_corner_without_a_gradient():
+    problem = linear_problem(pictures=4)
+    gained = loss(problem, spsa(problem, EPSILON, steps=20, samples=256)) - loss(problem, problem.images)
+    most = EPSILON * problem.model.weight.abs().sum()
+    assert (gained > 0.95 * most).all()
+    assert (gained <= most * (1 + 1e-5)).all()
+
+
+def test_the_gradient_that_spsa_guesses_is_unbiased():
+    from attnaudit.robustness.attacks.spsa import _guessed
+
+    problem = linear_problem(torch.float64, pictures=2)
+    guessed = _guessed(problem, problem.images, 4096, 0.01)
+    true = problem.model.weight * (1 - 2 * problem.labels.view(-1, 1, 1, 1))
+    error = (guessed - true).square().mean() / true.square().mean()
+    numbers = 3 * 6 * 6
+    assert error < 2 * numbers / 4096
+
+
+def test_square_gains_most_of_what_there_is_to_gain():
+    problem = linear_problem()
+    tiny = 1e-4
+    gained = loss(problem, square(problem, tiny, steps=1000)) - loss(problem, problem.images)
+    assert (gained > 0.9 * tiny * problem.model.weight.abs().sum()).all()
+
+
+def test_cw_finds_the_distance_to_the_plane():
+    problem = linear_problem(torch.float64)
+    found = (smallest(problem, steps=300) - problem.images).flatten(1).norm(dim=1)
+    nearest = problem.model.margin(problem.images).abs() / problem.model.weight.norm()
+    assert (found >= nearest * (1 - 1e-6)).all()
+    assert (found < nearest * 1.1).all()
+
+
+def test_fab_finds_the_distance_to_the_plane_in_the_largest_change():
+    problem = linear_problem(torch.float64)
+    nearest = problem.model.margin(problem.images).abs() / problem.model.weight.abs().sum()
+    found = distance(targeted_fab(problem, 1.0, steps=30) - problem.images, Norm.MAX)
+    assert (found >= nearest * (1 - 1e-6)).all()
+    assert (found < nearest * 1.06).all()
+    beyond = targeted_fab(problem, 0.5 * float(nearest.min()), steps=30)
+    assert torch.equal(beyond, problem.images)
+
+
+def test_sparse_descent_takes_the_heaviest_numbers():
+    problem = linear_problem()
+    change = sld(problem, 1e-3) - problem.images
+    changed = change.abs() > 1e-9
+    assert (changed.flatten(1).sum(dim=1) == 1).all()  # a hundredth of 108
+    heaviest = problem.model.weight.abs().flatten().argmax()
+    assert (change.flatten(1).abs().argmax(dim=1) == heaviest).all()
+    total = 1e-3 * torch.tensor(SHAPE).prod()
+    torch.testing.assert_close(change.flatten(1).abs().sum(dim=1), total.expand(len(change)), atol=1e-5, rtol=0)
+
+
+def test_many_steps_are_stronger_than_one_on_a_network():
+    problem = learned_problem(64)
+    assert left(problem, problem.images) > 0.95
+    assert left(problem, pgd(problem, 0.1)) <= left(problem, fgsm(problem, 0.1)) < left(problem, problem.images)

@@ -1,0 +1,143 @@
+"""Corruptions: all fifteen, worse with severity, the same for the same seed, made now or beforehand."""
+
+import numpy as np
+import pytest
+import torch
+
+from attnaudit.errors import InputError, UsageError
+from attnaudit.robustness import Examples
+from attnaudit.robustness.conditions import corruption_conditions
+from attnaudit.robustness.corrupted_sets import write_corrupted_sets
+from attnaudit.robustness.corruptions import CORRUPTIONS, corrupted, ready_made
+from attnaudit.robustness.pixels import PixelModel
+from attnaudit.sources.labelled import read_labelled
+from tests.robustness.subjects import loaded, pixels, write_folders, write_parquet
+
+package = pytest.importorskip("imagecorruptions")
+
+
+@pytest.fixture(scope="module")
+def pictures():
+    return torch.from_numpy(pixels(3)[0]).permute(0, 3, 1, 2).contiguous()
+
+
+def test_the_fifteen_are_the_packages_common_ones():
+    assert list(CORRUPTIONS) == package.get_corruption_names("common")
+
+
+@pytest.mark.parametrize("name", CORRUPTIONS)
+def test_a_picture_depends_on_seed_and_number_alone(name, pictures):
+    together = corrupted(pictures, name, 3, [5, 6, 7], seed=1)
+    assert (together.shape, together.dtype) == (pictures.shape, torch.uint8)
+    assert not torch.equal(together, pictures)
+    np.random.seed(99)
+    assert torch.equal(corrupted(pictures[1:2], name, 3, [6], seed=1)[0], together[1])
+
+
+@pytest.mark.parametrize("name", ["gaussian_noise", "impulse_noise", "glass_blur", "frost", "elastic_transform"])
+def test_another_seed_is_another_corruption(name, pictures):
+    assert not torch.equal(corrupted(pictures, name, 3, [0, 1, 2], seed=1), corrupted(pictures, name, 3, [0, 1, 2], 2))
+
+
+@pytest.mark.parametrize("name", ["gaussian_noise", "defocus_blur", "pixelate", "contrast", "brightness"])
+def test_a_larger_severity_changes_more(name, pictures):
+    changes = [
+        (corrupted(pictures, name, severity, [0, 1, 2], 0).float() - pictures.float()).abs().mean()
+        for severity in (1, 3, 5)
+    ]
+    assert changes == sorted(changes)
+
+
+def test_the_global_random_state_is_left_alone(pictures):
+    np.random.seed(3)
+    expected = np.random.random()
+    np.random.seed(3)
+    corrupted(pictures, "snow", 1, [0, 1, 2], 0)
+    assert np.random.random() == expected
+
+
+def test_pictures_that_are_too_small_are_refused(pictures):
+    with pytest.raises(InputError, match="32 are needed"):
+        corrupted(pictures[:, :, :16], "fog", 1, [0, 1, 2], 0)
+
+
+def test_unknown_corruptions_and_severities_are_answered_with_those_there_are():
+    with pytest.raises(UsageError, match=r"no corruption 'rain'; there are gaussian_noise, .*jpeg_compression\."):
+        corruption_conditions(["rain"], [1])
+    with pytest.raises(UsageError, match="no severity 6; there are 1, 2, 3, 4, 5"):
+        corruption_conditions(["fog"], [6])
+
+
+@pytest.fixture
+def written(tmp_path):
+    examples = Examples.drawn(write_parquet(tmp_path / "data.parquet"), 6, seed=4)
+    conditions = corruption_conditions(["fog", "glass_blur"], [2])
+    out = tmp_path / "sets"
+    out.mkdir()
+    model = PixelModel(loaded())
+    write_corrupted_sets(model, examples, conditions, out, seed=7)
+    return model, examples, conditions, out
+
+
+def test_sets_made_beforehand_are_those_made_now(written):
+    model, examples, conditions, out = written
+    clean = read_labelled(out / "clean.parquet")
+    again = Examples.drawn(clean, None, 0, ready=out, cut=True)
+    assert torch.equal(again.clean(model), examples.clean(model))
+    for condition in conditions:
+        now = examples.corrupted(model, examples.clean(model), condition, seed=7)
+        assert torch.equal(again.corrupted(model, again.clean(model), condition, seed=0), now)
+
+
+def test_several_processes_write_the_same_bytes(written, tmp_path):
+    model, examples, conditions, out = written
+    other = tmp_path / "other"
+    other.mkdir()
+    seen = []
+    progress = lambda done, total: seen.append((done, total))  # noqa: E731
+    write_corrupted_sets(model, examples, conditions, other, seed=7, workers=2, progress=progress)
+    for name in ("clean.parquet", "fog/2.parquet", "glass_blur/2.parquet"):
+        assert (other / name).read_bytes() == (out / name).read_bytes()
+    assert seen[-1] == (2, 2)
+
+
+def test_files_that_are_there_are_left(written):
+    model, examples, conditions, out = written
+    (out / "fog" / "2.parquet").write_bytes(b"mine")
+    write_corrupted_sets(model, examples, conditions, out, seed=7)
+    assert (out / "fog" / "2.parquet").read_bytes() == b"mine"
+
+
+def test_names_of_classes_survive(tmp_path):
+    examples = Examples.drawn(write_folders(tmp_path / "data", ["032", "999"]), None, 0)
+    (tmp_path / "sets").mkdir()
+    write_corrupted_sets(PixelModel(loaded()), examples, [], tmp_path / "sets")
+    assert read_labelled(tmp_path / "sets" / "clean.parquet").names == ("032", "999")
+
+
+@pytest.mark.parametrize("between", ["", "weather"])
+def test_imagenet_cs_folders_are_found_with_and_without_their_group(tmp_path, between):
+    write_folders(tmp_path / between / "fog" / "3", ["a", "b"])
+    assert len(ready_made(tmp_path, "fog", 3)) == 4
+    with pytest.raises(InputError, match=r"neither fog/4/ nor fog/4\.parquet"):
+        ready_made(tmp_path, "fog", 4)
+
+
+def test_a_corrupted_set_of_other_pictures_is_refused(tmp_path):
+    write_parquet_at = tmp_path / "sets" / "fog"
+    write_parquet_at.mkdir(parents=True)
+    write_parquet(write_parquet_at / "1.parquet", pictures=8)
+    examples = Examples.drawn(write_parquet(tmp_path / "data.parquet", pictures=12), None, 0, ready=tmp_path / "sets")
+    model = PixelModel(loaded())
+    with pytest.raises(InputError, match=r"has 8 pictures and .* 12, or in another order"):
+        examples.corrupted(model, torch.empty(0), corruption_conditions(["fog"], [1])[0], 0)
+
+
+def test_a_draw_is_spread_over_the_whole_set(tmp_path):
+    data = write_parquet(tmp_path / "data.parquet", pictures=40)
+    places = Examples.drawn(data, 10, seed=0).places
+    assert places == tuple(sorted(set(places)))
+    assert len(places) == 10
+    assert max(places) > 20
+    assert Examples.drawn(data, 10, seed=1).places != places
+    assert Examples.drawn(data, 100, seed=0).places == tuple(range(40))

@@ -1,0 +1,72 @@
+"""A model of pixels is the model of normalised pictures, with its normalisation inside."""
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from attnaudit.errors import ModelError
+from attnaudit.robustness.pixels import PixelModel
+from attnaudit.sources.model import wrap_module
+from tests.robustness.subjects import DEVIATION, MEAN, SIZE, loaded, preprocess
+
+
+def test_mean_and_deviation_are_read_off_the_preprocessing():
+    model = PixelModel(loaded())
+    torch.testing.assert_close(model.mean, MEAN)
+    torch.testing.assert_close(model.deviation, DEVIATION)
+    assert (model.height, model.width, model.outputs) == (SIZE, SIZE, 2)
+
+
+def test_pixels_give_the_logits_of_the_preprocessed_picture():
+    generator = np.random.default_rng(0)
+    image = Image.fromarray(generator.integers(0, 256, (50, 40, 3), dtype=np.uint8))
+    subject = loaded()
+    model = PixelModel(subject)
+    expected = subject.module(preprocess(None)(image)[None])
+    torch.testing.assert_close(model(model.seen(image)[None].float() / 255), expected, atol=1e-5, rtol=0)
+
+
+def test_timms_own_preprocessing_is_undone_to_the_grey_level():
+    timm = pytest.importorskip("timm")
+    from attnaudit.sources.model import load_model, parse_model
+
+    model = PixelModel(load_model(parse_model("timm:test_vit", random_weights=True)))
+    assert timm.data.resolve_model_data_config(model.module)["mean"] == pytest.approx(model.mean.flatten().tolist())
+    image = Image.new("RGB", (200, 300), (3, 128, 250))
+    assert model.seen(image).flatten(1).unique(dim=1).flatten().tolist() == [3, 128, 250]
+
+
+def test_a_ready_picture_is_not_resized_a_second_time():
+    timm_like = pytest.importorskip("timm.data").create_transform(input_size=(3, SIZE, SIZE), crop_pct=0.875)
+    from dataclasses import replace
+
+    model = PixelModel(replace(loaded(), preprocess=lambda protocol: timm_like))
+    generator = np.random.default_rng(0)
+    image = Image.fromarray(generator.integers(0, 256, (SIZE, SIZE, 3), dtype=np.uint8))
+    as_it_is = torch.from_numpy(np.array(image)).permute(2, 0, 1)
+    assert torch.equal(model.seen(image, ready=True), as_it_is)
+    assert not torch.equal(model.seen(image), as_it_is)
+    assert model.seen(image.resize((70, 90)), ready=True).shape == (3, SIZE, SIZE)
+
+
+def test_a_mask_keeps_the_outputs_it_names_in_its_order():
+    whole, masked = PixelModel(loaded(classes=4)), PixelModel(loaded(classes=4), mask=torch.tensor([2, 0]))
+    pictures = torch.rand(3, 3, SIZE, SIZE)
+    assert torch.equal(masked(pictures), whole(pictures)[:, [2, 0]])
+    assert masked.outputs == 2
+
+
+def test_half_precision_leaves_logits_and_gradients_in_float32():
+    model = PixelModel(loaded(), precision="bf16")
+    pictures = torch.rand(2, 3, SIZE, SIZE, requires_grad=True)
+    logits = model(pictures)
+    (gradient,) = torch.autograd.grad(logits.sum(), pictures)
+    assert logits.dtype == gradient.dtype == torch.float32
+
+
+def test_models_that_see_nothing_are_refused():
+    with pytest.raises(ModelError, match="needs a vision model"):
+        PixelModel(wrap_module(torch.nn.Linear(2, 2)))
+    with pytest.raises(ModelError, match="a classifier gives a row of logits"):
+        _ = PixelModel(loaded(network=torch.nn.Identity())).outputs
