@@ -222,3 +222,19 @@ def test_wikitext_without_its_training_part_is_learned_from_one_part_and_tested_
     unknown = (vocabulary.numbers(test_half.words()) == 0).double().mean()
     assert 5_000 < len(vocabulary) < 20_000
     assert unknown < 0.2  # the two are split into words alike
+
+
+def test_language_models_say_nothing_of_accuracy_and_what_the_monitor_saw_counts(recipe_file, halves, tmp_path):
+    from attnaudit.claims.scaled_attention_converges_faster import CLAIM
+    from attnaudit.claims.training import open_trainings
+    from attnaudit.claims.training_curves import accuracy_records
+
+    plain = ["epochs=1", "model.attention_layers=null", "model.other_attention=softmax", "model.attention_options={}"]
+    paths = [
+        train(read_recipe(str(recipe_file), [*plain, f"model.attention={name}"]), halves, tmp_path / name).path
+        for name in ("softmax", "scaled")
+    ]
+    trainings = open_trainings(paths)
+    assert CLAIM.judge(trainings) == []
+    assert accuracy_records(trainings) == []
+    assert all(training.watched is not None for training in trainings)

@@ -24,9 +24,9 @@ def _judge(trainings: Sequence[Training]) -> list[Verdict]:
     """Every variant of Scaled Attention against softmax attention with the same recipe and seed."""
     groups: dict[str, dict[str, dict[int, Training]]] = defaultdict(lambda: defaultdict(dict))
     for training in trainings:
-        recipe = training.course.recipe
-        if training.course.history and recipe["model"]["attention"] in ("softmax", "scaled"):
-            groups[_setting(recipe)][_variant(recipe["model"])][training.course.seed] = training
+        course, recipe = training.course, training.course.recipe
+        if course.history and not course.of_text and recipe["model"]["attention"] in ("softmax", "scaled"):
+            groups[_setting(recipe)][_variant(recipe["model"])][course.seed] = training
     pairs = [
         (variant, runs, by_variant["softmax"])
         for by_variant in groups.values()

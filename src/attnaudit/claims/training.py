@@ -32,8 +32,8 @@ class Training:
     @cached_property
     def watched(self) -> TrainingRun | None:
         """What the monitor saw; None if there was none."""
-        watching = self.course.recipe.get("monitor", {}).get("images", 0) > 0
-        return open_training(self.course.path) if watching else None
+        inputs = self.course.recipe.get("monitor", {}).get("contexts" if self.course.of_text else "images", 0)
+        return open_training(self.course.path) if inputs > 0 else None
 
 
 def open_trainings(paths: Sequence[Path]) -> list[Training]:

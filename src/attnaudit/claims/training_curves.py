@@ -45,10 +45,10 @@ class ScoreRecord:
 
 
 def accuracy_records(trainings: Sequence[Training]) -> list[AccuracyRecord]:
-    """By recipe and epoch, over the trainings that got that far."""
+    """By recipe and epoch, over the trainings that got that far; language models have no accuracy."""
     found: dict[tuple[str, int], list[float]] = defaultdict(list)
     for training in trainings:
-        for record in training.course.history:
+        for record in () if training.course.of_text else training.course.history:
             found[str(training.course.recipe["name"]), int(record["epoch"])].append(record["test_accuracy"])
     records = []
     for (recipe, epoch), values in sorted(found.items()):

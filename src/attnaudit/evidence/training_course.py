@@ -27,6 +27,11 @@ class Course:
         """Recipe and seed."""
         return f"{self.recipe['name']}, seed {self.seed}"
 
+    @property
+    def of_text(self) -> bool:
+        """Whether a language model was trained, which has perplexities and no accuracies."""
+        return self.recipe.get("task") == "text"
+
 
 def open_course(path: Path) -> Course:
     """Open the folder of a training, finished or not.
