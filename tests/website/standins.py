@@ -84,6 +84,9 @@ def names(page):
         rows = np.random.default_rng(0).normal(size=(200, 12))
         optimizer = torch.optim.SGD(known["model"].parameters())
         return known | {"rows": rows, "mu": torch.ones(4), "covariance": torch.eye(4), "optimizer": optimizer}
+    if page == "docs/how-to/monitor.md":
+        batches = dict.fromkeys(("train_batch", "test_batch", "images", "ids", "mask"), known["batch"])
+        return known | batches | {"optimizer": torch.optim.SGD(known["model"].parameters())}
     if page == "docs/attention/README.md":  # builds a model of its own, for larger pictures
         return {"batch": torch.randn(1, 3, 224, 224)}
     if page == "docs/attention/primal.md":
