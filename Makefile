@@ -22,7 +22,7 @@ audit: $(INSTALLED)
 	$(BIN)/attnaudit audit vit-small-cifar --limit 12
 
 test: $(INSTALLED)
-	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
