@@ -11,9 +11,10 @@ from safetensors.torch import save_file
 from torch import nn
 
 from attnaudit.sources.architecture import Architecture, build
+from attnaudit.sources.cards import PictureCard
 from attnaudit.sources.labelled import read_labelled
 from attnaudit.sources.model import CARD, LoadedModel
-from attnaudit.sources.trained_models import WEIGHTS, Card
+from attnaudit.sources.trained_models import WEIGHTS
 from attnaudit.sources.weights import fingerprint
 from tests.robustness.problems import generator
 
@@ -75,5 +76,5 @@ def write_model(folder, classes=2, **settings):
     architecture = Architecture(**sizes, **settings)
     folder.mkdir(parents=True)
     save_file(build(architecture, 0).state_dict(), folder / WEIGHTS)
-    card = Card(folder.name, architecture, (0.5, 0.5, 0.5), (0.25, 0.25, 0.25), None, {})
+    card = PictureCard(folder.name, architecture, (0.5, 0.5, 0.5), (0.25, 0.25, 0.25), None, {})
     (folder / CARD).write_text(card.as_json())
