@@ -9,6 +9,7 @@ from torch import nn
 
 from attnaudit.errors import InputError, RunFolderError, UsageError
 from attnaudit.evidence.finished import open_run
+from attnaudit.evidence.robustness_results import Kind
 from attnaudit.protocol import Protocol
 from attnaudit.robustness import Examples, Plan, Settings, evaluate
 from attnaudit.robustness.conditions import (
@@ -16,7 +17,6 @@ from attnaudit.robustness.conditions import (
     EVERYTHING,
     GRADIENT,
     OUTLIERS,
-    Kind,
     attack_conditions,
     corruption_conditions,
     epsilon,

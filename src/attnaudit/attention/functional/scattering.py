@@ -20,7 +20,7 @@ def scattered(
 ) -> Float[Tensor, "batch heads tokens dim"]:
     """R with entries set to zero at random, each with the chance that one of its head and input is `changed`.
 
-    So R - scattered(R) is as dense as the sparse part that it stands for, on average, and knows nothing of which entries
+    So R - scattered(R) is on average as dense as the sparse part that it stands for, and knows nothing of which entries
     are large. The chance of a token is taken over the tokens that it may see, as RPC-Attention's threshold is.
 
     Args:
