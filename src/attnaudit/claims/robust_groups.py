@@ -18,13 +18,16 @@ _RULE = (*(field.name for field in fields(Pursuit)), "preset")
 
 @dataclass(frozen=True)
 class Choice:
-    """The attention of a network, spelt out so that what is equal compares equal: `options` are all that is left."""
+    """The attention of a network, spelt out so that what is equal compares equal.
+
+    `tempered` is attention with a temperature, whichever: every seed may have its own. `options` are all that is left.
+    """
 
     name: str
     layers: tuple[int, ...]
     other: str
     rule: Pursuit | None = None
-    temperature: float = 1.0
+    tempered: bool = False
     options: str = "{}"
 
     @staticmethod
@@ -36,18 +39,18 @@ class Choice:
         if name == "rpc":
             own = {field: options.pop(field) for field in _RULE if field in options}
             rule = Pursuit.preset(own.pop("preset", "code"), **own)
-        temperature = float(options.pop("temperature", 1.0))
+        tempered = options.pop("temperature", 1) != 1
         everywhere = tuple(range(depth))
         chosen = everywhere if layers is None else tuple(sorted(layer % depth for layer in layers))
         other = name if chosen == everywhere else architecture.get("other_attention", "softmax")
-        if other == name and rule is None and temperature == 1:
+        if other == name and rule is None and not tempered:
             chosen = everywhere
-        return Choice(name, chosen, other, rule, temperature, json.dumps(options, sort_keys=True))
+        return Choice(name, chosen, other, rule, tempered, json.dumps(options, sort_keys=True))
 
     @property
     def is_plain_symmetric(self) -> bool:
         """Whether it is the baseline of RPC-Attention."""
-        return self.name == self.other == _SYMMETRIC and self.temperature == 1
+        return self.name == self.other == _SYMMETRIC and not self.tempered
 
     @property
     def pursues(self) -> bool:

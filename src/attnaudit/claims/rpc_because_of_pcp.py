@@ -72,8 +72,8 @@ CLAIM = RobustnessClaim(
     formula="the gain over one iteration, over S at random places, over softmax(KKᵀ/(t√d)) V of the same entropy",
     rule=(
         "Supported if RPC-Attention gains over each of three controls, under corruption and under attack: one "
-        "iteration, which only clips keys; a sparse part as dense at random places; symmetric attention at the temperature of the "
-        f"same entropy. Refuted if over one of them it gains nothing. {RULE}"
+        "iteration, which only clips keys; a sparse part as dense at random places; symmetric attention at the "
+        f"temperature of the same entropy. Refuted if over one of them it gains nothing. {RULE}"
     ),
     deciding=(),
     judge=_judge,

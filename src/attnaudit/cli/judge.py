@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def judge(
     runs: Annotated[
         list[Path],
-        typer.Argument(help="Folders of attnaudit train, of attnaudit robust, or of both.", show_default=False),
+        typer.Argument(help="Folders of attnaudit train, attnaudit robust, or both.", show_default=False),
     ],
     claims: Annotated[str, typer.Option(help="Claims to judge, comma-separated, or `all`.")] = "all",
     out: Annotated[Path | None, typer.Option(help="Folder for pictures and their numbers.", show_default=False)] = None,
