@@ -12,11 +12,12 @@ from attnaudit.attention import VARIANTS
 
 torch.set_num_threads(1)
 cases = [("softmax", {}), ("symmetric", {}), ("scaled", {}), ("scaled", {"form": "learned", "tokens": 6}),
+         ("symmetric", {"temperature": 2.0}), ("rpc", {"sparse": "random"}),
          ("scaled", {"form": "exact"}), ("rpc", {}), ("rpc", {"preset": "admm", "asymmetric": True}),
          ("primal", {"rank": 3}), ("primal", {"rank": 3, "data_dependent": False})]
 for name, options in cases:
     torch._dynamo.reset()
-    layer = VARIANTS[name].module(12, 3, qkv_bias=True, **options).double()
+    layer = VARIANTS[name].module(12, 3, qkv_bias=True, **options).double().eval()
     x = torch.randn(2, 6, 12, dtype=torch.float64, requires_grad=True)
     compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
     (expected,) = torch.autograd.grad(layer(x).square().sum(), x)
@@ -32,4 +33,4 @@ for name, options in cases:
 def test_every_variant_compiles_into_one_graph():
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert len(done.stdout.splitlines()) == 9
+    assert len(done.stdout.splitlines()) == 11

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnaudit.attention import RPCAttention, diagnosing
-from attnaudit.attention.functional import PRESETS, blocks, pursuit, rpc, softmax, symmetric
+from attnaudit.attention.functional import PRESETS, Pursuit, blocks, pursue, pursuit, rpc, softmax, symmetric
 from attnaudit.errors import AttnAuditError, ShapeError
-from tests.attention.case import TOKENS, AttentionTestCase, assert_same_with_gradients, heads
+from tests.attention.case import TOKENS, AttentionTestCase, assert_same_with_gradients, heads, tokens
 
 RULES = {
     name: {"threshold": p.threshold, "mu_width": p.mu_width, "dual_sign": p.dual_sign} for name, p in PRESETS.items()
@@ -30,6 +30,17 @@ class TestRPCThatClips(AttentionTestCase):
 class TestAsymmetricRPC(AttentionTestCase):
     name = "rpc"
     options = {"iterations": 2, "asymmetric": True}
+
+
+class TestRPCWithARandomSparsePart(AttentionTestCase):
+    name = "rpc"
+    options = {"iterations": 3, "lam": 0.4, "sparse": "random"}
+
+    def test_places_are_drawn_anew_in_training_only(self):
+        module, x = self.build(), tokens()
+        assert torch.equal(module(x), module(x))
+        module.train()
+        assert not torch.equal(module(x), module(x))
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -268,11 +279,50 @@ def test_mixed_precision_carries_the_loop_in_float32():
         ({"preset": "other"}, "no preset 'other'; there is code, paper, admm"),
         ({"threshold": "mu"}, "threshold is one of"),
         ({"dual_sign": 0}, "dual_sign is one of"),
+        ({"sparse": "none"}, "sparse is one of"),
     ],
 )
 def test_settings_that_make_no_sense_are_errors(options, message):
     with pytest.raises(AttnAuditError, match=message):
         RPCAttention(12, 3, **options)
+
+
+def split(key, value, seed, **options):
+    """R, S of the first step, with S at random places and as RPC-Attention has it."""
+    found = []
+    for sparse in ("random", "outliers"):
+        passes = []
+        rule = Pursuit(iterations=1, sparse=sparse, **options)
+        pursue(key, value, rule, seed=seed, observe=lambda seen, kept=passes: kept.append(seen.sparse))
+        found.append(passes[0])
+    return found
+
+
+@pytest.mark.parametrize("seed", [0, 1, None])
+def test_a_random_sparse_part_is_as_dense_and_holds_whole_entries(seed):
+    torch.manual_seed(0)
+    _, key, value = heads(count=200, dim=16)
+    scattered, own = split(key, value, seed, lam=0.8)
+    share, expected = ((part != 0).double().mean((-2, -1)) for part in (scattered, own))
+    assert expected.min() > 0.05
+    torch.testing.assert_close(share, expected, rtol=0, atol=0.03)  # 3,200 entries of each head: deviation 0.01
+    assert torch.equal(scattered[scattered != 0], key[scattered != 0])
+    both = ((scattered != 0) & (own != 0)).double().mean((-2, -1))
+    torch.testing.assert_close(both, share * expected, rtol=0, atol=0.02)  # the places know nothing of the outliers
+
+
+def test_random_places_follow_their_seed_and_differ_between_heads_and_tokens():
+    _, key, value = heads(count=50, dim=16)
+    first, again, other = (split(key, value, seed, lam=0.4)[0] != 0 for seed in (3, 3, 4))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+    assert not torch.equal(first[:, 0], first[:, 1])
+    assert not torch.equal(first[:, :, 0], first[:, :, 1])
+
+
+def test_without_outliers_a_random_sparse_part_is_empty():
+    _, key, value = heads()
+    assert torch.equal(rpc(key, value, lam=math.inf, sparse="random"), rpc(key, value, lam=math.inf))
 
 
 def test_values_of_another_width_are_an_error():

@@ -20,6 +20,16 @@ class TestSymmetric(AttentionTestCase):
         assert self.build().kv.weight.shape == (2 * WIDTH, WIDTH)
 
 
+class TestSharpSoftmax(AttentionTestCase):
+    name = "softmax"
+    options = {"temperature": 0.5}
+
+
+class TestEvenSymmetric(AttentionTestCase):
+    name = "symmetric"
+    options = {"temperature": 4.0}
+
+
 def test_equals_the_explicit_product():
     assert_same_with_gradients(softmax, explicit.softmax, heads())
     assert_same_with_gradients(symmetric, explicit.symmetric, heads()[1:])

@@ -93,6 +93,24 @@ def test_twin_outliers_and_mask_are_taken(model, tmp_path):
     assert [score["name"] for score in found["scores"]] == ["AUPR of outliers"]
 
 
+def test_an_evaluation_is_judged_by_the_cards_of_its_networks(tmp_path):
+    write_parquet(tmp_path / "test.parquet", pictures=8)
+    for attention in ("symmetric", "rpc"):
+        for seed in (0, 1):
+            facts = {"recipe": f"{attention}-recipe", "seed": seed, "epochs": 1}
+            write_model(tmp_path / f"{attention}-{seed}", facts=facts, attention=attention)
+    models = sorted(path.name for path in tmp_path.glob("*-?"))
+    shared = ("--parquet", "test.parquet", "--device", "cpu", "--out", "out")
+    assert run("robust", *models, *shared, "--attacks", "fgsm", "--eps", "0.0").exit_code == 0
+    (verdict,) = json.loads(run("judge", "out", "--claims", "rpc-robust", "--json").stdout)
+    assert verdict["model"] == "rpc-recipe"
+    assert verdict["word"] == "not measurable"
+    assert "no corruption was run on both" in verdict["reason"]
+    told = run("judge", "out")
+    assert "rpc-because-of-pcp is not judged: it needs" in told.stderr
+    assert "jproj-convergence" not in told.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

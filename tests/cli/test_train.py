@@ -71,7 +71,9 @@ def test_verdicts_are_told_with_what_their_words_mean(tmp_path):
 def test_judging_nothing_of_ours_is_refused(tmp_path):
     with pytest.raises(RunFolderError, match="There is no folder"):
         run("judge", tmp_path / "nowhere")
-    with pytest.raises(UsageError, match="'kpca-values' is no claim about training; there are jproj-convergence"):
+    with pytest.raises(
+        UsageError, match="'kpca-values' is no claim about training or robustness; there are jproj-convergence"
+    ):
         run("judge", write_course(tmp_path / "run", [0.5]), "--claims", "kpca-values")
 
 

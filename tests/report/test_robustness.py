@@ -5,10 +5,11 @@ import io
 import pytest
 from rich.console import Console
 
+from attnaudit.evidence.robustness_results import Kind
 from attnaudit.report.page.robustness import write_robustness_page
 from attnaudit.report.robustness import accuracy_rows, lines, robustness_report
 from attnaudit.report.robustness_figures import accuracy_curves
-from attnaudit.robustness.conditions import CLEAN, Condition, Kind
+from attnaudit.robustness.conditions import CLEAN, Condition
 from attnaudit.robustness.masking_checks import Check
 from attnaudit.robustness.scores import wilson
 from attnaudit.robustness.summary import Accuracy, Score, Summary

@@ -70,11 +70,11 @@ def write_folders(folder, names, each=2):
     return read_labelled(folder)
 
 
-def write_model(folder, classes=2, **settings):
+def write_model(folder, classes=2, facts=None, **settings):
     """The folder of a network of `attnaudit train`, untrained."""
     sizes = {"image_size": SIZE, "patch_size": 16, "width": 24, "depth": 1, "heads": 2, "classes": classes}
     architecture = Architecture(**sizes, **settings)
     folder.mkdir(parents=True)
     save_file(build(architecture, 0).state_dict(), folder / WEIGHTS)
-    card = PictureCard(folder.name, architecture, (0.5, 0.5, 0.5), (0.25, 0.25, 0.25), None, {})
+    card = PictureCard(folder.name, architecture, (0.5, 0.5, 0.5), (0.25, 0.25, 0.25), None, facts or {})
     (folder / CARD).write_text(card.as_json())

@@ -1,7 +1,9 @@
 """An evaluation: every picture once, resumed after a kill, extended in its folder, as the study's or exactly."""
 
 import json
+from dataclasses import replace
 
+import numpy as np
 import pyarrow.compute as pc
 import pytest
 import torch
@@ -9,14 +11,15 @@ from torch import nn
 
 from attnaudit.errors import InputError, RunFolderError, UsageError
 from attnaudit.evidence.finished import open_run
+from attnaudit.evidence.robustness_results import Kind
 from attnaudit.protocol import Protocol
 from attnaudit.robustness import Examples, Plan, Settings, evaluate
+from attnaudit.robustness import examples as examples_module
 from attnaudit.robustness.conditions import (
     CLEAN,
     EVERYTHING,
     GRADIENT,
     OUTLIERS,
-    Kind,
     attack_conditions,
     corruption_conditions,
     epsilon,
@@ -93,6 +96,37 @@ def test_finished_batches_are_not_computed_again(data, tmp_path):
     assert sorted((tmp_path / "run" / "evidence").iterdir()) == parts
     assert again.results.table.num_rows == 12 * 4
     assert 0 < len(seen) < 15
+
+
+def squashing_to(size):
+    def preprocess(protocol):
+        def apply(image):
+            pixels = np.asarray(image.resize((size, size)).resize((SIZE, SIZE)), dtype=np.float32) / 255
+            return torch.from_numpy(pixels).permute(2, 0, 1)
+
+        return apply
+
+    return preprocess
+
+
+def test_pictures_are_corrupted_once_for_all_models_that_see_the_same(data, tmp_path, monkeypatch):
+    made = []
+
+    def darker(pixels, name, severity, numbers, seed):
+        made.append((name, severity))
+        return pixels // severity
+
+    monkeypatch.setattr(examples_module, "corrupted", darker)
+    fogs = corruption_conditions(["fog"], [1, 2])
+    blurred = replace(loaded("blurred"), preprocess=squashing_to(4))
+    rescaled = replace(loaded("rescaled"), preprocess=squashing_to(SIZE))  # another normalisation of the same pixels
+    models = (loaded("a"), blurred, loaded("b"), rescaled)
+    done = evaluate(plan_of(data, *fogs, models=models), tmp_path / "run")
+    assert made == [("fog", 1)] * 2 + [("fog", 2)] * 2
+    alone = evaluate(plan_of(data, *fogs, models=(blurred,)), tmp_path / "alone")
+    for condition in fogs:
+        own, other = (run.results.under("blurred", condition)["confidence"] for run in (alone, done))
+        assert own.to_pylist() == other.to_pylist()
 
 
 def test_a_repeated_run_says_the_same(data, tmp_path):

@@ -15,6 +15,7 @@ from attnaudit.attention.scaled import ScaledAttention
 from attnaudit.attention.softmax import SoftmaxAttention
 from attnaudit.attention.swapping import Swap, swap
 from attnaudit.attention.symmetric import SymmetricAttention
+from attnaudit.attention.temperature import matching_temperatures
 
 __all__ = [
     "VARIANTS",
@@ -30,5 +31,6 @@ __all__ = [
     "diagnosing",
     "functional",
     "ksvd_loss",
+    "matching_temperatures",
     "swap",
 ]

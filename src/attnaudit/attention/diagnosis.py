@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from jaxtyping import Float
@@ -36,16 +37,27 @@ def diagnosing(model: nn.Module) -> Iterator[dict[str, list[Diagnosis]]]:
 
     While it lasts the model holds functions that cannot be pickled.
     """
-    layers = {name: layer for name, layer in model.named_modules() if isinstance(layer, Attention)}
-    found: dict[str, list[Diagnosis]] = {name: [] for name in layers}
+    found: dict[str, list[Diagnosis]] = {name: [] for name in _layers(model)}
+    with observing(model, lambda name, seen: found[name].append(diagnose(seen))):
+        yield found
+
+
+@contextmanager
+def observing(model: nn.Module, note: Callable[[str, Pass], None]) -> Iterator[None]:
+    """Inside the block `note` is given the name of the layer and every attention that it runs."""
+    layers = _layers(model)
     before = {name: layer.observe for name, layer in layers.items()}
     for name, layer in layers.items():
-        layer.observe = lambda seen, name=name: found[name].append(diagnose(seen))
+        layer.observe = partial(note, name)
     try:
-        yield found
+        yield
     finally:
         for name, layer in layers.items():
             layer.observe = before[name]
+
+
+def _layers(model: nn.Module) -> dict[str, Attention]:
+    return {name: layer for name, layer in model.named_modules() if isinstance(layer, Attention)}
 
 
 @torch.no_grad()

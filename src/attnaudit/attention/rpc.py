@@ -21,10 +21,12 @@ class RPCAttention(Attention):
         num_heads: number of heads.
         iterations: attention passes per layer; the paper uses 4 to 6 in the first layer or 2 in all.
         lam: λ, the weight of the sparse part.
-        preset: `code`, `paper` or `admm`; the next three change single rules of it.
+        preset: `code`, `paper` or `admm`; the next four change single rules of it.
         threshold: the shrinkage threshold, `lam*mu` or `lam/mu`.
         mu_width: the width in μ, that of the `model` or of the `head`.
         dual_sign: the sign of the dual term in the step for L.
+        sparse: what goes into S: `outliers`, or, as a control, as many entries at `random` places, drawn anew in every
+            pass of a training and always the same in evaluation.
         asymmetric: keep queries of their own (their appendix E.10).
         arguments: further arguments of timm's `Attention`.
     """
@@ -40,13 +42,13 @@ class RPCAttention(Attention):
         threshold: str | None = None,
         mu_width: str | None = None,
         dual_sign: int | None = None,
+        sparse: str | None = None,
         asymmetric: bool = False,
         **arguments: Unpack[AttentionArguments],
     ) -> None:
         super().__init__(dim, num_heads, **arguments, projections="qkv" if asymmetric else "kv")
-        self.rule = Pursuit.preset(
-            preset, iterations=iterations, lam=lam, threshold=threshold, mu_width=mu_width, dual_sign=dual_sign
-        )
+        changes = {"threshold": threshold, "mu_width": mu_width, "dual_sign": dual_sign, "sparse": sparse}
+        self.rule = Pursuit.preset(preset, iterations=iterations, lam=lam, **changes)
 
     def mix(self, parts: Mapping[str, Tensor], x: Tensor, mask: Mask | None, is_causal: bool) -> Tensor:
         """Pursue."""
@@ -58,6 +60,7 @@ class RPCAttention(Attention):
             mask=mask,
             is_causal=is_causal,
             dropout=self.dropout,
+            seed=None if self.training else 0,
             observe=self.observe,
         )
 

@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Unpack
 
 from torch import Tensor
 
 from attnaudit.attention import functional
-from attnaudit.attention.base import Attention
+from attnaudit.attention.base import Attention, AttentionArguments
 from attnaudit.attention.functional.masks import Mask
+from attnaudit.attention.temperature import scale_at
 
 
 class SoftmaxAttention(Attention):
-    """softmax(QKᵀ/√d)V with timm's names: a state dict of timm's `Attention` fits."""
+    """softmax(QKᵀ/(t√d))V with timm's names: a state dict of timm's `Attention` fits.
+
+    Args:
+        dim: width of the model.
+        num_heads: number of heads.
+        temperature: t, which is 1 in timm; above it attention is more even, below it sharper.
+        arguments: further arguments of timm's `Attention`.
+    """
+
+    def __init__(
+        self, dim: int, num_heads: int = 8, *, temperature: float = 1.0, **arguments: Unpack[AttentionArguments]
+    ) -> None:
+        super().__init__(dim, num_heads, **arguments)
+        self.scale = scale_at(temperature, self.head_dim)
 
     def mix(self, parts: Mapping[str, Tensor], x: Tensor, mask: Mask | None, is_causal: bool) -> Tensor:
         """Attend."""
@@ -23,5 +38,6 @@ class SoftmaxAttention(Attention):
             mask=mask,
             is_causal=is_causal,
             dropout=self.dropout,
+            scale=self.scale,
             observe=self.observe,
         )

@@ -10,16 +10,33 @@ from torch import Tensor
 from attnaudit.attention import functional
 from attnaudit.attention.base import Attention, AttentionArguments
 from attnaudit.attention.functional.masks import Mask
+from attnaudit.attention.temperature import scale_at
 
 
 class SymmetricAttention(Attention):
-    """softmax(KKᵀ/√d)V, the baseline of RPC-Attention (SymViT): no query projection."""
+    """softmax(KKᵀ/(t√d))V, the baseline of RPC-Attention (SymViT): no query projection.
 
-    def __init__(self, dim: int, num_heads: int = 8, **arguments: Unpack[AttentionArguments]) -> None:
+    Args:
+        dim: width of the model.
+        num_heads: number of heads.
+        temperature: t, which is 1 in SymViT; another is the control that has RPC-Attention's entropy and not its steps.
+        arguments: further arguments of timm's `Attention`.
+    """
+
+    def __init__(
+        self, dim: int, num_heads: int = 8, *, temperature: float = 1.0, **arguments: Unpack[AttentionArguments]
+    ) -> None:
         super().__init__(dim, num_heads, **arguments, projections="kv")
+        self.scale = scale_at(temperature, self.head_dim)
 
     def mix(self, parts: Mapping[str, Tensor], x: Tensor, mask: Mask | None, is_causal: bool) -> Tensor:
         """Attend with the keys as queries."""
         return functional.symmetric(
-            parts["k"], parts["v"], mask=mask, is_causal=is_causal, dropout=self.dropout, observe=self.observe
+            parts["k"],
+            parts["v"],
+            mask=mask,
+            is_causal=is_causal,
+            dropout=self.dropout,
+            scale=self.scale,
+            observe=self.observe,
         )

@@ -17,11 +17,14 @@ from attnaudit.claims import (
     kpca_values,
     ksvd_regularised,
     ksvd_values,
+    rpc_because_of_pcp,
+    rpc_robust,
     scaled_attention_converges_faster,
     study_similarity,
 )
 from attnaudit.claims.claim import Claim, Exhibit, Statement, widened_level
 from attnaudit.claims.laboratory import LaboratoryClaim
+from attnaudit.claims.robustness import RobustnessClaim
 from attnaudit.claims.training import TrainingClaim
 from attnaudit.claims.verdict import THRESHOLD, Verdict
 from attnaudit.errors import UsageError
@@ -52,10 +55,15 @@ TRAINING_CLAIMS: Mapping[str, TrainingClaim] = {
     for module in (jproj_convergence, ksvd_regularised, scaled_attention_converges_faster)
 }
 
+#: Claims about how well networks hold: decided on the folders of evaluations.
+ROBUSTNESS_CLAIMS: Mapping[str, RobustnessClaim] = {
+    module.CLAIM.name: module.CLAIM for module in (rpc_robust, rpc_because_of_pcp)
+}
+
 
 def statements() -> dict[str, Statement]:
     """Every claim there is, whoever judges it."""
-    return {**CLAIMS, **LABORATORY_CLAIMS, **TRAINING_CLAIMS}
+    return {**CLAIMS, **LABORATORY_CLAIMS, **TRAINING_CLAIMS, **ROBUSTNESS_CLAIMS}
 
 
 def claims_named(names: Sequence[str | Claim]) -> tuple[Claim, ...]:
@@ -73,6 +81,8 @@ def _named(name: str) -> Claim:
         raise UsageError(f"{name} is about heads trained in the laboratory, not about a model: run {command}.")
     if name in TRAINING_CLAIMS:
         raise UsageError(f"{name} is about training, not about a model: run {TRAINING_CLAIMS[name].judged_by}.")
+    if name in ROBUSTNESS_CLAIMS:
+        raise UsageError(f"{name} is about robustness, not about heads: run {ROBUSTNESS_CLAIMS[name].judged_by}.")
     if name not in CLAIMS:
         raise UsageError(f"There is no claim {name!r}; there are {', '.join(CLAIMS)}.")
     return CLAIMS[name]

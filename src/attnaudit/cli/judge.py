@@ -1,9 +1,10 @@
-"""`attnaudit judge`: what trainings say of claims about training."""
+"""`attnaudit judge`: what trainings and evaluations say of claims about training and robustness."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,36 +18,47 @@ if TYPE_CHECKING:
 
 
 def judge(
-    runs: Annotated[list[Path], typer.Argument(help="Folders that attnaudit train wrote.", show_default=False)],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(help="Folders of attnaudit train, attnaudit robust, or both.", show_default=False),
+    ],
     claims: Annotated[str, typer.Option(help="Claims to judge, comma-separated, or `all`.")] = "all",
     out: Annotated[Path | None, typer.Option(help="Folder for pictures and their numbers.", show_default=False)] = None,
     json: options.Json = False,
 ) -> None:
-    """Judge claims about training on the folders of trainings, finished or under way.
+    """Judge claims about training and robustness on the folders of trainings, finished or not, and of evaluations.
 
-    With --out, also draw test accuracy and calibrated scores by epoch.
+    With --out, also draw test accuracy and calibrated scores of trainings by epoch.
 
     Examples:
         attnaudit judge attnaudit-runs/vit-small-cifar-0
 
         attnaudit judge attnaudit-runs/converge-* --claims scaled-attention-converges-faster --out pictures/
+
+        attnaudit judge attnaudit-runs/corrupted attnaudit-runs/attacked --claims rpc-robust
     """
-    from attnaudit.claims.registry import TRAINING_CLAIMS
+    from attnaudit.claims.registry import ROBUSTNESS_CLAIMS, TRAINING_CLAIMS
     from attnaudit.claims.training import open_trainings
     from attnaudit.errors import UsageError
+    from attnaudit.evidence.robustness_results import holds_evaluation, open_evaluation
     from attnaudit.report.training import training_verdicts
 
-    chosen = tuple(TRAINING_CLAIMS) if claims == "all" else options.names(claims)
+    evaluations = [open_evaluation(path) for path in runs if holds_evaluation(path)]
+    trainings = open_trainings([path for path in runs if not holds_evaluation(path)])
+    judges = {name: (claim.needs, partial(claim.judge, trainings)) for name, claim in TRAINING_CLAIMS.items()}
+    judges |= {name: (claim.needs, partial(claim.judge, evaluations)) for name, claim in ROBUSTNESS_CLAIMS.items()}
+    everything = (*(TRAINING_CLAIMS if trainings else ()), *(ROBUSTNESS_CLAIMS if evaluations else ()))
+    chosen = everything if claims == "all" else options.names(claims)
     for name in chosen:
-        if name not in TRAINING_CLAIMS:
-            raise UsageError(f"{name!r} is no claim about training; there are {', '.join(TRAINING_CLAIMS)}.")
-    trainings = open_trainings(runs)
+        if name not in judges:
+            raise UsageError(f"{name!r} is no claim about training or robustness; there are {', '.join(judges)}.")
     verdicts = []
     for name in chosen:
-        found = TRAINING_CLAIMS[name].judge(trainings)
+        needs, judged = judges[name]
+        found = judged()
         verdicts += found
         if not found:
-            say(f"{name} is not judged: it needs {TRAINING_CLAIMS[name].needs}.")
+            say(f"{name} is not judged: it needs {needs}.")
     if json:
         print_json([asdict(verdict) for verdict in verdicts])
     elif verdicts:

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from attnaudit.robustness.conditions import Kind
+from attnaudit.evidence.robustness_results import Kind
 from attnaudit.robustness.summary import Accuracy, Summary
 
 _TONES = {"pass": "green", "FAIL": "bold red", "not run": "dim"}

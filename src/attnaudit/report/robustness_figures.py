@@ -7,9 +7,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from attnaudit.evidence.robustness_results import Kind
 from attnaudit.report.drawing import BLUE, GREEN, VERMILION, drawing
 from attnaudit.report.robustness import models_of
-from attnaudit.robustness.conditions import Kind
 from attnaudit.robustness.summary import Accuracy, Summary
 
 #: Colours first, then lines, so that nine models can be told apart.

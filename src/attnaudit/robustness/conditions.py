@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from typing import Any
 
 from attnaudit.errors import UsageError
+from attnaudit.evidence.robustness_results import Kind
 from attnaudit.protocol import Protocol
 from attnaudit.robustness.attacks import Norm, attack_named
 from attnaudit.robustness.corruptions import CORRUPTIONS, SEVERITIES
-
-
-class Kind(StrEnum):
-    """Kinds of conditions."""
-
-    CLEAN = "clean"
-    CORRUPTION = "corruption"
-    ATTACK = "attack"
-    OUTLIERS = "outliers"  # pictures of no class: nothing to be right about, but something to be sure of
-    CHECK = "check"  # for the checks of gradient masking
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from attnaudit.robustness.conditions import EVERYTHING, GRADIENT, TRANSFER, Condition, Kind, shown
+from attnaudit.evidence.robustness_results import Kind
+from attnaudit.robustness.conditions import EVERYTHING, GRADIENT, TRANSFER, Condition, shown
 from attnaudit.robustness.table import Results
 
 _WHITE_BOX = "pgd"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 import torch
 from jaxtyping import Float, Int64, UInt8
@@ -16,11 +18,16 @@ from attnaudit.training.precision import autocast
 _ANY_SIZE = (256, 256)
 
 
+def _noise() -> Image.Image:
+    """Wider than high, so that cropping and squashing differ."""
+    return Image.fromarray(np.random.default_rng(0).integers(0, 256, (192, 256, 3), dtype=np.uint8))
+
+
 class PixelModel:
     """A classifier of pictures on a device.
 
     Mean and deviation are read off the model's own preprocessing of a black and a white picture, so that every source
-    works alike.
+    works alike; so is `sight`, which is the same for models that get to see the same of a picture, from one of noise.
 
     Args:
         loaded: the model.
@@ -48,6 +55,7 @@ class PixelModel:
         deviation = 1 / (white - black)[:, :1, :1]
         self._mean, self._deviation = -black[:, :1, :1] * deviation, deviation
         self.mean, self.deviation = self._mean.to(self.device), self._deviation.to(self.device)
+        self.sight = hashlib.blake2b(self.seen(_noise()).numpy().tobytes(), digest_size=16).hexdigest()
         self.module = loaded.module.to(self.device).eval().requires_grad_(False)
         self.mask = None if mask is None else mask.to(self.device)
 

@@ -13,8 +13,9 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from attnaudit.errors import UsageError
+from attnaudit.evidence.robustness_results import ROBUSTNESS, Kind
 from attnaudit.protocol import Protocol
-from attnaudit.robustness.conditions import OUTLIERS, TRANSFER, Condition, Kind
+from attnaudit.robustness.conditions import OUTLIERS, TRANSFER, Condition
 from attnaudit.robustness.examples import Examples, batches
 from attnaudit.robustness.masks import outputs_of
 from attnaudit.robustness.pixels import PixelModel
@@ -101,7 +102,7 @@ class Plan:
     @cached_property
     def identity(self) -> dict[str, Any]:
         """What a run folder belongs to: more models and conditions may be added to it."""
-        return {"kind": "robustness", "settings": self.settings.identity, "data": self._content(self.examples.chosen)}
+        return {"kind": ROBUSTNESS, "settings": self.settings.identity, "data": self._content(self.examples.chosen)}
 
     @property
     def name(self) -> str:
@@ -111,10 +112,8 @@ class Plan:
 
     @cached_property
     def units(self) -> tuple[Unit, ...]:
-        """Model by model and condition by condition, so that corrupted pictures are made once."""
-        return tuple(
-            unit for subject in self.subjects for condition in self.conditions for unit in self._of(subject, condition)
-        )
+        """Condition by condition, so that corrupted pictures are made once for all models."""
+        return tuple(unit for condition in self.conditions for unit in self._under(condition))
 
     def pictures(self, condition: Condition) -> LabelledPictures:
         """The pictures as they are on disk before the condition is made."""
@@ -126,18 +125,15 @@ class Plan:
             return self.examples.ready_pictures(condition)
         return self.examples.chosen
 
-    def _of(self, subject: Subject, condition: Condition) -> Iterator[Unit]:
+    def _under(self, condition: Condition) -> Iterator[Unit]:
         pictures = self.pictures(condition)
+        content = self._content(pictures)
         twin = self.twin.fingerprint if self.twin is not None and condition.name == TRANSFER else None
-        whole = _hash(
-            VERSION,
-            [subject.model.label, subject.model.fingerprint, twin],
-            condition.identity,
-            self._content(pictures),
-            self.settings.identity,
-        )
-        for batch in batches(len(pictures), self.settings.batch):
-            yield Unit(subject, condition, batch, _hash(whole, batch.start))
+        for subject in self.subjects:
+            model = [subject.model.label, subject.model.fingerprint, twin]
+            whole = _hash(VERSION, model, condition.identity, content, self.settings.identity)
+            for batch in batches(len(pictures), self.settings.batch):
+                yield Unit(subject, condition, batch, _hash(whole, batch.start))
 
     def _content(self, pictures: LabelledPictures) -> str:
         return _hash(pictures.fingerprint, self.examples.places)

@@ -17,9 +17,10 @@ from torch import Tensor
 from attnaudit._version import __version__
 from attnaudit.errors import AttnAuditError, RunFolderError
 from attnaudit.evidence.folder import RunFolder, encoded
+from attnaudit.evidence.robustness_results import Kind
 from attnaudit.evidence.unit import Notes
 from attnaudit.evidence.versions import installed_versions
-from attnaudit.robustness.conditions import GRADIENT, OUTLIERS, TRANSFER, Condition, Kind
+from attnaudit.robustness.conditions import CLEAN, GRADIENT, OUTLIERS, TRANSFER, Condition
 from attnaudit.robustness.examples import seen
 from attnaudit.robustness.outcome import Outcome, along_gradient, attacked, plain
 from attnaudit.robustness.pixels import PixelModel
@@ -80,12 +81,15 @@ def evaluate(
 
 
 class _Worker:
-    """Computes units one after the other; pictures of the last condition and the clean ones stay in memory."""
+    """Computes units one after the other; pictures of the last condition and the clean ones stay in memory.
+
+    They are kept by what models see of a picture, which for models of one kind is the same.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._clean: dict[str, Tensor] = {}
-        self._changed: tuple[tuple[str, Condition], Tensor] | None = None
+        self._changed: tuple[Condition, dict[str, Tensor]] = (CLEAN, {})
 
     def rows(self, unit: Unit) -> pa.Table:
         """The rows of a batch."""
@@ -118,18 +122,20 @@ class _Worker:
         examples = self.plan.examples
         if condition.kind not in (Kind.CORRUPTION, Kind.OUTLIERS):
             return self._clean_pixels(model)
-        if self._changed is None or self._changed[0] != (model.label, condition):
-            if condition == OUTLIERS:
-                pixels = seen(model, self.plan.pictures(condition))
-            else:
-                pixels = examples.corrupted(model, self._clean_pixels(model), condition, self.plan.settings.seed)
-            self._changed = (model.label, condition), pixels
-        return self._changed[1]
+        if self._changed[0] != condition:
+            self._changed = condition, {}
+        made = self._changed[1]
+        if model.sight not in made and condition == OUTLIERS:
+            made[model.sight] = seen(model, self.plan.pictures(condition))
+        elif model.sight not in made:
+            clean = self._clean_pixels(model)
+            made[model.sight] = examples.corrupted(model, clean, condition, self.plan.settings.seed)
+        return made[model.sight]
 
     def _clean_pixels(self, model: PixelModel) -> Tensor:
-        if model.label not in self._clean:
-            self._clean = {model.label: self.plan.examples.clean(model)}
-        return self._clean[model.label]
+        if model.sight not in self._clean:
+            self._clean[model.sight] = self.plan.examples.clean(model)
+        return self._clean[model.sight]
 
 
 @contextmanager
@@ -162,7 +168,12 @@ def _description(plan: Plan, keys: list[str]) -> dict[str, Any]:
         "attnaudit": __version__,
         "versions": installed_versions(),
         "models": [
-            {"label": model.label, "fingerprint": model.fingerprint, "weights": model.weights_origin}
+            {
+                "label": model.label,
+                "fingerprint": model.fingerprint,
+                "weights": model.weights_origin,
+                "card": model.card,
+            }
             for model in plan.models
         ],
         "twin": None if plan.twin is None else plan.twin.label,

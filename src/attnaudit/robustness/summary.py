@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnaudit.errors import UsageError
-from attnaudit.robustness.conditions import CLEAN, OUTLIERS, Condition, Kind
+from attnaudit.evidence.robustness_results import Kind
+from attnaudit.robustness.conditions import CLEAN, OUTLIERS, Condition
 from attnaudit.robustness.corruptions import CORRUPTIONS, SEVERITIES
 from attnaudit.robustness.masking_checks import Check, masking_checks
 from attnaudit.robustness.plan import Plan

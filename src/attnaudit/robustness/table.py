@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from attnaudit.evidence.robustness_results import Kind
 from attnaudit.protocol import Protocol
-from attnaudit.robustness.conditions import Condition, Kind
+from attnaudit.robustness.conditions import Condition
 from attnaudit.robustness.outcome import Outcome
 
 #: Raised when the meaning of a number changes, so that older parts are not taken for newer ones.

@@ -46,7 +46,10 @@ class ModelSpec:
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A built model, how to feed it, and how to build its untrained twin from a seed, where its source can."""
+    """A built model, how to feed it, and how to build its untrained twin from a seed, where its source can.
+
+    `card` is what is known of a model that we trained: its `architecture`, and the `facts` of its training.
+    """
 
     label: str
     module: nn.Module
@@ -55,6 +58,7 @@ class LoadedModel:
     preprocess: Callable[[Protocol], Preprocess] | None = None
     tokenise: Callable[[Sequence[str], int], Mapping[str, Tensor]] | None = None
     untrained: Callable[[int], nn.Module] | None = None
+    card: Mapping[str, typing.Any] | None = None
 
 
 @contextmanager

@@ -50,4 +50,5 @@ def load(spec: ModelSpec) -> LoadedModel:
         preprocess=card.preprocess if isinstance(card, PictureCard) else None,
         tokenise=card.tokenise if isinstance(card, TextCard) else None,
         untrained=lru_cache(maxsize=1)(card.build),
+        card={"architecture": card.architecture.content, "facts": dict(card.facts)},
     )

@@ -12,10 +12,16 @@ from torch import Tensor
 from attnaudit.attention.functional.clipping import clip
 from attnaudit.attention.functional.dot_product import Observer, Pass, softmax
 from attnaudit.attention.functional.masks import Mask, additive, one_mask, visible_mean
+from attnaudit.attention.functional.scattering import scattered
 from attnaudit.errors import ShapeError, UsageError
 
 #: What the fields of a rule may be.
-ALLOWED = {"threshold": ("lam*mu", "lam/mu"), "mu_width": ("model", "head"), "dual_sign": (-1, 1)}
+ALLOWED = {
+    "threshold": ("lam*mu", "lam/mu"),
+    "mu_width": ("model", "head"),
+    "dual_sign": (-1, 1),
+    "sparse": ("outliers", "random"),
+}
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,8 @@ class Pursuit:
     * `threshold="lam/mu", mu_width="head"` (the paper): τ = 4·λ·m, which scales with the keys.
 
     `dual_sign` is the sign of Y/μ in the step for L: -1 as published, +1 as minimising the stated Lagrangian gives.
+    `sparse` says what goes into S: what entries have beyond τ, the `outliers`, or, as a control, the whole of as many
+    entries at `random` places.
     """
 
     iterations: int = 4
@@ -35,6 +43,7 @@ class Pursuit:
     threshold: str = "lam*mu"
     mu_width: str = "model"
     dual_sign: int = -1
+    sparse: str = "outliers"
 
     def __post_init__(self) -> None:
         if not isinstance(self.iterations, int) or self.iterations < 1:
@@ -87,17 +96,20 @@ def rpc(
     threshold: str | None = None,
     mu_width: str | None = None,
     dual_sign: int | None = None,
+    sparse: str | None = None,
     query: Float[Tensor, "batch heads tokens dim"] | None = None,
     mask: Mask | None = None,
     is_causal: bool = False,
     dropout: float = 0.0,
     scale: float | None = None,
+    seed: int | None = 0,
 ) -> Float[Tensor, "batch heads tokens dim"]:
     """RPC-Attention: `pursue` by the rule of a preset, of which single parts may be changed."""
-    rule = Pursuit.preset(
-        preset, iterations=iterations, lam=lam, threshold=threshold, mu_width=mu_width, dual_sign=dual_sign
+    changes = {"threshold": threshold, "mu_width": mu_width, "dual_sign": dual_sign, "sparse": sparse}
+    rule = Pursuit.preset(preset, iterations=iterations, lam=lam, **changes)
+    return pursue(
+        key, value, rule, query=query, mask=mask, is_causal=is_causal, dropout=dropout, scale=scale, seed=seed
     )
-    return pursue(key, value, rule, query=query, mask=mask, is_causal=is_causal, dropout=dropout, scale=scale)
 
 
 def pursue(
@@ -110,6 +122,7 @@ def pursue(
     is_causal: bool = False,
     dropout: float = 0.0,
     scale: float | None = None,
+    seed: int | None = 0,
     observe: Observer | None = None,
 ) -> Float[Tensor, "batch heads tokens dim"]:
     """Return L after some steps of principal attention pursuit (Teo & Nguyen 2024, section 3.2).
@@ -122,6 +135,9 @@ def pursue(
     The published loop is a fixed-depth heuristic: nothing makes L, which lives in V's space, approach K; and with a
     true singular value thresholding its sign diverges, where +1 converges.
 
+    With the rule `sparse="random"`, S = R at random places, as many as the S above has, and 0 elsewhere (`scattered`;
+    `seed` is that of the first step).
+
     Each step is one SDPA call; besides it the loop carries L, U and one clipped matrix of the keys' size, in float32 or
     wider whatever the inputs are.
     """
@@ -132,9 +148,16 @@ def pursue(
     mask, is_causal = one_mask(mask, is_causal, key.shape[-2])
     tau = rule.tau(exact, mask, is_causal)
     mask = additive(mask, value.dtype)
+
+    def without_sparse(residual: Tensor, step: int) -> Tensor:
+        clipped = clip(residual, tau)
+        if rule.sparse == "outliers":
+            return clipped
+        return scattered(residual, clipped != residual, mask, is_causal, None if seed is None else seed + step)
+
     residual, before = exact, torch.zeros((), dtype=exact.dtype, device=exact.device)
-    clipped = clip(residual, tau)
-    target = clipped  # K - S of the first step, where L = U = 0
+    kept = without_sparse(residual, 0)
+    target = kept  # K - S of the first step, where L = U = 0
     for step in range(1, rule.iterations + 1):
         keys = target.to(value.dtype)
         low_rank = softmax(
@@ -147,15 +170,15 @@ def pursue(
             scale=scale,
         )
         if observe is not None:
-            sparse = residual - clipped
+            sparse = residual - kept
             seen = Pass(keys if query is None else query, keys, mask, is_causal, scale, exact)
             observe(seen._replace(sparse=sparse, residual=exact - low_rank - sparse))
         if step < rule.iterations:
-            # As S = R - C with C = clamp(R), the dual update U + K - L - S is C + (L before) - L, and K - S is
+            # As S = R - C with C what is kept of R, the dual update U + K - L - S is C + (L before) - L, and K - S is
             # L - U + C: three matrices to carry instead of five.
-            dual = clipped + before - low_rank
+            dual = kept + before - low_rank
             residual = exact - low_rank + dual
-            clipped = clip(residual, tau)
-            target = torch.add(low_rank + clipped, dual, alpha=rule.dual_sign - 1)
+            kept = without_sparse(residual, step)
+            target = torch.add(low_rank + kept, dual, alpha=rule.dual_sign - 1)
             before = low_rank
     return low_rank

@@ -1,0 +1,89 @@
+"""Evaluated networks that differ in their attention alone, side by side, by seed."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from attnaudit.attention.functional import Pursuit
+from attnaudit.evidence.robustness_results import EvaluatedNetwork, Evaluation
+
+_ATTENTION = ("attention", "attention_layers", "attention_options", "other_attention")
+_SYMMETRIC = "symmetric"
+_RULE = (*(field.name for field in fields(Pursuit)), "preset")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The attention of a network, spelt out so that what is equal compares equal.
+
+    `tempered` is attention with a temperature, whichever: every seed may have its own. `options` are all that is left.
+    """
+
+    name: str
+    layers: tuple[int, ...]
+    other: str
+    rule: Pursuit | None = None
+    tempered: bool = False
+    options: str = "{}"
+
+    @staticmethod
+    def of(architecture: Mapping[str, Any]) -> Choice:
+        """As a card has it."""
+        name, layers = architecture["attention"], architecture.get("attention_layers")
+        depth, options = int(architecture["depth"]), dict(architecture.get("attention_options") or {})
+        rule = None
+        if name == "rpc":
+            own = {field: options.pop(field) for field in _RULE if field in options}
+            rule = Pursuit.preset(own.pop("preset", "code"), **own)
+        tempered = options.pop("temperature", 1) != 1
+        everywhere = tuple(range(depth))
+        chosen = everywhere if layers is None else tuple(sorted(layer % depth for layer in layers))
+        other = name if chosen == everywhere else architecture.get("other_attention", "softmax")
+        if other == name and rule is None and not tempered:
+            chosen = everywhere
+        return Choice(name, chosen, other, rule, tempered, json.dumps(options, sort_keys=True))
+
+    @property
+    def is_plain_symmetric(self) -> bool:
+        """Whether it is the baseline of RPC-Attention."""
+        return self.name == self.other == _SYMMETRIC and not self.tempered
+
+    @property
+    def pursues(self) -> bool:
+        """Whether it is RPC-Attention with steps to speak of, in a symmetric network."""
+        in_symmetric = self.other in (_SYMMETRIC, self.name)
+        return self.rule is not None and self.rule.iterations > 1 and self.rule.sparse == "outliers" and in_symmetric
+
+
+@dataclass(frozen=True)
+class Group:
+    """Networks of one attention, by seed, in each evaluation; called by the recipe that they were trained by."""
+
+    name: str
+    choice: Choice
+    runs: tuple[Mapping[int, EvaluatedNetwork], ...]
+
+
+def settings(evaluations: Sequence[Evaluation]) -> list[list[Group]]:
+    """Groups of networks that are alike but for their attention: of equal size, trained for as many epochs."""
+    found: dict[str, dict[Choice, list[dict[int, EvaluatedNetwork]]]] = defaultdict(dict)
+    for place, evaluation in enumerate(evaluations):
+        for network in evaluation.networks:
+            if "seed" in network.facts:
+                runs = found[_setting(network)].setdefault(Choice.of(network.architecture), [{} for _ in evaluations])
+                runs[place][int(network.facts["seed"])] = network
+    return [[_group(choice, runs) for choice, runs in groups.items()] for groups in found.values()]
+
+
+def _setting(network: EvaluatedNetwork) -> str:
+    same = {name: value for name, value in network.architecture.items() if name not in _ATTENTION}
+    return json.dumps([same, network.facts.get("epochs")], sort_keys=True)
+
+
+def _group(choice: Choice, runs: Sequence[Mapping[int, EvaluatedNetwork]]) -> Group:
+    name = next(str(network.facts["recipe"]) for own in runs for network in own.values())
+    return Group(name, choice, tuple(runs))

@@ -1,0 +1,101 @@
+"""How well networks held, from the folder of `attnaudit robust`: accuracies, and what is known of the networks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from attnaudit.errors import RunFolderError
+from attnaudit.evidence.folder import RunFolder
+
+#: The `kind` in the identity of such a folder.
+ROBUSTNESS = "robustness"
+
+
+class Kind(StrEnum):
+    """What is done to pictures."""
+
+    CLEAN = "clean"
+    CORRUPTION = "corruption"
+    ATTACK = "attack"
+    OUTLIERS = "outliers"  # pictures of no class: nothing to be right about, but something to be sure of
+    CHECK = "check"  # for the checks of gradient masking
+
+
+@dataclass(frozen=True)
+class Held:
+    """The share of pictures that a network gets right under one condition."""
+
+    kind: Kind
+    name: str
+    strength: float
+    norm: str | None
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class EvaluatedNetwork:
+    """A network of `attnaudit train` and how well it held; `masked` names the checks of its gradients that fail."""
+
+    label: str
+    architecture: Mapping[str, Any]
+    facts: Mapping[str, Any]
+    held: tuple[Held, ...]
+    masked: tuple[str, ...]
+
+    def under(self, kind: Kind) -> list[Held]:
+        """The conditions of one kind."""
+        return [held for held in self.held if held.kind is kind]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """An evaluation of networks on the same pictures."""
+
+    path: Path
+    pictures: int
+    networks: tuple[EvaluatedNetwork, ...]
+
+
+def holds_evaluation(path: Path) -> bool:
+    """Whether a run folder is one of `attnaudit robust`."""
+    identity = RunFolder(path).settings()["identity"] if path.is_dir() else None
+    return isinstance(identity, dict) and identity.get("kind") == ROBUSTNESS
+
+
+def open_evaluation(path: Path) -> Evaluation:
+    """Open the folder of a finished evaluation; of its models, those that we trained.
+
+    Raises:
+        RunFolderError: it is no such folder, or the evaluation is not finished.
+    """
+    if not holds_evaluation(path):
+        raise RunFolderError(f"{path} holds no evaluation: give a folder that attnaudit robust wrote.")
+    folder = RunFolder(path)
+    try:
+        summary = json.loads(folder.summary_file.read_text())
+        settings = folder.settings()
+        models = [model for model in settings["models"] if model.get("card")]
+        return Evaluation(path, int(settings["pictures"]), tuple(_network(model, summary) for model in models))
+    except FileNotFoundError as error:
+        raise RunFolderError(
+            f"{path} holds an evaluation that is not finished: repeat its command to go on."
+        ) from error
+    except (json.JSONDecodeError, KeyError, TypeError, ValueError, OSError) as error:
+        raise RunFolderError(f"{folder.summary_file} is not readable as the summary of an evaluation.") from error
+
+
+def _network(model: Mapping[str, Any], summary: Mapping[str, Any]) -> EvaluatedNetwork:
+    label = model["label"]
+    held = tuple(_held(entry) for entry in summary["accuracies"] if entry["model"] == label)
+    failed = tuple(check["name"] for check in summary["checks"] if check["model"] == label and check["passed"] is False)
+    return EvaluatedNetwork(label, model["card"]["architecture"], model["card"]["facts"], held, failed)
+
+
+def _held(entry: Mapping[str, Any]) -> Held:
+    own = entry["condition"]
+    return Held(Kind(own["kind"]), own["name"], float(own["strength"]), own["norm"], float(entry["accuracy"]))

@@ -1,0 +1,252 @@
+"""Claims about robustness: words from made-up evaluations whose answer is known."""
+
+import json
+
+import pytest
+
+from attnaudit.claims.registry import CLAIMS, ROBUSTNESS_CLAIMS, claims_named
+from attnaudit.claims.robust_groups import Choice
+from attnaudit.claims.verdict import Word
+from attnaudit.errors import RunFolderError, UsageError
+from attnaudit.evidence.robustness_results import holds_evaluation, open_evaluation
+
+ROBUST, BECAUSE = ROBUSTNESS_CLAIMS["rpc-robust"], ROBUSTNESS_CLAIMS["rpc-because-of-pcp"]
+FIRST = {"attention_layers": [0], "other_attention": "symmetric"}
+SYMMETRIC = {"attention": "symmetric"}
+RPC = {"attention": "rpc", "attention_options": {"iterations": 4}, **FIRST}
+CONTROLS = {
+    "one": {**RPC, "attention_options": {"iterations": 1}},
+    "random": {**RPC, "attention_options": {"iterations": 4, "sparse": "random"}},
+    "tempered": {"attention": "symmetric", "attention_options": {"temperature": 0.3}, **FIRST},
+}
+EPSILONS = (1 / 255, 2 / 255, 4 / 255)
+
+
+def network(recipe, attention, seed, *, corrupted=0.0, attacked=0.0, pgd=0.0, masked=(), epochs=40, norm="max"):
+    """A network ahead of the baseline, of 80 % clean, by so much; PGD, which is weaker, by `pgd` more."""
+    own = 0.01 * seed
+    conditions = [("clean", "clean", 0.0, None, 0.8 + own)]
+    conditions += [
+        ("corruption", name, float(s), None, 0.6 + own + corrupted) for name in ("fog", "snow") for s in (1, 5)
+    ]
+    for epsilon, left in zip(EPSILONS, (0.6, 0.42, 0.02), strict=True):
+        conditions.append(("attack", "apgd", epsilon, norm, left + own + attacked))
+        conditions.append(("attack", "pgd", epsilon, norm, left + own + attacked + 0.05 + pgd))
+    architecture = {"depth": 6, "width": 192, "attention_layers": None, "attention_options": {}, **attention}
+    card = {"architecture": architecture, "facts": {"recipe": recipe, "seed": seed, "epochs": epochs}}
+    return f"{recipe}-{seed}", card, conditions, masked
+
+
+def write_evaluation(path, networks, pictures=100, kinds=("clean", "corruption", "attack")):
+    path.mkdir()
+    models = [{"label": label, "card": card} for label, card, _, _ in networks]
+    run = {"identity": {"kind": "robustness"}, "models": [*models, {"label": "timm:x", "card": None}]}
+    (path / "run.json").write_text(json.dumps(run | {"pictures": pictures}))
+    accuracies = [
+        {
+            "model": label,
+            "condition": dict(zip(("kind", "name", "strength", "norm"), c[:4], strict=True)),
+            "accuracy": c[4],
+        }
+        for label, _, conditions, _ in networks
+        for c in conditions
+        if c[0] in kinds
+    ]
+    checks = [{"model": label, "name": name, "passed": False} for label, _, _, masked in networks for name in masked]
+    (path / "summary.json").write_text(json.dumps({"accuracies": accuracies, "checks": checks}))
+    return path
+
+
+def pairs(corrupted, attacked, **more):
+    """Symmetric networks, and RPC-Attention that gains so much over them, seed by seed."""
+    found = []
+    for seed, (under_corruption, under_attack) in enumerate(zip(corrupted, attacked, strict=True)):
+        found.append(network("sym", SYMMETRIC, seed))
+        found.append(network("rpc4", RPC, seed, corrupted=under_corruption, attacked=under_attack, **more))
+    return found
+
+
+def judged(claim, *paths):
+    return claim.judge([open_evaluation(path) for path in paths])
+
+
+GAIN, LOSS, NONE, WIDE = (0.05, 0.051, 0.049), (-0.05, -0.051, -0.049), (0.0, 0.0001, -0.0001), (0.1, -0.1, 0.02)
+
+
+@pytest.mark.parametrize(
+    ("corrupted", "attacked", "word"),
+    [
+        (GAIN, GAIN, Word.SUPPORTED),
+        (GAIN, LOSS, Word.REFUTED),
+        (LOSS, GAIN, Word.REFUTED),
+        (GAIN, NONE, Word.REFUTED),
+        (NONE, NONE, Word.INDISTINGUISHABLE),
+        (GAIN, WIDE, Word.INCONCLUSIVE),
+        (GAIN[:1], GAIN[:1], Word.INCONCLUSIVE),
+    ],
+)
+def test_robust_is_ahead_under_corruption_and_attack_by_more_than_seeds_differ(tmp_path, corrupted, attacked, word):
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", pairs(corrupted, attacked)))
+    assert (verdict.model, verdict.word) == ("rpc4", word)
+
+
+def test_seeds_are_paired(tmp_path):
+    """Accuracies differ between seeds by a point, differences by a tenth of that."""
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", pairs((0.005, 0.006, 0.004), GAIN)))
+    assert verdict.word is Word.SUPPORTED
+    assert "2 corruptions: +0.50 [" in verdict.reason
+    assert "clean +0.00" in verdict.reason
+
+
+def test_the_budget_is_the_one_at_which_the_baseline_keeps_half_and_the_attack_the_strongest(tmp_path):
+    path = write_evaluation(tmp_path / "run", pairs(GAIN, LOSS, pgd=0.5))  # a gain under PGD alone is none
+    (verdict,) = judged(ROBUST, path)
+    assert "attack at ε = 2/255 (the baseline keeps 43.0%): -5.00 [" in verdict.reason
+    assert verdict.word is Word.REFUTED
+
+
+def test_where_the_baseline_keeps_too_little_an_attack_tells_nothing_apart(tmp_path):
+    networks = pairs(GAIN, GAIN)
+    strong = [
+        (label, card, [c for c in conditions if c[0] != "attack" or c[2] == 4 / 255], masked)
+        for label, card, conditions, masked in networks
+    ]
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", strong))
+    assert verdict.word is Word.NOT_IDENTIFIABLE
+    assert "tells nothing apart" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("kinds", "missing"), [(("clean", "attack"), "no corruption"), (("clean", "corruption"), "no attack")]
+)
+def test_what_was_not_run_is_not_taken_for_granted(tmp_path, kinds, missing):
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", pairs(GAIN, GAIN), kinds=kinds))
+    assert verdict.word is Word.NOT_MEASURABLE
+    assert missing in verdict.reason
+
+
+def test_attacks_of_another_norm_do_not_count(tmp_path):
+    networks = [network(n, a, seed, norm="rms") for seed in range(3) for n, a in (("sym", SYMMETRIC), ("rpc4", RPC))]
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
+    assert "no attack was run" in verdict.reason
+
+
+def test_corruption_and_attack_may_lie_in_two_folders(tmp_path):
+    networks = pairs(GAIN, GAIN)
+    paths = [write_evaluation(tmp_path / kind, networks, kinds=("clean", kind)) for kind in ("corruption", "attack")]
+    (verdict,) = judged(ROBUST, *paths)
+    assert verdict.word is Word.SUPPORTED
+
+
+def test_of_two_evaluations_the_one_with_more_pictures_counts(tmp_path):
+    few = write_evaluation(tmp_path / "few", pairs(LOSS, LOSS), pictures=10)
+    many = write_evaluation(tmp_path / "many", pairs(GAIN, GAIN), pictures=1000)
+    for paths in ((few, many), (many, few)):
+        (verdict,) = judged(ROBUST, *paths)
+        assert verdict.word is Word.SUPPORTED
+
+
+def test_a_gain_under_attack_does_not_count_while_gradients_are_masked(tmp_path):
+    checks = ("one step is not stronger than many",)
+    (gain,) = judged(ROBUST, write_evaluation(tmp_path / "gain", pairs(GAIN, GAIN, masked=checks)))
+    assert gain.word is Word.INCONCLUSIVE
+    assert "3 of its networks fail a check for gradient masking" in gain.reason
+    (loss,) = judged(ROBUST, write_evaluation(tmp_path / "loss", pairs(GAIN, LOSS, masked=checks)))
+    assert loss.word is Word.REFUTED
+
+
+def test_networks_of_other_size_or_epochs_are_not_compared(tmp_path):
+    rpc = [network("rpc4", RPC, seed, corrupted=0.1, attacked=0.1, epochs=41) for seed in range(3)]
+    rpc += [network("rpc4", {**RPC, "width": 195}, seed + 3) for seed in range(3)]
+    networks = [*(network("sym", SYMMETRIC, seed) for seed in range(6)), *rpc]
+    assert judged(ROBUST, write_evaluation(tmp_path / "run", networks)) == []
+
+
+def test_an_interval_is_wider_for_two_subjects_than_for_one(tmp_path):
+    networks = pairs((0.01, 0.02, 0.03), GAIN)
+    (alone,) = judged(ROBUST, write_evaluation(tmp_path / "one", networks))
+    more = [network("rpc6", {**RPC, "attention_options": {"iterations": 6}}, seed) for seed in range(3)]
+    first, _ = judged(ROBUST, write_evaluation(tmp_path / "two", [*networks, *more]))
+    assert alone.reason != first.reason
+
+
+def with_controls(ahead, **controls):
+    """RPC-Attention and its controls, ahead of the baseline by so much under both."""
+    networks = []
+    for seed in range(3):
+        own = 0.0001 * seed
+        networks.append(network("sym", SYMMETRIC, seed))
+        networks.append(network("rpc4", RPC, seed, corrupted=ahead + own, attacked=ahead + own))
+        for name, gain in controls.items():
+            networks.append(network(name, CONTROLS[name], seed, corrupted=gain, attacked=gain))
+    return networks
+
+
+@pytest.mark.parametrize(
+    ("controls", "word"),
+    [
+        ({"one": 0.0, "random": 0.0, "tempered": 0.0}, Word.SUPPORTED),
+        ({"one": 0.05, "random": 0.0, "tempered": 0.0}, Word.REFUTED),
+        ({"one": 0.0, "random": 0.06, "tempered": 0.0}, Word.REFUTED),
+        ({"one": 0.0, "random": 0.0, "tempered": 0.05}, Word.REFUTED),
+        ({"one": 0.05, "random": 0.05, "tempered": 0.05}, Word.INDISTINGUISHABLE),
+    ],
+)
+def test_pursuit_is_the_reason_only_if_every_control_falls_behind(tmp_path, controls, word):
+    (verdict,) = judged(BECAUSE, write_evaluation(tmp_path / "run", with_controls(0.05, **controls)))
+    assert (verdict.model, verdict.word) == ("rpc4", word)
+    assert all(f"Points over {name}" in verdict.reason for name in controls)
+
+
+@pytest.mark.parametrize("missing", CONTROLS)
+def test_without_one_of_its_controls_the_reason_is_not_judged(tmp_path, missing):
+    present = {name: 0.0 for name in CONTROLS if name != missing}
+    assert judged(BECAUSE, write_evaluation(tmp_path / "run", with_controls(0.05, **present))) == []
+
+
+def test_every_seed_may_have_its_own_temperature(tmp_path):
+    networks = with_controls(0.05, one=0.0, random=0.0)
+    for seed in range(3):
+        tempered = {**CONTROLS["tempered"], "attention_options": {"temperature": 0.3 + seed}}
+        networks.append(network("tempered", tempered, seed))
+    (verdict,) = judged(BECAUSE, write_evaluation(tmp_path / "run", networks))
+    assert verdict.word is Word.SUPPORTED
+
+
+def test_defaults_and_presets_are_the_same_attention_as_the_options_they_stand_for():
+    spelt = {"iterations": 4, "lam": 4.0, "preset": "paper", "threshold": "lam*mu", "mu_width": "model"}
+    written = {"depth": 6, "attention": "rpc", "attention_layers": [-6], "other_attention": "symmetric"}
+    plain, long = (Choice.of(written | {"attention_options": options}) for options in ({}, spelt))
+    assert plain == long
+    everywhere = {"depth": 2, "attention": "symmetric", "attention_options": {}}
+    both = {**everywhere, "attention_layers": [1], "other_attention": "symmetric"}
+    assert Choice.of(everywhere | {"attention_layers": None}) == Choice.of(both)
+    assert not Choice.of({**both, "attention_options": {"temperature": 2.0}}).is_plain_symmetric
+
+
+def test_an_audit_refuses_claims_about_robustness():
+    assert not set(CLAIMS) & set(ROBUSTNESS_CLAIMS)
+    with pytest.raises(UsageError, match="rpc-robust is about robustness, not about heads: run attnaudit judge"):
+        claims_named(["rpc-robust"])
+
+
+def test_an_unfinished_or_damaged_evaluation_is_named(tmp_path):
+    path = write_evaluation(tmp_path / "run", pairs(GAIN, GAIN))
+    (path / "summary.json").write_text("{}")
+    with pytest.raises(RunFolderError, match=r"summary\.json is not readable as the summary of an evaluation"):
+        open_evaluation(path)
+    (path / "summary.json").unlink()
+    with pytest.raises(RunFolderError, match="holds an evaluation that is not finished"):
+        open_evaluation(path)
+    assert holds_evaluation(path)
+    with pytest.raises(RunFolderError, match="holds no evaluation"):
+        open_evaluation(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("claim", ROBUSTNESS_CLAIMS.values(), ids=lambda c: c.name)
+def test_every_claim_says_where_it_comes_from_how_it_is_decided_and_what_it_needs(claim):
+    assert claim.statement
+    assert claim.citation
+    assert claim.rule
+    assert claim.needs
+    assert claim.judged_by == "attnaudit judge RUN…"
