@@ -4,8 +4,9 @@
     python benchmarks/robustness_experiment.py --data cifar10 --corrupted cifar10-corrupted --jobs 6 --minutes 9
 
 Repeated, the second command goes on where it was: first the trainings, `--jobs` at a time in the order of RECIPES, then
-`attnaudit robust` on all networks at once, under corruption and under attack, then the verdicts. After `--minutes` it
-ends what it started and says what is left. `--pack FILE` collects everything but weights and single pictures.
+`attnaudit robust` on all networks at once, under corruption and under attack, then what their layers attend with
+(entropy, attention to itself, density of S: `attention.json`), then the verdicts. After `--minutes` it ends what it
+started and says what is left. `--pack FILE` collects everything but weights and single pictures.
 
 robust-symmetric-temperature needs a finished robust-rpc4 of its seed: its temperature is the one at which symmetric
 attention on the keys of that network, for 512 training pictures, has the entropy of its RPC-Attention.
@@ -21,12 +22,13 @@ import subprocess
 import sys
 import tarfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import torch
+from torch import Tensor, nn
 
-from attnaudit.attention import matching_temperatures
+from attnaudit.attention import Diagnosis, diagnosing, matching_temperatures
 from attnaudit.errors import UsageError
 from attnaudit.evidence.folder import write_whole
 from attnaudit.protocol import Protocol
@@ -43,6 +45,7 @@ TEMPERED, PURSUING = "symmetric-temperature", "rpc4"
 PICTURES = 512
 #: A folder with this file is finished.
 SUMMARY = "summary.json"
+ATTENTION, VERDICTS = "attention.json", "verdicts.json"
 #: What is packed: of trainings, of evaluations.
 KEPT = ("run.json", "history.json", "card.json"), ("run.json", SUMMARY, "accuracy.csv", "curves.svg", "report.html")
 
@@ -71,15 +74,38 @@ class Training:
         return Training(PURSUING, self.seed, self.runs) if self.recipe == TEMPERED else None
 
 
-def temperature(pursuing: Path, data: Path) -> float:
-    """At which symmetric attention is as sharp as the RPC-Attention of this network; to three digits."""
-    model = load_model(parse_model(str(pursuing)))
+def network_and_batch(folder: Path, data: Path) -> tuple[nn.Module, Tensor]:
+    """A trained network, and the first training pictures as it reads them."""
+    model = load_model(parse_model(str(folder)))
     pictures = training_and_test(data)[0].first(PICTURES)
     assert model.preprocess is not None
     prepare = model.preprocess(Protocol.EXACT)
-    batch = torch.stack([prepare(pictures.picture(place)) for place in range(len(pictures))])
-    (found,) = matching_temperatures(model.module, [batch]).values()
+    return model.module, torch.stack([prepare(pictures.picture(place)) for place in range(len(pictures))])
+
+
+def temperature(pursuing: Path, data: Path) -> float:
+    """At which symmetric attention is as sharp as the RPC-Attention of this network; to three digits."""
+    network, batch = network_and_batch(pursuing, data)
+    (found,) = matching_temperatures(network, [batch]).values()
     return float(f"{found:.3g}")
+
+
+@torch.no_grad()
+def attentions(trainings: list[Training], arguments: argparse.Namespace) -> None:
+    """Write what the layers of every network end up attending with: whether controls have what they are to share."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for training in trainings:
+        if training.finished:
+            network, batch = network_and_batch(training.folder, arguments.data)
+            with diagnosing(network.to(arguments.device)) as layers:
+                network(batch.to(arguments.device))
+            found[training.folder.name] = {name: means(passes[-1]) for name, passes in layers.items()}
+    write_whole(arguments.runs / ATTENTION, (json.dumps(found, indent=1) + "\n").encode())
+
+
+def means(seen: Diagnosis) -> dict[str, float]:
+    numbers = {field.name: getattr(seen, field.name) for field in fields(seen)}
+    return {name: float(values.mean()) for name, values in numbers.items() if values is not None}
 
 
 def train_command(training: Training, arguments: argparse.Namespace) -> list[str]:
@@ -170,7 +196,7 @@ def judge(trainings: list[Training], arguments: argparse.Namespace) -> None:
     command = [sys.executable, "-m", "attnaudit", "judge", *folders]
     subprocess.run(command, check=False)
     found = subprocess.run([*command, "--json"], capture_output=True, check=True)
-    write_whole(arguments.runs / "verdicts.json", (json.dumps(json.loads(found.stdout), indent=1) + "\n").encode())
+    write_whole(arguments.runs / VERDICTS, (json.dumps(json.loads(found.stdout), indent=1) + "\n").encode())
 
 
 def pack(trainings: list[Training], arguments: argparse.Namespace) -> None:
@@ -180,7 +206,8 @@ def pack(trainings: list[Training], arguments: argparse.Namespace) -> None:
     files += [folder / name for folder in evaluations(trainings, arguments) for name in of_evaluations]
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-        for file in (*files, arguments.runs / "verdicts.json", *sorted(arguments.runs.glob("robust-*.log"))):
+        more = [arguments.runs / name for name in (ATTENTION, VERDICTS)]
+        for file in (*files, *more, *sorted(arguments.runs.glob("robust-*.log"))):
             if file.exists():
                 archive.add(file, file.relative_to(arguments.runs))
     write_whole(arguments.pack, buffer.getvalue())
@@ -194,6 +221,7 @@ def main(arguments: argparse.Namespace) -> None:
     trainings = [Training(recipe, seed, arguments.runs) for recipe in arguments.recipes.split(",") for seed in seeds]
     trained = train(trainings, arguments, deadline)
     if (trained or arguments.as_they_are) and evaluate(trainings, arguments, deadline):
+        attentions(trainings, arguments)
         judge(trainings, arguments)
     if arguments.pack:
         pack(trainings, arguments)
