@@ -1,8 +1,6 @@
 """Training on text: with the loop of pictures, so it learns, goes on after a kill, and shares the work alike."""
 
 import json
-import multiprocessing
-import os
 
 import pytest
 import torch
@@ -18,6 +16,7 @@ from attnaudit.training.perplexity import robust_perplexity
 from attnaudit.training.recipe import read_recipe
 from attnaudit.training.task import read_halves, task_of
 from tests.training.test_train import Killed, same, weights
+from tests.training.two_ranks import train_on_two_ranks
 
 RECIPE = """
 name: tiny
@@ -116,27 +115,8 @@ def test_the_monitor_does_not_change_the_outcome(recipe_file, halves, tmp_path):
 PLAIN = ["model.dropout=0", "epochs=2", "optimiser.name=sgd", "optimiser.rate=0.1", "average=null"]
 
 
-def _rank(rank, count, port, recipe_file, corpus, out):
-    os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    from attnaudit.training.processes import started_ranks
-
-    torch.set_num_threads(1)
-    with started_ranks("cpu") as (ranks, device):
-        recipe = read_recipe(str(recipe_file), PLAIN)
-        train(recipe, training_and_test_text(corpus), out, place=Place(device, ranks=ranks))
-
-
 def test_two_processes_train_the_model_that_one_trains(recipe_file, corpus, halves, tmp_path, free_port):
-    context = multiprocessing.get_context("spawn")
-    processes = [
-        context.Process(target=_rank, args=(rank, 2, free_port, recipe_file, corpus, tmp_path / "two"))
-        for rank in range(2)
-    ]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    assert [process.exitcode for process in processes] == [0, 0]
+    train_on_two_ranks(free_port, recipe_file, PLAIN, corpus, tmp_path / "two")
     one = train(read_recipe(str(recipe_file), PLAIN), halves, tmp_path / "one")
     two = json.loads((tmp_path / "two" / "history.json").read_text())
     for name in ("test_perplexity", "test_perplexity_low", "swapped_perplexity"):

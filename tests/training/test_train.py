@@ -17,6 +17,7 @@ from attnaudit.training.processes import Ranks
 from attnaudit.training.recipe import read_recipe
 from attnaudit.training.trainee import Trainee
 from tests.training.conftest import write_pictures
+from tests.training.two_ranks import train_on_two_ranks
 
 
 class Killed(BaseException):
@@ -128,16 +129,6 @@ def test_a_trained_folder_is_a_model_to_audit(recipe_file, halves, tmp_path):
     assert "Symmetric" not in type(model.module.blocks[0].attn).__name__
 
 
-def _rank(rank, count, port, recipe_file, data, out):
-    os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    from attnaudit.training.processes import started_ranks
-
-    torch.set_num_threads(1)
-    with started_ranks("cpu") as (ranks, device):
-        recipe = read_recipe(str(recipe_file), PLAIN)
-        train(recipe, training_and_test(data), out, place=Place(device, ranks=ranks))
-
-
 #: Without random choices of its own, a rank's share of a batch is what one process would have made of it.
 PLAIN = [
     "model.drop_path=0", "augmentation.kind=none", "augmentation.erase=0", "augmentation.mixup=0",
@@ -147,16 +138,7 @@ PLAIN = [
 
 
 def test_two_processes_train_the_model_that_one_trains(recipe_file, data_set, halves, tmp_path, free_port):
-    context = multiprocessing.get_context("spawn")
-    processes = [
-        context.Process(target=_rank, args=(rank, 2, free_port, recipe_file, data_set, tmp_path / "two"))
-        for rank in range(2)
-    ]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    assert [process.exitcode for process in processes] == [0, 0]
+    train_on_two_ranks(free_port, recipe_file, PLAIN, data_set, tmp_path / "two")
     one = train(read_recipe(str(recipe_file), PLAIN), halves, tmp_path / "one")
     two = json.loads((tmp_path / "two" / "history.json").read_text())
     assert two[-1]["test_accuracy"] == one.history[-1]["test_accuracy"]

@@ -1,0 +1,28 @@
+"""A training by two processes on this machine, as `torchrun` would start them."""
+
+import multiprocessing
+import os
+
+import torch
+
+from attnaudit.training import Place, read_halves, read_recipe, train
+from attnaudit.training.processes import started_ranks
+
+
+def train_on_two_ranks(port, recipe_file, changes, data, out):
+    """Run it, and check that both processes ended well."""
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=_rank, args=(r, port, recipe_file, changes, data, out)) for r in range(2)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0, 0]
+
+
+def _rank(rank, port, recipe_file, changes, data, out):
+    os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    torch.set_num_threads(1)
+    with started_ranks("cpu") as (ranks, device):
+        recipe = read_recipe(str(recipe_file), changes)
+        train(recipe, read_halves(recipe, data), out, place=Place(device, ranks=ranks))
