@@ -52,12 +52,12 @@ def write_training(
     return path
 
 
-def write_course(path, accuracies, *, seed=0, attention="softmax", options=None, **model):
+def write_course(path, accuracies, *, seed=0, attention="softmax", options=None, data="same", **model):
     """The folder of a training without a monitor, with the accuracy of each epoch."""
     path.mkdir(parents=True)
     architecture = {"depth": 2, "attention": attention, "attention_layers": None, "attention_options": options or {}}
     recipe = {"name": f"{attention}-recipe", "model": architecture | model, "epochs": 50, "monitor": {"images": 0}}
-    run = {"identity": {"recipe": recipe, "seed": seed}, "steps_per_epoch": STEPS_PER_EPOCH}
+    run = {"identity": {"recipe": recipe, "seed": seed, "data": [data]}, "steps_per_epoch": STEPS_PER_EPOCH}
     (path / "run.json").write_text(json.dumps(run))
     history = [{"epoch": place + 1, "test_accuracy": accuracy} for place, accuracy in enumerate(accuracies)]
     (path / "history.json").write_text(json.dumps(history))

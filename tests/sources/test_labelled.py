@@ -91,5 +91,22 @@ def test_a_file_that_is_no_parquet_a_missing_one_and_an_empty_folder_are_refused
 def test_a_test_half_with_more_classes_is_refused(folders):
     (folders / "val" / "eel").mkdir()
     Image.new("RGB", (6, 6)).save(folders / "val" / "eel" / "0.png")
-    with pytest.raises(InputError, match=r"has 3 classes, but .* only 2"):
+    with pytest.raises(InputError, match=r"has classes that the training half has not \(eel\)"):
         training_and_test(folders)
+
+
+def test_a_class_has_the_same_number_in_both_halves(folders):
+    for half in ("train", "val"):
+        (folders / half / "ant").mkdir()
+    Image.new("RGB", (6, 6)).save(folders / "train" / "ant" / "0.png")
+    (folders / "val" / "ant").rmdir()
+    train, test = training_and_test(folders)
+    assert train.names == test.names == ("ant", "cat", "dog")
+    assert sorted(set(test.labels.tolist())) == [1, 2]
+
+
+def test_classes_that_are_numbers_are_numbered_by_their_size(tmp_path):
+    for name in ("0", "2", "10"):
+        (tmp_path / name).mkdir()
+        Image.new("RGB", (6, 6)).save(tmp_path / name / "0.png")
+    assert read_labelled(tmp_path).names == ("0", "2", "10")

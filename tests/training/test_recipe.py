@@ -57,6 +57,15 @@ def test_changes_reach_nested_settings_and_read_numbers_as_numbers(recipe_file):
         ("ksvd_weight=0.1", "Recipe tiny has a ksvd_weight, but its attention is softmax."),
         ("model", "--set model: say which setting gets which value, e.g. --set model.depth=6."),
         ("epochs.more=1", "--set epochs.more=1: epochs has no settings under it."),
+        ("model.depth=[", "--set model.depth=[: [ is no value that YAML knows."),
+        ("optimiser.clip=-1", "optimiser: clip is -1: it is above 0."),
+        ("optimiser.rate=-1", "optimiser: rate is -1: it is above 0."),
+        ("augmentation.smoothing=7", "augmentation: smoothing is 7: it is at least 0 and at most 1."),
+        ("augmentation.padding=-9", "augmentation: padding is -9: it is at least 0."),
+        ("average=1.5", "recipe tiny: average is 1.5: it is at least 0 and at most 1."),
+        ("monitor.every=0", "monitor: every is 0: it is at least 1."),
+        ("model.drop_path=3", "drop_path is a rate below 1, not 3."),
+        ("name=../escape", "The name of a recipe, '../escape', is one of a folder: letters, digits, - and _."),
     ],
 )
 def test_what_does_not_fit_is_said_in_a_sentence(recipe_file, change, sentence):
@@ -133,3 +142,12 @@ def test_the_language_models_that_are_compared_differ_in_their_attention_alone()
         assert replace(recipe, name="", about="", model=replace(recipe.model, **plain)) == reference
     rpc = recipes["lm-rpc"].model
     assert (rpc.attention, rpc.attention_layers, rpc.other_attention) == ("rpc", (0, 1), "symmetric")
+
+
+def test_a_recipe_may_have_the_name_of_its_base_but_not_be_its_own(tmp_path):
+    (tmp_path / "vit-small-cifar.yaml").write_text("base: vit-small-cifar\nepochs: 3\n")
+    assert read_recipe(str(tmp_path / "vit-small-cifar.yaml")).epochs == 3
+    for name, base in (("one", "two"), ("two", "one")):
+        (tmp_path / f"{name}.yaml").write_text(f"base: {base}\n")
+    with pytest.raises(UsageError, match=r"There is no recipe 'one'|is based on"):
+        read_recipe(str(tmp_path / "one.yaml"))

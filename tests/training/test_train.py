@@ -204,3 +204,27 @@ def test_a_loss_that_is_no_number_stops_the_training_before_it_is_saved(recipe_f
     recipe = read_recipe(str(recipe_file), ["optimiser.rate=1e30", "optimiser.clip=null", "optimiser.warmup_epochs=0"])
     with pytest.raises(NumericalError, match=r"The loss is nan before step \d+ of tiny: take a lower rate"):
         train(recipe, halves, tmp_path / "run")
+
+
+PRIMAL = ["model.attention=primal", "model.attention_options={rank: 2}", "epochs=1", "monitor.images=0"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "more"),
+    [
+        (PRIMAL, ["ksvd_weight=0.5"]),
+        (["epochs=1", "monitor.images=0"], ["optimiser.clip=0.001"]),
+        (["epochs=1", "monitor.images=0"], ["model.standardise=true"]),
+    ],
+)
+def test_regulariser_clipping_and_standardisation_reach_the_weights(recipe_file, halves, tmp_path, changes, more):
+    sgd = ["optimiser.name=sgd", "optimiser.rate=0.1"]  # Adam would divide a clipped gradient by its own size
+    plain = train(read_recipe(str(recipe_file), [*changes, *sgd]), halves, tmp_path / "plain")
+    other = train(read_recipe(str(recipe_file), [*changes, *sgd, *more]), halves, tmp_path / "other")
+    assert not same(weights(plain.path), weights(other.path))
+
+
+def test_the_training_loss_is_a_mean_over_steps(recipe_file, halves, tmp_path):
+    recipe = read_recipe(str(recipe_file), ["optimiser.rate=1e-9", "optimiser.warmup_rate=0", "monitor.images=0"])
+    for record in train(recipe, halves, tmp_path / "run").history:
+        assert record["train_loss"] == pytest.approx(0.693, abs=0.15)  # two classes, nothing learned

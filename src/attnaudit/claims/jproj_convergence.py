@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from attnaudit.claims.training import Training, TrainingClaim
 from attnaudit.claims.verdict import Verdict, Word
 
-_ERROR, _OUTPUT, _ABOVE = "projection_error_mae", "output_norm2", "output_above_phi"
+_ERROR, _OUTPUT, _PHI, _ABOVE = "projection_error_mae", "output_norm2", "phi_norm2", "output_above_phi"
 #: Up to this share of tokens may be too long for a projection, by rounding or chance.
 _FEW = 0.05
+#: What an output holds at least of ‖φ(q)‖² to be called its projection; one that vanishes holds nothing.
+_MOST = 0.5
 
 
 def _judge(trainings: Sequence[Training]) -> list[Verdict]:
@@ -17,9 +19,13 @@ def _judge(trainings: Sequence[Training]) -> list[Verdict]:
 
 
 def _verdict(training: Training) -> Verdict:
-    first, last = _ends(training)
-    falls = last[_ERROR] < first[_ERROR]
-    if last[_ABOVE] <= _FEW and falls:
+    ends = _ends(training)
+    if ends is None:
+        reason = "the monitor has not seen both a start and an end, with all its numbers"
+        return Verdict(CLAIM.name, training.course.name, Word.NOT_MEASURABLE, reason)
+    first, last = ends
+    explained = [1 - end[_ERROR] / end[_PHI] for end in ends]
+    if last[_ABOVE] <= _FEW and explained[1] > max(explained[0], _MOST):
         word = Word.SUPPORTED
     else:
         word = Word.REFUTED if last[_ABOVE] > 0.5 else Word.INCONCLUSIVE
@@ -28,16 +34,17 @@ def _verdict(training: Training) -> Verdict:
     return Verdict(CLAIM.name, training.course.name, word, reason)
 
 
-def _ends(training: Training) -> tuple[dict[str, float], dict[str, float]]:
-    """Means over batches, layers and heads at the first and the last measured step."""
+def _ends(training: Training) -> tuple[dict[str, float], dict[str, float]] | None:
+    """Means over batches, layers and heads at the first and the last measured step; None where they are one."""
     assert training.watched is not None
-    rows = training.watched.batch_means((_ERROR, _OUTPUT, _ABOVE))
+    rows = training.watched.batch_means((_ERROR, _OUTPUT, _PHI, _ABOVE))
     means = rows.group_by(["step", "measure"], use_threads=False).aggregate([("value", "mean")]).to_pylist()
     steps = sorted({row["step"] for row in means})
-    ends = [
+    first, last = (
         {row["measure"]: row["value_mean"] for row in means if row["step"] == step} for step in (steps[0], steps[-1])
-    ]
-    return ends[0], ends[1]
+    )
+    complete = None not in first.values() and None not in last.values()
+    return (first, last) if complete and len(steps) > 1 else None
 
 
 CLAIM = TrainingClaim(
@@ -46,12 +53,12 @@ CLAIM = TrainingClaim(
     citation="Teo & Nguyen 2024, section 2.2 and appendix C; doubted by Sarıtaş & Yıldız 2025, Figures 1 and 4",
     formula="J = mean |‖φ(q_i)‖² - ‖h_i‖²|; a projection h of φ(q) on unit axes has ‖h‖² ≤ ‖φ(q)‖²",
     rule=(
-        "Supported if J is lower at the end than at the start and at most 5 % of tokens have an output longer than "
-        "what it is said to be a projection of, which no projection can be; refuted if most tokens have one. J and "
-        "‖h‖² at both ends say where a change of J comes from."
+        "Supported if at most 5 % of tokens have an output longer than what it is said to be a projection of, which no "
+        "projection can be, and 1 - J/‖φ(q)‖², the share that outputs hold, has grown to more than half; refuted if "
+        "most tokens have such an output. J and ‖h‖² at both ends say where a change of J comes from."
     ),
     deciding=(_ABOVE, _ERROR),
-    shown=(_OUTPUT,),
+    shown=(_OUTPUT, _PHI),
     judge=_judge,
     needs="a training with a monitor, e.g. attnaudit train vit-small-cifar --set monitor.images=128",
 )

@@ -15,11 +15,12 @@ HISTORY = "history.json"
 
 @dataclass(frozen=True)
 class Course:
-    """The epochs of a training that are done."""
+    """The epochs of a training that are done; `data` are the fingerprints of its halves."""
 
     path: Path
     recipe: dict[str, Any]
     seed: int
+    data: tuple[str, ...]
     history: tuple[dict[str, float], ...]
 
     @property
@@ -46,4 +47,5 @@ def open_course(path: Path) -> Course:
         history = []
     except (json.JSONDecodeError, OSError) as error:
         raise RunFolderError(f"{path / HISTORY} is not readable as the history of a training.") from error
-    return Course(path, settings["identity"]["recipe"], int(settings["identity"]["seed"]), tuple(history))
+    identity = settings["identity"]
+    return Course(path, identity["recipe"], int(identity["seed"]), tuple(identity.get("data", ())), tuple(history))

@@ -67,13 +67,13 @@ def attack_conditions(names: Sequence[str], epsilons: Sequence[float], protocol:
         steps = int(count) if count else attack.steps
         budgets = epsilons if attack.budget is None else (attack.budget,)
         found += [Condition(Kind.ATTACK, plain, budget, attack.norm and attack.norm.value, steps) for budget in budgets]
-    return found
+    return list(dict.fromkeys(found))  # what is asked for twice counts once
 
 
 def transfer_conditions(epsilons: Sequence[float], protocol: Protocol) -> list[Condition]:
     """Transfer from a twin at every ε."""
     steps = attack_named("pgd", protocol).steps
-    return [Condition(Kind.ATTACK, TRANSFER, epsilon, Norm.MAX.value, steps) for epsilon in epsilons]
+    return [Condition(Kind.ATTACK, TRANSFER, epsilon, Norm.MAX.value, steps) for epsilon in dict.fromkeys(epsilons)]
 
 
 def corruption_conditions(names: Sequence[str], severities: Sequence[int]) -> list[Condition]:
@@ -84,7 +84,8 @@ def corruption_conditions(names: Sequence[str], severities: Sequence[int]) -> li
     for severity in severities:
         if severity not in SEVERITIES:
             raise UsageError(f"There is no severity {severity}; there are {', '.join(map(str, SEVERITIES))}.")
-    return [Condition(Kind.CORRUPTION, name, float(severity)) for name in names for severity in severities]
+    asked = [Condition(Kind.CORRUPTION, name, float(severity)) for name in names for severity in severities]
+    return list(dict.fromkeys(asked))
 
 
 def epsilon(text: str) -> float:

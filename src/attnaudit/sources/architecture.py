@@ -49,6 +49,8 @@ class Architecture(AttentionChoice):
             raise UsageError(f"Pictures of {self.image_size} pixels do not split into patches of {self.patch_size}.")
         if self.heads < 1 or self.width % self.heads:
             raise UsageError(f"A width of {self.width} does not split into {self.heads} heads.")
+        if not 0 <= self.drop_path < 1:
+            raise UsageError(f"drop_path is a rate below 1, not {self.drop_path:g}.")
         if self.depth < 1 or self.classes < 2:
             raise UsageError(f"A classifier has a block and two classes at least, not {self.depth} and {self.classes}.")
 

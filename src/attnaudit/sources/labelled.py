@@ -106,17 +106,17 @@ def training_and_test(folder: Path) -> tuple[LabelledPictures, LabelledPictures]
     """Both halves of a data set: `train*.parquet` and `test*.parquet`, or the folders `train/` and `val/`."""
     if not folder.is_dir():
         raise InputError(f"There is no data folder {folder}.")
-    halves = [_half(folder, names) for names in (("train",), ("test", "val", "validation"))]
-    train, test = (_checked(half) for half in halves)
+    train = _checked(_half(folder, ("train",)))
+    test = _checked(_half(folder, ("test", "val", "validation"), train.names))
     if test.classes > train.classes:
         raise InputError(f"{test.place} has {test.classes} classes, but {train.place} only {train.classes}.")
     return train, test
 
 
-def _half(folder: Path, names: Sequence[str]) -> LabelledPictures:
+def _half(folder: Path, names: Sequence[str], classes: Sequence[str] | None = None) -> LabelledPictures:
     for name in names:
         if (folder / name).is_dir():
-            return _from_folders(folder / name)
+            return _from_folders(folder / name, classes)
         if files := sorted(folder.glob(f"{name}*.parquet")):
             return _from_parquet(files)
     wanted = " or ".join(f"{name}*.parquet or {name}/" for name in names)
@@ -132,10 +132,15 @@ def _checked(found: LabelledPictures) -> LabelledPictures:
     return found
 
 
-def _from_folders(folder: Path) -> LabelledPictures:
-    classes = sorted(entry.name for entry in folder.iterdir() if entry.is_dir())
-    if not classes:
+def _from_folders(folder: Path, classes: Sequence[str] | None = None) -> LabelledPictures:
+    """Classes are numbered in the order of their names, or in the order given; those that are numbers by their size."""
+    present = [entry.name for entry in folder.iterdir() if entry.is_dir()]
+    if not present:
         raise InputError(f"{folder} has no class folders: pictures go into one folder per class.")
+    if classes is None:
+        classes = sorted(present, key=int) if all(name.isdecimal() for name in present) else sorted(present)
+    if unknown := sorted(set(present) - set(classes)):
+        raise InputError(f"{folder} has classes that the training half has not ({', '.join(unknown[:3])}).")
     files: list[Path] = []
     labels: list[int] = []
     for number, name in enumerate(classes):

@@ -30,7 +30,9 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Place:
-    """Where and how a training runs; none of it decides what comes out, but for rounding.
+    """Where and how a training runs; none of it decides what comes out, but for rounding and the number of ranks.
+
+    Ranks share every batch, but each has random choices of its own, as has another kind of device.
 
     A checkpoint is written when the last one is `save_after` seconds old, and at the end.
     """
@@ -158,7 +160,7 @@ class _Training:
             "epoch": epoch + 1,
             "step": self.going.step,
             "rate": self.trainee.rate,
-            "train_loss": self.going.loss / self.layout.steps,
+            "train_loss": self._mean_loss(),
             **self.feed.evaluated(self.trainee.model),
             f"{self.task.pace}_per_second": rate,
         }
@@ -175,6 +177,12 @@ class _Training:
         )
         if (epoch + 1) % self.recipe.monitor.every == 0 or epoch + 1 == self.recipe.epochs:
             self.look(self.going.step, tell)
+
+    def _mean_loss(self) -> float:
+        """Over the steps of the epoch and all ranks."""
+        ranks = self.place.ranks
+        total = ranks.total(torch.tensor(self.going.loss, dtype=torch.float64, device=self.place.device))
+        return float(total) / (self.layout.steps * ranks.count)
 
     def look(self, step: int, tell: Callable[[str], None]) -> None:
         """Let the monitor measure."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
+from attnaudit.errors import UsageError
 from attnaudit.sources.architecture import build
 from attnaudit.sources.cards import PictureCard
 from attnaudit.sources.labelled import LabelledPictures
@@ -78,6 +79,9 @@ class PictureFeed:
 
     def __init__(self, task: PictureTask, layout: Layout, device: str, workers: int) -> None:
         recipe = task.recipe
+        share = layout.ranks.share(recipe.batch)
+        if share % 2 and (recipe.augmentation.mixup or recipe.augmentation.cutmix):
+            raise UsageError(f"Mixup pairs pictures, but each process gets {share} of a batch: give an even share.")
         self._pixels = DeviceAugmentation(recipe.augmentation, recipe.model.classes, device)
         self._train = picture_batches(task.train, recipe, layout, device, workers)
         self._test = picture_batches(task.test, recipe, layout.of(len(task.test)), device, workers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, Literal
@@ -10,7 +11,7 @@ from attnaudit.errors import UsageError
 from attnaudit.sources.architecture import Architecture
 from attnaudit.sources.decoder import DecoderArchitecture
 from attnaudit.training.recipe_file import recipe_content
-from attnaudit.training.settings import settings_from
+from attnaudit.training.settings import check_range, settings_from
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,11 @@ class Optimiser:
     warmup_rate: float = 1e-6
     smallest_rate: float = 1e-5
     clip: float | None = None
+
+    def __post_init__(self) -> None:
+        check_range("optimiser", 0, open_low=True, rate=self.rate, clip=self.clip)
+        check_range("optimiser", 0, weight_decay=self.weight_decay, warmup_epochs=self.warmup_epochs)
+        check_range("optimiser", 0, warmup_rate=self.warmup_rate, smallest_rate=self.smallest_rate)
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,10 @@ class Augmentation:
     mix_share: float = 1.0
     smoothing: float = 0.1
 
+    def __post_init__(self) -> None:
+        check_range("augmentation", 0, padding=self.padding, mixup=self.mixup, cutmix=self.cutmix)
+        check_range("augmentation", 0, 1, erase=self.erase, mix_share=self.mix_share, smoothing=self.smoothing)
+
 
 @dataclass(frozen=True)
 class Watch:
@@ -58,6 +68,10 @@ class Watch:
     scores: int = 2
     train_mode: bool = False
     legacy: bool = False
+
+    def __post_init__(self) -> None:
+        check_range("monitor", 1, every=self.every)
+        check_range("monitor", 0, scores=self.scores)
 
 
 @dataclass(frozen=True)
@@ -103,6 +117,7 @@ class Recipe:
             raise UsageError(
                 f"Recipe {self.name} needs an epoch and a {one} at least, not {self.epochs}, {self.batch}."
             )
+        check_range(f"recipe {self.name}", 0, 1, average=self.average)
         if self.ksvd_weight and self.model.attention != "primal":
             raise UsageError(f"Recipe {self.name} has a ksvd_weight, but its attention is {self.model.attention}.")
 
@@ -181,6 +196,8 @@ def read_recipe(name: str, changes: Sequence[str] = ()) -> PictureRecipe | TextR
     """A recipe of the package by name, or a YAML file, with changes such as `model.depth=6`; `task` says which kind."""
     content = recipe_content(name, changes)
     where = f"recipe {content['name']}"
+    if not re.fullmatch(r"\w[\w.-]*", str(content["name"])):
+        raise UsageError(f"The name of a recipe, {content['name']!r}, is one of a folder: letters, digits, - and _.")
     if content.get("task") == "text":
         return settings_from(TextRecipe, content, where)
     if (task := content.pop("task", "pictures")) != "pictures":

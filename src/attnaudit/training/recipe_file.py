@@ -37,8 +37,12 @@ def _file(name: str) -> Path:
     return path
 
 
-def _content(path: Path) -> dict[str, Any]:
-    """A recipe file over the recipe it is based on, if any; named after its file unless it says otherwise."""
+def _content(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """A recipe file over the recipe it is based on, if any; named after its file unless it says otherwise.
+
+    A base is looked for beside the file, then in the package; so a file may have the name of the recipe it is based on.
+    """
+    above = (*above, path.resolve())
     yaml = optional("yaml", "train", "Reading a recipe")
     try:
         own = yaml.safe_load(path.read_text())
@@ -51,7 +55,10 @@ def _content(path: Path) -> dict[str, Any]:
     if base is None:
         return own
     beside = path.parent / f"{base}.yaml"
-    return _merged(_content(beside if beside.is_file() else _file(str(base))), own)
+    under = beside if beside.is_file() and beside.resolve() not in above else _file(str(base))
+    if under.resolve() in above:
+        raise UsageError(f"{path} is based on {base}, which is based on it.")
+    return _merged(_content(under, above), own)
 
 
 def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,4 +78,8 @@ def _apply(content: dict[str, Any], change: str) -> None:
         content = content.setdefault(section, {})
         if not isinstance(content, dict):
             raise UsageError(f"--set {change}: {section} has no settings under it.")
-    content[last] = optional("yaml", "train", "Reading a recipe").safe_load(text)
+    yaml = optional("yaml", "train", "Reading a recipe")
+    try:
+        content[last] = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise UsageError(f"--set {change}: {text} is no value that YAML knows.") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import types
 import typing
 from collections.abc import Mapping
@@ -12,6 +13,18 @@ from typing import Any, TypeVar
 from attnaudit.errors import UsageError
 
 Settings = TypeVar("Settings")
+
+
+def check_range(
+    where: str, low: float, high: float = math.inf, *, open_low: bool = False, **values: float | None
+) -> None:
+    """Fail, naming the setting, for a value that is not between the bounds; None is no value."""
+    for name, value in values.items():
+        if value is not None and not (low < value <= high if open_low else low <= value <= high):
+            bounds = f"{'above' if open_low else 'at least'} {low:g}" + (
+                f" and at most {high:g}" if high < math.inf else ""
+            )
+            raise UsageError(f"{where}: {name} is {value:g}: it is {bounds}.")
 
 
 def settings_from(kind: type[Settings], content: Mapping[str, Any], where: str) -> Settings:

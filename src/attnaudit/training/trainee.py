@@ -77,7 +77,7 @@ class Trainee:
             loss = self._loss(inputs, targets)
             torch.autograd.backward(loss)
         except (torch.OutOfMemoryError, RuntimeError) as error:
-            if "memory" not in str(error):
+            if not isinstance(error, torch.OutOfMemoryError) and "can't allocate memory" not in str(error):
                 raise
             raise AttnAuditError(
                 f"A batch of {len(inputs)} {self.recipe.examples} of {self.recipe.model.tokens} tokens does not fit "
