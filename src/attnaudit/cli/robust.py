@@ -83,7 +83,8 @@ def robust(
 ) -> None:
     """Measure accuracy of MODELS under corruptions and attacks, with intervals, and check for gradient masking.
 
-    Repeated, the command goes on where it was; with more attacks, ε or models in the same --out it adds them.
+    Repeated, the command goes on where it was; with more attacks, ε or models beside those before, in the same --out,
+    it computes what is new. Tables and page show what the last command named.
 
     Examples:
         attnaudit robust vit-small-cifar --limit 64

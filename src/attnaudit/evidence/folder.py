@@ -47,7 +47,7 @@ class RunFolder:
             raise RunFolderError(f"{self.path} is neither empty nor a run folder: give --out another folder.")
         try:
             self._parts.mkdir(parents=True, exist_ok=True)
-            for leftover in self._parts.glob(".*.tmp"):
+            for leftover in (*self.path.glob(".*.tmp"), *self._parts.glob(".*.tmp")):
                 leftover.unlink(missing_ok=True)
             write_whole(self.settings_file, _json({"identity": identity, **description, **kept}))
         except OSError as error:

@@ -57,8 +57,11 @@ def shown(epsilon: float) -> str:
 def attack_conditions(names: Sequence[str], epsilons: Sequence[float], protocol: Protocol) -> list[Condition]:
     """Every attack at every ε. A name may say how many iterations: `pgd:50`."""
     found: list[Condition] = []
+    counts: dict[str, str] = {}
     for name in names:
         plain, _, count = name.partition(":")
+        if counts.setdefault(plain, count) != count:
+            raise UsageError(f"--attacks names {plain} with two numbers of iterations: run them into two folders.")
         attack = attack_named(plain, protocol)
         if count and (attack.steps is None or not count.isdecimal() or int(count) < 1):
             raise UsageError(
