@@ -110,3 +110,9 @@ def test_classes_that_are_numbers_are_numbered_by_their_size(tmp_path):
         (tmp_path / name).mkdir()
         Image.new("RGB", (6, 6)).save(tmp_path / name / "0.png")
     assert read_labelled(tmp_path).names == ("0", "2", "10")
+
+
+def test_a_few_pictures_spread_over_class_folders_have_all_classes(folders):
+    few = training_and_test(folders)[0].spread(2)
+    assert few.labels.tolist() == [0, 1]
+    assert few.first(1).classes == 2  # the other class has its name still

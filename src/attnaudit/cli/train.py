@@ -35,7 +35,7 @@ def train(
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(min=1, help="Only the first pictures or lines of each half.", show_default=False),
+        typer.Option(min=1, help="Only so many pictures or lines of each half.", show_default=False),
     ] = None,
     seed: options.Seed = 0,
     device: options.DeviceOption = Device.AUTO,

@@ -41,8 +41,8 @@ class LabelledPictures:
 
     @property
     def classes(self) -> int:
-        """One more than the largest class number."""
-        return int(self.labels.max()) + 1
+        """As many as have names; else one more than the largest class number."""
+        return int(self.labels.max()) + 1 if self.names is None else len(self.names)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -80,6 +80,12 @@ class LabelledPictures:
         if count is None or count >= len(self):
             return self
         return self.chosen(range(count))
+
+    def spread(self, count: int | None) -> LabelledPictures:
+        """`count` of them at even distances, so that pictures in the order of classes lose none; all if None."""
+        if count is None or count >= len(self):
+            return self
+        return self.chosen([place * len(self) // count for place in range(count)])
 
     def chosen(self, places: Sequence[int]) -> LabelledPictures:
         """Those at these places."""

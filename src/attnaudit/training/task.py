@@ -78,12 +78,12 @@ class Task(typing.Protocol):
 
 
 def read_halves(recipe: Recipe, place: Path, limit: int | None = None) -> Halves:
-    """The data of a recipe, from a folder or, for text, a file; of each half the first pictures or lines, or all."""
+    """The data of a recipe, from a folder or, for text, a file; of each half `limit` pictures or lines, or all."""
     if isinstance(recipe, TextRecipe):
         learned, tested = training_and_test_text(place)
         return learned.first(limit), tested.first(limit)
     train, test = training_and_test(place)
-    return train.first(limit), test.first(limit)
+    return train.spread(limit), test.spread(limit)
 
 
 def task_of(recipe: Recipe, data: Halves) -> Task:
