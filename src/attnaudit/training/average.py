@@ -11,8 +11,8 @@ from torch import Tensor, nn
 class WeightAverage:
     """θ̄ ← β_t θ̄ + (1 - β_t) θ with β_t = min(β, (1 + t)/(10 + t)), so that the start is soon forgotten.
 
-    timm's average walks through both state dictionaries in every step, which on a GPU takes as long as the step of a
-    small model; this one holds the lists of tensors. Buffers are copied.
+    timm's average walks through both state dictionaries in every step, work of the host that a small model on a GPU
+    waits for; this one holds the lists of tensors. Buffers are copied.
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:
