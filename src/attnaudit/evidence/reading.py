@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from attnaudit.errors import RunFolderError
+from attnaudit.errors import RunFolderError, first_line
 from attnaudit.evidence.schema import SCHEMA
 
 #: How many batches and parts are read before they are needed: few, because they take memory until then.
@@ -71,5 +71,5 @@ def _reading() -> Iterator[None]:
         yield
     except (OSError, pa.ArrowInvalid) as error:
         raise RunFolderError(
-            f"The evidence cannot be read ({str(error).splitlines()[0]}): delete the damaged part and repeat the run."
+            f"The evidence cannot be read ({first_line(error)}): delete the damaged part and repeat the run."
         ) from error

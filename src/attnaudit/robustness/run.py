@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from attnaudit._version import __version__
-from attnaudit.errors import AttnAuditError, RunFolderError
+from attnaudit.errors import AttnAuditError, RunFolderError, first_line
 from attnaudit.evidence.folder import RunFolder, encoded
 from attnaudit.evidence.robustness_results import Kind
 from attnaudit.evidence.unit import Notes
@@ -157,7 +157,7 @@ def _read(folder: RunFolder, units: Sequence[Unit]) -> Results:
             parts.setdefault((unit.subject.model.label, unit.condition), []).append(own)
     except (OSError, pa.ArrowInvalid) as error:
         raise RunFolderError(
-            f"The results in {folder.path} cannot be read ({str(error).splitlines()[0]}): delete the damaged part and "
+            f"The results in {folder.path} cannot be read ({first_line(error)}): delete the damaged part and "
             "repeat the command."
         ) from error
     return Results({of: pa.concat_tables(tables) for of, tables in parts.items()})

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from attnaudit.errors import ModelError, WeightsError
+from attnaudit.errors import ModelError, WeightsError, first_line
 from attnaudit.extras import optional
 from attnaudit.sources.model import LoadedModel, ModelSpec, seeded
 from attnaudit.sources.weights import fingerprint, fit_weights, read_weights
@@ -77,7 +77,7 @@ def load(spec: ModelSpec) -> LoadedModel:
         else:
             module = transformers.AutoModel.from_pretrained(place, use_safetensors=True, **options).eval()
     except (OSError, ValueError, RuntimeError, KeyError) as error:
-        raise ModelError(f"transformers cannot load {spec.name} ({str(error).splitlines()[0]}).") from error
+        raise ModelError(f"transformers cannot load {spec.name} ({first_line(error)}).") from error
     if spec.weights is not None:
         fit_weights(module, read_weights(spec.weights), spec.weights, spec.name)
     return LoadedModel(

@@ -18,7 +18,7 @@ from jaxtyping import Int64, UInt8
 from PIL import Image
 from torch import Tensor
 
-from attnaudit.errors import InputError
+from attnaudit.errors import InputError, first_line
 from attnaudit.sources.images import SUFFIXES
 
 _PICTURES, _LABELS = ("img", "image"), ("label", "labels", "fine_label")
@@ -160,7 +160,7 @@ def _from_parquet(files: Sequence[Path]) -> LabelledPictures:
     try:
         table = pa.concat_tables([pq.read_table(file) for file in files])
     except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"{files[0]} cannot be read as Parquet ({str(error).splitlines()[0]}).") from error
+        raise InputError(f"{files[0]} cannot be read as Parquet ({first_line(error)}).") from error
     columns = [next((c for c in wanted if c in table.column_names), None) for wanted in (_PICTURES, _LABELS)]
     if None in columns:
         raise InputError(f"{files[0]} has columns {', '.join(table.column_names)}: it needs img and label.")

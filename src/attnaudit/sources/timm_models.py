@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import nn
 
-from attnaudit.errors import ModelError, WeightsError
+from attnaudit.errors import ModelError, WeightsError, first_line
 from attnaudit.extras import optional
 from attnaudit.protocol import Protocol
 from attnaudit.sources.data import VARIABLE, data_weights
@@ -82,7 +82,7 @@ def _build(name: str, seed: int, *, pretrained: bool) -> nn.Module:
         with seeded(seed):
             module: nn.Module = _timm().create_model(name, pretrained=pretrained)
     except (OSError, RuntimeError, ValueError) as error:
-        raise ModelError(f"timm cannot build {name} ({str(error).splitlines()[0]}).") from error
+        raise ModelError(f"timm cannot build {name} ({first_line(error)}).") from error
     return module.eval()
 
 

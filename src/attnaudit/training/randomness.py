@@ -34,7 +34,8 @@ def generator(*parts: int | str) -> torch.Generator:
 def global_state_kept() -> Iterator[None]:
     """Leave the global generators as they were found."""
     python, legacy, cpu = random.getstate(), np.random.get_state(), torch.get_rng_state()
-    devices = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+    # Not where torch only could use a GPU: a forked worker that reads pictures must not start CUDA.
+    devices = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []  # type: ignore[no-untyped-call]
     try:
         yield
     finally:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from attnaudit.errors import UsageError
+from attnaudit.errors import UsageError, first_line
 from attnaudit.extras import optional
 
 FOLDER = Path(__file__).parent / "recipes"
@@ -47,7 +47,7 @@ def _content(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
     try:
         own = yaml.safe_load(path.read_text())
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read as YAML ({str(error).splitlines()[0]}).") from error
+        raise UsageError(f"{path} cannot be read as YAML ({first_line(error)}).") from error
     if not isinstance(own, dict):
         raise UsageError(f"{path} holds no settings.")
     base = own.pop(_BASE, None)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import random
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Literal
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DataParallel, DistributedDataParallel
+
+from attnaudit.training.randomness import global_state_kept
 
 Mode = Literal["eval", "train"]
 
@@ -42,17 +42,12 @@ def untouched(model: nn.Module, mode: Mode, seed: int) -> Iterator[None]:
 
 @contextmanager
 def _random_state(model: nn.Module, seed: int) -> Iterator[None]:
-    python, numeric = random.getstate(), np.random.get_state()
     devices = sorted({parameter.device.index for parameter in model.parameters() if parameter.is_cuda})
-    with torch.random.fork_rng(devices=devices):
+    with global_state_kept():
         torch.default_generator.manual_seed(seed)
         for device in devices:  # not torch.manual_seed, which reseeds devices that are not this model's
             torch.cuda.default_generators[device].manual_seed(seed)
-        try:
-            yield
-        finally:
-            random.setstate(python)
-            np.random.set_state(numeric)
+        yield
 
 
 @contextmanager

@@ -26,18 +26,6 @@ def margin(logits: Logits, labels: Labels) -> PerPicture:
     return others.amax(dim=1) - own[:, 0]
 
 
-def logit_ratio(logits: Logits, labels: Labels) -> PerPicture:
-    """The difference of logits ratio, (max_{i≠y} z_i - z_y) / (z_π1 - z_π3), π the descending order.
-
-    Unlike cross-entropy it does not change when logits are scaled, so it does not vanish where they are large
-    (Croce & Hein 2020, eq. 5). With two classes it is the margin.
-    """
-    if logits.shape[1] < 3:
-        return margin(logits, labels)
-    first, _, third = logits.topk(3, dim=1).values.unbind(1)
-    return margin(logits, labels) / (first - third + _SMALL)
-
-
 def targeted_logit_ratio(logits: Logits, labels: Labels, targets: Labels) -> PerPicture:
     """(z_t - z_y) / (z_π1 - (z_π3 + z_π4)/2) (Croce & Hein 2020, eq. 6); with fewer than four classes z_t - z_y."""
     ahead = difference(logits, labels, targets)
