@@ -1,6 +1,6 @@
 """Is RPC-Attention robust, and why? Trains and evaluates the robust-* recipes on one device, in one call or several.
 
-    attnaudit corrupt vit-small-cifar --limit 600 --severities 2,4 --out cifar10-corrupted
+    attnaudit corrupt vit-small-cifar --limit 500 --severities 2,4 --out cifar10-corrupted
     python -m benchmarks.robustness_experiment --data cifar10 --corrupted cifar10-corrupted --jobs 6 --minutes 20
 
 Repeated, the second command goes on where it was: `--jobs` at a time it trains in the order of RECIPES, runs
