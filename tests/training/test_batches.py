@@ -5,9 +5,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
+from attnaudit.sources.labelled import read_labelled
 from attnaudit.training.augmentation import DeviceAugmentation, crop_and_flip
-from attnaudit.training.batches import Layout, LoadedBatches
+from attnaudit.training.batches import Layout, LoadedBatches, picture_batches
 from attnaudit.training.processes import Ranks
 from attnaudit.training.randomness import seed_everything
 from attnaudit.training.recipe import Augmentation, read_recipe
@@ -41,6 +43,19 @@ def test_workers_do_not_change_what_is_loaded(recipe_file, halves):
     assert all(torch.equal(a[0], b[0]) and torch.equal(a[1], b[1]) for a, b in zip(alone, helped, strict=True))
     later = next(LoadedBatches(halves[0], recipe, layout, "cpu", 0).training(2, 0))
     assert not torch.equal(alone[0][0], later[0])
+
+
+def test_every_kind_of_augmentation_is_tested_on_the_same_pixels(recipe_file, tmp_path):
+    generator = np.random.default_rng(0)
+    for name, shape in (("tall", (31, 12, 3)), ("wide", (70, 100, 3))):
+        (tmp_path / "pictures" / name).mkdir(parents=True)
+        Image.fromarray(generator.integers(0, 256, shape, dtype=np.uint8)).save(tmp_path / "pictures" / name / "0.png")
+    pictures, seen = read_labelled(tmp_path / "pictures"), []
+    for kind in ("timm", "none"):
+        recipe = read_recipe(str(recipe_file), [f"augmentation.kind={kind}", "model.image_size=64"])
+        batches = picture_batches(pictures, recipe, Layout(2, 2, 0, Ranks()), "cpu", 0)
+        seen.append(next(iter(batches.in_order()))[0])
+    assert torch.equal(*seen)
 
 
 def test_a_crop_is_a_window_of_the_padded_picture_or_its_mirror_image():

@@ -19,7 +19,7 @@ from attnaudit.sources.architecture import Architecture, build
 from attnaudit.sources.attention_choice import AttentionChoice
 from attnaudit.sources.decoder import DecoderArchitecture, build_decoder
 from attnaudit.sources.model import CARD, Preprocess
-from attnaudit.sources.preprocess import squashed
+from attnaudit.sources.preprocess import middle_pixels, squashed
 from attnaudit.sources.words import Vocabulary
 
 
@@ -43,15 +43,10 @@ class PictureCard:
         size = self.architecture.image_size
         if protocol is Protocol.PAPER:
             return squashed(size, size)
-        mean, std = (np.array(numbers, dtype=np.float32) for numbers in (self.mean, self.std))
+        mean, std = (np.array(numbers, dtype=np.float32)[:, None, None] for numbers in (self.mean, self.std))
 
         def prepared(image: Image.Image) -> Tensor:
-            factor = size / min(image.size)
-            width, height = (max(size, round(side * factor)) for side in image.size)
-            resized = image.resize((width, height), Image.Resampling.BICUBIC)
-            left, top = (width - size) // 2, (height - size) // 2
-            pixels = np.asarray(resized.crop((left, top, left + size, top + size)), dtype=np.float32) / 255
-            return torch.from_numpy((pixels - mean) / std).permute(2, 0, 1).contiguous()
+            return torch.from_numpy((middle_pixels(image, size).astype(np.float32) / 255 - mean) / std)
 
         return prepared
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -19,6 +20,7 @@ from torch.utils.data import DataLoader, Dataset
 from attnaudit.errors import UsageError
 from attnaudit.extras import optional
 from attnaudit.sources.labelled import LabelledPictures
+from attnaudit.sources.preprocess import middle_pixels
 from attnaudit.training.processes import Ranks
 from attnaudit.training.randomness import generator, global_state_kept, seed_everything
 from attnaudit.training.recipe import PictureRecipe
@@ -97,7 +99,7 @@ class LoadedBatches:
         self._pictures, self._layout, self._device, self._workers = pictures, layout, device, workers
         create = optional("timm.data", "timm", "Training").create_transform
         size, wishes = recipe.model.image_size, recipe.augmentation
-        self._plain = create(size, is_training=False, use_prefetcher=True, crop_pct=1.0 if size < 64 else None)
+        self._plain = partial(middle_pixels, size=size)
         self._augmenting = create(
             size,
             is_training=True,
