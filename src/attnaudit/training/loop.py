@@ -10,12 +10,11 @@ from pathlib import Path
 
 import torch
 
-from attnaudit._version import __version__
-from attnaudit.errors import AttnAuditError, NumericalError
+from attnaudit.errors import NumericalError
 from attnaudit.evidence.folder import RunFolder
-from attnaudit.evidence.versions import installed_versions
-from attnaudit.training import checkpoint, ranks
+from attnaudit.training import checkpoint
 from attnaudit.training.batches import Batch, Layout
+from attnaudit.training.opening import opened
 from attnaudit.training.outcome import Trained, write_history, write_outcome
 from attnaudit.training.processes import Ranks
 from attnaudit.training.randomness import global_state_kept, seed_everything
@@ -32,7 +31,8 @@ Progress = Callable[[int, int, str], None]
 class Place:
     """Where and how a training runs; none of it decides what comes out, but for rounding and the number of ranks.
 
-    Ranks share every batch, but each has random choices of its own, as has another kind of device.
+    Ranks share every batch, but each has random choices of its own, as has another kind of device. A training that is
+    watched goes on with as many ranks as it began with.
 
     A checkpoint is written when the last one is `save_after` seconds old, and at the end.
     """
@@ -83,18 +83,9 @@ def train(
     place = place or Place()
     task = task_of(recipe, data)
     layout = Layout(task.examples, recipe.batch, seed, place.ranks, recipe.examples)
-    folder = RunFolder(out)
-    identity = {"recipe": task.recipe.identity, "seed": seed, "data": task.fingerprints}
-    about = {"attnaudit": __version__, "versions": installed_versions(), "steps_per_epoch": layout.steps}
-    new = ranks.together(lambda: place.ranks.leads and folder.open(identity, about, keep=("parts", "steps")))
-    try:
-        with global_state_kept():
-            tell(f"Training {recipe.name}, seed {seed}, on {task.about}, on {place.device}, in {out}.")
-            return _Training(task, folder, place, layout).run(progress, tell)
-    except AttnAuditError:
-        if new and not (out / checkpoint.FILE).exists():
-            folder.discard_if_empty()
-        raise
+    with opened(out, task, layout) as folder, global_state_kept():
+        tell(f"Training {recipe.name}, seed {seed}, on {task.about}, on {place.device}, in {out}.")
+        return _Training(task, folder, place, layout).run(progress, tell)
 
 
 class _Training:
