@@ -121,6 +121,9 @@ def test_a_broken_picture_is_named(tmp_path):
         ({"image_name": ["a"], "label": [1]}, "has columns image_name, label: it needs img and label"),
         ({"img": ["a", "b"], "label": [0, 1]}, "the column img holds no encoded pictures"),
         ({"img": [b"a", b"b"], "label": [-1, 1]}, r"has pictures without a label \(-1\)"),
+        ({"img": [b"a", b"b"], "label": ["cat", "dog"]}, "the column label holds labels of type string: classes are"),
+        ({"img": [b"a", b"b"], "label": [0.5, 1.5]}, "the column label holds labels of type double"),
+        ({"img": [b"a", b"b"], "label": [0, None]}, "the column label holds 1 empty labels"),
         ({"img": [b"a", b"b"], "label": [1, 1]}, "has 2 pictures of 1 classes: a classifier needs two"),
     ],
 )
@@ -139,6 +142,8 @@ def test_a_file_that_is_no_parquet_a_missing_one_and_an_empty_folder_are_refused
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="has no class folders"):
         read_labelled(tmp_path / "empty")
+    with pytest.raises(InputError, match=r"x\.parquet is no folder: pictures come from one with"):
+        training_and_test(tmp_path / "x.parquet")
     with pytest.raises(InputError, match=r"has no train\*\.parquet or train/"):
         training_and_test(tmp_path / "empty")
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from attnaudit.sources.labelled import read_labelled
+from attnaudit.errors import InputError, UsageError
+from attnaudit.sources.labelled import LabelledPictures, read_labelled
 from attnaudit.training.augmentation import DeviceAugmentation, crop_and_flip
 from attnaudit.training.batches import Layout, LoadedBatches, picture_batches
 from attnaudit.training.processes import Ranks
@@ -43,6 +44,22 @@ def test_workers_do_not_change_what_is_loaded(recipe_file, halves):
     assert all(torch.equal(a[0], b[0]) and torch.equal(a[1], b[1]) for a, b in zip(alone, helped, strict=True))
     later = next(LoadedBatches(halves[0], recipe, layout, "cpu", 0).training(2, 0))
     assert not torch.equal(alone[0][0], later[0])
+
+
+@pytest.mark.parametrize("change", ["auto_augment=foo", "auto_augment=rand-m9-zz3", "colour_jitter=-1"])
+def test_an_augmentation_that_timm_does_not_know_is_a_sentence(recipe_file, halves, change):
+    recipe = read_recipe(str(recipe_file), ["augmentation.kind=timm", f"augmentation.{change}"])
+    with pytest.raises(UsageError, match=r"^augmentation: timm cannot make a transform of .*: give e\.g\."):
+        picture_batches(halves[0], recipe, Layout(40, 8, 0, Ranks()), "cpu", 0)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_broken_picture_is_one_sentence_wherever_it_is_read(recipe_file, halves, workers):
+    broken = LabelledPictures(halves[0].place, [b"no picture"] * 8, halves[0].labels[:8])
+    recipe = read_recipe(str(recipe_file), ["augmentation.kind=timm"])
+    batches = picture_batches(broken, recipe, Layout(8, 8, 0, Ranks()), "cpu", workers)
+    with pytest.raises(InputError, match=r"\APicture number 0 of .*train\.parquet cannot be read \([^\n]*\)\.\Z"):
+        next(batches.in_order())
 
 
 def test_every_kind_of_augmentation_is_tested_on_the_same_pixels(recipe_file, tmp_path):

@@ -15,6 +15,7 @@ from attnaudit.training import checkpoint
 from attnaudit.training.loop import Place, train
 from attnaudit.training.processes import Ranks
 from attnaudit.training.recipe import read_recipe
+from attnaudit.training.task import read_halves
 from attnaudit.training.trainee import Trainee
 from tests.training.conftest import write_pictures
 from tests.training.two_ranks import train_on_two_ranks
@@ -195,6 +196,11 @@ def test_a_foreign_checkpoint_is_no_checkpoint_of_ours(recipe_file, halves, tmp_
     torch.save({"model": {}}, tmp_path / "run" / checkpoint.FILE)
     with pytest.raises(RunFolderError, match="it lacks average, history, loss, optimiser, step"):
         train(read_recipe(str(recipe_file), ["epochs=1"]), halves, tmp_path / "run")
+
+
+def test_a_limit_that_leaves_one_class_is_refused(recipe_file, data_set):
+    with pytest.raises(InputError, match=r"--limit 4 takes pictures of one class only from .*train\.parquet: take"):
+        read_halves(read_recipe(str(recipe_file)), data_set, 4)
 
 
 def test_one_class_is_nothing_to_learn(data_set):

@@ -124,7 +124,9 @@ def read_labelled(path: Path) -> LabelledPictures:
 def training_and_test(folder: Path) -> tuple[LabelledPictures, LabelledPictures]:
     """Both halves of a data set: `train*.parquet` and `test*.parquet`, or the folders `train/` and `val/`."""
     if not folder.is_dir():
-        raise InputError(f"There is no data folder {folder}.")
+        raise InputError(
+            f"{folder} is no folder: pictures come from one with train*.parquet and test*.parquet, or train/ and val/."
+        )
     train = _checked(_half(folder, ("train",)))
     test = _checked(_half(folder, ("test", "val", "validation"), train.names))
     if test.classes > train.classes:
@@ -181,6 +183,9 @@ def _from_parquet(files: Sequence[Path]) -> LabelledPictures:
     entries = [entry["bytes"] if isinstance(entry, dict) else entry for entry in pictures.to_pylist()]
     if not all(isinstance(entry, bytes) for entry in entries):
         raise InputError(f"{files[0]}: the column {columns[0]} holds no encoded pictures.")
+    if labels.null_count or not pa.types.is_integer(labels.type):
+        found = f"{labels.null_count} empty labels" if labels.null_count else f"labels of type {labels.type}"
+        raise InputError(f"{files[0]}: the column {columns[1]} holds {found}: classes are whole numbers from 0 on.")
     names = (table.schema.metadata or {}).get(NAMES)
     return LabelledPictures(
         files[0],
