@@ -79,7 +79,7 @@ class RunFolder:
             content["identity"]
         except FileNotFoundError as error:
             raise RunFolderError(f"{self.path} is not a run folder: it has no run.json.") from error
-        except (json.JSONDecodeError, KeyError, OSError) as error:
+        except (ValueError, KeyError, TypeError, OSError) as error:
             raise RunFolderError(f"{self.settings_file} is not readable as the settings of a run.") from error
         return content
 
