@@ -30,7 +30,7 @@ def test_the_shipped_model_is_small_and_in_half_precision():
 def test_its_card_says_how_it_was_made_and_how_good_it_is():
     card = read_card(SHIPPED)
     assert card.facts["recipe"] == "vit-small-cifar"
-    assert 0.8 < card.facts["test_accuracy"] < 1
+    assert 0.85 < card.facts["test_accuracy"] < 1
     assert len(card.labels) == card.architecture.classes == 10
 
 

@@ -1,0 +1,68 @@
+"""Make the shipped model of a finished training: averaged weights in float16, and a card with what they are worth.
+
+    attnaudit train vit-small-cifar --data cifar10 --compile --graph --out runs/vit
+    python benchmarks/ship_model.py runs/vit --data cifar10
+
+The accuracy on the card is that of the float16 weights, computed in float32 on all test pictures.
+"""
+
+import argparse
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from safetensors.torch import load_file, save
+
+from attnaudit.evidence.folder import write_whole
+from attnaudit.sources.architecture import build
+from attnaudit.sources.cards import PictureCard, read_card
+from attnaudit.sources.labelled import training_and_test
+from attnaudit.sources.model import CARD
+from attnaudit.sources.trained_models import BUILT_IN, WEIGHTS
+from attnaudit.training.augmentation import DeviceAugmentation
+from attnaudit.training.batches import Layout, picture_batches
+from attnaudit.training.evaluation import evaluate
+from attnaudit.training.processes import Ranks
+from attnaudit.training.recipe import PictureRecipe, read_recipe
+
+AVERAGE = "average.safetensors"
+LABELS = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path, help="folder of attnaudit train")
+    parser.add_argument("--data", type=Path, required=True, help="folder of CIFAR-10")
+    parser.add_argument("--name", default="vit-small-cifar")
+    arguments = parser.parse_args()
+    card = read_card(arguments.run)
+    assert isinstance(card, PictureCard)
+    recipe = read_recipe(arguments.name)
+    assert isinstance(recipe, PictureRecipe)
+    half = {name: tensor.half() for name, tensor in load_file(arguments.run / AVERAGE).items()}
+    model = build(card.architecture, 0)
+    model.load_state_dict({name: tensor.float() for name, tensor in half.items()})
+    train, test = training_and_test(arguments.data)
+    batches = picture_batches(test, recipe, Layout(len(test), 500, 0, Ranks()), "cpu", 0)
+    pixels = DeviceAugmentation(recipe.augmentation, recipe.model.classes, "cpu")
+    score = evaluate(model, batches, pixels, "fp32", Ranks())
+    history = json.loads((arguments.run / "history.json").read_text())
+    facts = {
+        "recipe": recipe.name,
+        "seed": card.facts["seed"],
+        "data": f"CIFAR-10, {len(train):,} training pictures as JPEG",
+        "epochs": len(history),
+        "steps": history[-1]["step"],
+        "weights": "exponential moving average, stored in float16",
+        "test_accuracy": score.accuracy,
+        "test_loss": round(score.loss, 4),
+        "test_pictures": score.pictures,
+    }
+    folder = BUILT_IN / recipe.name
+    write_whole(folder / WEIGHTS, save(half))
+    write_whole(folder / CARD, replace(card, name=recipe.name, labels=LABELS, facts=facts).as_json().encode())
+    print(f"{folder}: {score.accuracy:.2%} of {score.pictures:,} pictures")
+
+
+if __name__ == "__main__":
+    main()
