@@ -49,9 +49,9 @@ class RunFolder:
             self._parts.mkdir(parents=True, exist_ok=True)
             for leftover in (*self.path.glob(".*.tmp"), *self._parts.glob(".*.tmp")):
                 leftover.unlink(missing_ok=True)
-            write_whole(self.settings_file, _json({"identity": identity, **description, **kept}))
         except OSError as error:
             raise RunFolderError(f"{self.path} cannot be written ({error.strerror}): give --out another.") from error
+        write_whole(self.settings_file, _json({"identity": identity, **description, **kept}))
         return new
 
     def discard_if_empty(self) -> None:
@@ -97,12 +97,7 @@ class RunFolder:
         Raises:
             RunFolderError: it cannot be written, for want of space or rights.
         """
-        try:
-            write_whole(self.part(key), content)
-        except OSError as error:
-            raise RunFolderError(
-                f"{self.part(key)} cannot be written ({error.strerror}): make room and repeat the command to go on."
-            ) from error
+        write_whole(self.part(key), content)
 
     def evidence(self, keys: Sequence[str]) -> Evidence:
         """The rows of these units, in this order; read when they are asked for."""
@@ -140,7 +135,21 @@ def encoded(table: pa.Table, notes: Notes) -> bytes:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write through a temporary file beside it, so that readers and a killed writer never leave half a file."""
+    """Write through a temporary file beside it, so that readers and a killed writer never leave half a file.
+
+    Raises:
+        RunFolderError: it cannot be written, for want of space, rights or a folder; what was there before still is.
+    """
+    try:
+        _write_through_temporary(path, content)
+    except OSError as error:
+        raise RunFolderError(
+            f"{path} cannot be written ({error.strerror}): make room or give --out another place, and repeat the "
+            "command."
+        ) from error
+
+
+def _write_through_temporary(path: Path, content: bytes) -> None:
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:

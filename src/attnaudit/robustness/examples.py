@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import torch
@@ -18,8 +17,6 @@ from attnaudit.robustness.conditions import Condition
 from attnaudit.robustness.corruptions import corrupted, ready_made
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.sources.labelled import LabelledPictures
-
-_THREADS = 8
 
 
 @dataclass(frozen=True)
@@ -94,9 +91,7 @@ def seen(
     model: PixelModel, pictures: LabelledPictures, *, ready: bool = False
 ) -> UInt8[Tensor, "pictures 3 height width"]:
     """What a model sees of pictures; they are held in memory, a byte per number."""
-    with ThreadPoolExecutor(_THREADS) as pool:
-        rows = pool.map(lambda place: model.seen(pictures.picture(place), ready=ready), range(len(pictures)))
-        return torch.stack(list(rows))
+    return torch.stack(pictures.each(partial(model.seen, ready=ready)))
 
 
 def _draw(total: int, limit: int | None, seed: int) -> tuple[int, ...]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +26,8 @@ _PICTURES, _LABELS = ("img", "image"), ("label", "labels", "fine_label")
 _THREADS = 8
 #: Under which key of a Parquet file's metadata the names of its classes stand, a line each, where we wrote it.
 NAMES = b"attnaudit.classes"
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -62,18 +65,20 @@ class LabelledPictures:
             name = f"number {place} of {self.place}" if isinstance(entry, bytes) else str(entry)
             raise InputError(f"Picture {name} cannot be read ({error}).") from error
 
+    def each(self, make: Callable[[Image.Image], Made]) -> list[Made]:
+        """What `make` makes of every picture, in their order; by several threads, since decoding can be shared."""
+        with ThreadPoolExecutor(_THREADS) as pool:
+            return list(pool.map(lambda place: make(self.picture(place)), range(len(self))))
+
     def pixels(self, size: int) -> UInt8[Tensor, "pictures 3 size size"]:
         """All pictures in memory, those of another size resized."""
 
-        def read(place: int) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
-            image = self.picture(place)
+        def fitting(image: Image.Image) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
             return np.asarray(
                 image if image.size == (size, size) else image.resize((size, size), Image.Resampling.BICUBIC)
             )
 
-        with ThreadPoolExecutor(_THREADS) as pool:
-            stacked = np.stack(list(pool.map(read, range(len(self)))))
-        return torch.from_numpy(stacked).permute(0, 3, 1, 2).contiguous()
+        return torch.from_numpy(np.stack(self.each(fitting))).permute(0, 3, 1, 2).contiguous()
 
     def first(self, count: int | None) -> LabelledPictures:
         """The first `count` of them, all if None."""
