@@ -6,11 +6,12 @@ import json
 import os
 import sys
 
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
 from attnaudit.cli import app
-from attnaudit.errors import AttnAuditError
+from attnaudit.errors import AttnAuditError, RunFolderError
 from tests.robustness.subjects import write_folders, write_model, write_parquet
 
 pytest.importorskip("timm")
@@ -71,6 +72,36 @@ def test_corrupted_sets_serve_machines_without_the_package(model, tmp_path, monk
     found = [[entry["right"] for entry in json.loads(r.stdout)["accuracies"]] for r in (now, ready)]
     assert found[0] == found[1]
     assert len(found[0]) == 5
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_a_corrupted_set_that_lacks_the_last_class_is_of_all_its_classes(tmp_path, ours):
+    pytest.importorskip("imagecorruptions")
+    write_model(tmp_path / "vit", classes=12)
+    write_parquet(tmp_path / "test.parquet", pictures=24, classes=12)
+    options = ("--corruptions", "fog", "--severities", "1")
+    made = run("corrupt", "vit", "--parquet", "test.parquet", *options, "--limit", "4", "--out", "sets")
+    assert made.exit_code == 0, made.output
+    labels = pq.read_table(tmp_path / "sets" / "clean.parquet")["label"].to_pylist()
+    assert max(labels) < 11
+    if not ours:
+        (tmp_path / "sets" / "set.json").unlink()
+    result = robust("--corrupted", "sets", "--attacks", "none", *options, "--json")
+    if ours:
+        assert [entry["pictures"] for entry in json.loads(result.stdout)["accuracies"]] == [4, 4]
+    else:
+        assert f"vit tells 12 classes apart, but sets/clean.parquet has {max(labels) + 1}" in str(result.exception)
+
+
+def test_corrupt_refuses_a_folder_of_other_pictures(model):
+    pytest.importorskip("imagecorruptions")
+    options = ("--corruptions", "fog", "--severities", "1", "--parquet", "test.parquet", "--out", "sets")
+    assert run("corrupt", "vit", *options, "--limit", "4").exit_code == 0
+    result = run("corrupt", "vit", *options, "--limit", "6")
+    assert isinstance(result.exception, RunFolderError)
+    assert str(result.exception) == (
+        "sets holds a run with other pictures (4 there, 6 here): give --out another folder."
+    )
 
 
 def test_a_baseline_gives_a_corruption_error(model):

@@ -160,15 +160,17 @@ def _examples(
 ) -> Examples:
     """The pictures; beside corrupted ones of ours lie the clean ones they were made from."""
     from attnaudit.robustness import Examples
-    from attnaudit.robustness.corrupted_sets import CLEAN_FILE
+    from attnaudit.robustness.corrupted_sets import CLEAN_FILE, classes_of
     from attnaudit.robustness.pixels import PixelModel
     from attnaudit.sources.labelled import read_labelled
 
-    cut = corrupted is not None and images is None and parquet is None and (corrupted / CLEAN_FILE).exists()
-    source = corrupted / CLEAN_FILE if cut and corrupted is not None else parquet
+    ours = corrupted if images is None and parquet is None and corrupted and (corrupted / CLEAN_FILE).exists() else None
+    classes = None if ours is None else classes_of(ours)
+    source = parquet if ours is None else ours / CLEAN_FILE
     data = labelled.labelled(images, source, PixelModel(model).outputs)
     strangers = None if outliers is None else read_labelled(outliers)
-    return Examples.drawn(data, limit, seed, ready=corrupted, cut=cut, outliers=strangers)
+    cut = ours is not None
+    return Examples.drawn(data, limit, seed, ready=corrupted, cut=cut, outliers=strangers, classes=classes)
 
 
 def _deliver(done: Robustness, title: str) -> None:

@@ -29,6 +29,7 @@ class Examples:
         ready: a folder of the same set, corrupted; by default corruptions are made when they are needed.
         cut: whether the pictures of `data` are what models see already, as those of `attnaudit corrupt` are.
         outliers: pictures of no class that the models know.
+        classes: how many there are, where `data` is itself a draw, which need not show the last of them.
     """
 
     data: LabelledPictures
@@ -36,6 +37,7 @@ class Examples:
     ready: Path | None = None
     cut: bool = False
     outliers: LabelledPictures | None = None
+    classes: int | None = None
 
     @staticmethod
     def drawn(
@@ -46,6 +48,7 @@ class Examples:
         ready: Path | None = None,
         cut: bool = False,
         outliers: LabelledPictures | None = None,
+        classes: int | None = None,
     ) -> Examples:
         """`limit` pictures drawn by seed, in the order of the set; all if None. Of the outliers as many."""
         return Examples(
@@ -54,6 +57,7 @@ class Examples:
             ready,
             cut,
             None if outliers is None else outliers.chosen(_draw(len(outliers), limit, seed)),
+            classes,
         )
 
     @cached_property

@@ -58,7 +58,8 @@ class Subject:
     def of(loaded: LoadedModel, examples: Examples, settings: Settings) -> Subject:
         """The model on its device; fails unless its classes are those of the pictures."""
         model = PixelModel(loaded, settings.device, settings.precision)
-        places, own = outputs_of(examples.data, model.outputs, model.label), examples.chosen.labels
+        places = outputs_of(examples.data, model.outputs, model.label, examples.classes)
+        own = examples.chosen.labels
         if not settings.masked:
             return Subject(model, places[own])
         return Subject(PixelModel(loaded, settings.device, settings.precision, places), own)
