@@ -1,5 +1,7 @@
 """On a linear model the best change of a picture is known in closed form, in every norm."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -107,6 +109,22 @@ def test_fab_finds_the_distance_to_the_plane_in_the_largest_change():
     assert (found < nearest * 1.06).all()
     beyond = targeted_fab(problem, 0.5 * float(nearest.min()), steps=30)
     assert torch.equal(beyond, problem.images)
+
+
+def test_every_iteration_of_fab_comes_to_the_plane_and_goes_back():
+    # the first ends 5 % beyond the plane; back by a tenth, the second starts 5.5 % before it and ends 0.6 % beyond
+    problem = linear_problem(torch.float64)
+    nearest = problem.model.margin(problem.images).abs() / problem.model.weight.abs().sum()
+    for steps, beyond in ((1, 1.0501), (2, 1.006)):
+        found = distance(targeted_fab(problem, 1.0, steps=steps) - problem.images, Norm.MAX)
+        assert (found > nearest).all()
+        assert (found < beyond * nearest).all()
+
+
+def test_fab_leaves_pictures_alone_that_are_wrong_already():
+    problem = linear_problem(torch.float64)
+    wrong = replace(problem, labels=1 - problem.labels)
+    assert torch.equal(targeted_fab(wrong, 1.0, steps=3), wrong.images)
 
 
 def test_sparse_descent_takes_the_heaviest_numbers():
