@@ -76,7 +76,6 @@ def written(tmp_path):
     examples = Examples.drawn(write_parquet(tmp_path / "data.parquet"), 6, seed=4)
     conditions = corruption_conditions(["fog", "glass_blur"], [2])
     out = tmp_path / "sets"
-    out.mkdir()
     model = PixelModel(loaded())
     write_corrupted_sets(model, examples, conditions, out, seed=7)
     return model, examples, conditions, out
@@ -95,7 +94,6 @@ def test_sets_made_beforehand_are_those_made_now(written):
 def test_several_processes_write_the_same_bytes(written, tmp_path):
     model, examples, conditions, out = written
     other = tmp_path / "other"
-    other.mkdir()
     seen = []
     progress = lambda done, total: seen.append((done, total))  # noqa: E731
     write_corrupted_sets(model, examples, conditions, other, seed=7, workers=2, progress=progress)
@@ -158,6 +156,13 @@ def test_corruptions_and_severities_may_be_added_to_the_same_set(written):
     }  # fmt: skip
 
 
+def test_a_file_where_a_folder_is_wanted_is_named(written):
+    model, examples, _, out = written
+    (out / "snow").touch()
+    with pytest.raises(RunFolderError, match=r"sets/snow cannot be written \(File exists\): give --out another folder"):
+        write_corrupted_sets(model, examples, corruption_conditions(["snow"], [1]), out, seed=7)
+
+
 def test_a_folder_that_holds_something_else_takes_no_pictures(written, tmp_path):
     model, examples, conditions, _ = written
     (tmp_path / "home").mkdir()
@@ -168,7 +173,6 @@ def test_a_folder_that_holds_something_else_takes_no_pictures(written, tmp_path)
 
 def test_names_of_classes_survive(tmp_path):
     examples = Examples.drawn(write_folders(tmp_path / "data", ["032", "999"]), None, 0)
-    (tmp_path / "sets").mkdir()
     write_corrupted_sets(PixelModel(loaded()), examples, [], tmp_path / "sets")
     assert read_labelled(tmp_path / "sets" / "clean.parquet").names == ("032", "999")
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 import torch
 from torch import nn
@@ -156,9 +157,18 @@ def test_an_evaluation_is_no_audit(data, tmp_path):
         open_run(tmp_path / "run")
 
 
-def test_a_damaged_part_is_said(data, tmp_path):
+def other_columns(part):
+    pq.write_table(pq.read_table(part).drop_columns("correct"), part)
+
+
+def fewer_rows(part):
+    pq.write_table(pq.read_table(part).slice(1), part)
+
+
+@pytest.mark.parametrize("damage", [lambda part: part.write_bytes(b"no parquet"), other_columns, fewer_rows])
+def test_a_damaged_part_is_said(data, tmp_path, damage):
     evaluate(plan_of(data), tmp_path / "run")
-    next((tmp_path / "run" / "evidence").iterdir()).write_bytes(b"no parquet")
+    damage(next((tmp_path / "run" / "evidence").iterdir()))
     with pytest.raises(RunFolderError, match="delete the damaged part"):
         evaluate(plan_of(data), tmp_path / "run")
 

@@ -99,7 +99,7 @@ def robust(
     """
     from attnaudit.cli import work
     from attnaudit.cli.laboratory import whole_numbers
-    from attnaudit.errors import UsageError
+    from attnaudit.errors import InputError, UsageError
     from attnaudit.report.robustness import robustness_report
     from attnaudit.robustness import Plan, Settings, evaluate
     from attnaudit.robustness.conditions import attack_conditions, corruption_conditions, epsilon, transfer_conditions
@@ -107,10 +107,14 @@ def robust(
 
     if baseline is not None and baseline not in models:
         raise UsageError(f"--baseline {baseline} is none of the models to evaluate: {', '.join(models)}.")
-    budgets = [epsilon(text) for text in options.names(eps)]
+    if baseline is not None and corruptions == "none":
+        raise UsageError(f"--baseline {baseline} divides errors under corruption: say which, as in --corruptions all.")
+    if corrupted is not None and not corrupted.is_dir():
+        raise InputError(f"There is no folder {corrupted}: give --corrupted ImageNet-C or one of attnaudit corrupt.")
+    budgets = [epsilon(text) for text in options.listed(eps, "--eps")]
     conditions = _conditions(
         corruption_conditions(labelled.corruption_names(corruptions), whole_numbers(severities, "--severities")),
-        attack_conditions(options.names(attacks), budgets, protocol),
+        attack_conditions(options.names(attacks, "--attacks"), budgets, protocol),
         transfer_conditions(budgets, protocol) if twin else [],
         checks=checks and protocol is Protocol.EXACT,
         outliers=outliers is not None,
@@ -125,6 +129,7 @@ def robust(
         conditions,
         Settings(seed, protocol, precision.value, mask, place, batch or _BATCH[place]),
         load_model(twins[0]) if twins else None,
+        checks,
     )
     folder = out or work.RUNS / plan.name
     about = f"{len(plan.examples.places):,} pictures of {plan.examples.data.place.name}, protocol {protocol.value}"

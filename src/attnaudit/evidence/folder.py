@@ -42,12 +42,10 @@ class RunFolder:
         """
         new = begins(self.settings_file, identity)
         kept = {} if new else {name: value for name, value in self.settings().items() if name in keep}
-        try:
-            self._parts.mkdir(parents=True, exist_ok=True)
-            for leftover in (*self.path.glob(".*.tmp"), *self._parts.glob(".*.tmp")):
-                leftover.unlink(missing_ok=True)
-        except OSError as error:
-            raise RunFolderError(f"{self.path} cannot be written ({error.strerror}): give --out another.") from error
+        make_folder(self._parts)
+        for leftover in (*self.path.glob(".*.tmp"), *self._parts.glob(".*.tmp")):
+            with suppress(OSError):  # if it cannot go, nothing can be written either, which the next line says
+                leftover.unlink()
         write_whole(self.settings_file, as_json({"identity": identity, **description, **kept}))
         return new
 
@@ -112,6 +110,18 @@ def encoded(table: pa.Table, notes: Notes) -> bytes:
     pq.write_table(table.replace_schema_metadata({_NOTES: notes.as_json()}), sink, compression="zstd")
     content: bytes = sink.getvalue().to_pybytes()
     return content
+
+
+def make_folder(path: Path) -> None:
+    """A folder to write into, and those above it.
+
+    Raises:
+        RunFolderError: it cannot be made.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunFolderError(f"{path} cannot be written ({error.strerror}): give --out another folder.") from error
 
 
 def write_whole(path: Path, content: bytes) -> None:

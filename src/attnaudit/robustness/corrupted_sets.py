@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from attnaudit.evidence.folder import as_json, write_whole
+from attnaudit.evidence.folder import as_json, make_folder, write_whole
 from attnaudit.evidence.identity import begins, settings_in
 from attnaudit.robustness.conditions import Condition
 from attnaudit.robustness.corruptions import corrupted, version
@@ -51,6 +51,7 @@ def write_corrupted_sets(
     """
     file, identity = out / IDENTITY_FILE, _identity(model, examples, seed)
     if begins(file, identity):
+        make_folder(out)
         write_whole(file, as_json({"identity": identity}))
     pictures = examples.chosen
     clean, labels, names = examples.clean(model), pictures.labels.tolist(), pictures.names
@@ -60,7 +61,7 @@ def write_corrupted_sets(
     done = len(conditions) - len(missing)
     progress(done, len(conditions))
     for condition, content in _made(clean, missing, (labels, names, examples.places, seed), workers):
-        _file(out, condition).parent.mkdir(exist_ok=True)
+        make_folder(_file(out, condition).parent)
         write_whole(_file(out, condition), content)
         done += 1
         progress(done, len(conditions))
@@ -81,7 +82,7 @@ def _identity(model: PixelModel, examples: Examples, seed: int) -> dict[str, Any
         "classes": examples.data.classes,
         "names of classes": None if examples.data.names is None else list(examples.data.names),
         "seed": seed,
-        "size": [model.height, model.width],
+        "size": list(model.size),
         "sight": model.sight,
         "corruptions": version(),
     }

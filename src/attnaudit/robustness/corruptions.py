@@ -72,4 +72,7 @@ def ready_made(folder: Path, name: str, severity: int) -> LabelledPictures:
         for found in (place / str(severity), place / f"{severity}.parquet"):
             if found.exists():
                 return read_labelled(found)
-    raise InputError(f"{folder} has neither {name}/{severity}/ nor {name}/{severity}.parquet.")
+    raise InputError(
+        f"{folder} has neither {name}/{severity}/ nor {name}/{severity}.parquet: give --corrupted ImageNet-C or a "
+        "folder of attnaudit corrupt, which can add it."
+    )
