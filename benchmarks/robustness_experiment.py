@@ -1,12 +1,13 @@
 """Is RPC-Attention robust, and why? Trains and evaluates the robust-* recipes on one device, in one call or several.
 
-    attnaudit corrupt vit-small-cifar --limit 250 --severities 1,3,5 --workers 2 --out cifar10-corrupted
-    python benchmarks/robustness_experiment.py --data cifar10 --corrupted cifar10-corrupted --jobs 6 --minutes 9
+    attnaudit corrupt vit-small-cifar --limit 500 --severities 2,4 --out cifar10-corrupted
+    python -m benchmarks.robustness_experiment --data cifar10 --corrupted cifar10-corrupted --jobs 6 --minutes 20
 
-Repeated, the second command goes on where it was: first the trainings, `--jobs` at a time in the order of RECIPES, then
-`attnaudit robust` on all networks at once, under corruption and under attack, then what their layers attend with
-(entropy, attention to itself, density of S: `attention.json`), then the verdicts. After `--minutes` it ends what it
-started and says what is left. `--pack FILE` collects everything but weights and single pictures.
+Repeated, the second command goes on where it was: `--jobs` at a time it trains in the order of RECIPES, runs
+`attnaudit robust` on the networks of a recipe as soon as they are there (corrupted; attacked; the first seed by
+AutoAttack), puts the evaluations together, and writes what the layers attend with (entropy, attention to itself,
+density of S: `attention.json`) and the verdicts. After `--minutes` it ends what it started and says what is left.
+`--pack FILE` collects everything but weights and single pictures.
 
 robust-symmetric-temperature needs a finished robust-rpc4 of its seed: its temperature is the one at which symmetric
 attention on the keys of that network, for 512 training pictures, has the entropy of its RPC-Attention.
@@ -18,33 +19,38 @@ import argparse
 import io
 import json
 import shlex
+import shutil
 import subprocess
 import sys
 import tarfile
 import time
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from functools import cache
 from pathlib import Path
 
 import torch
+from benchmarks.robustness_jobs import SUMMARY, Job, Share, carry_out, evaluation, finished
+from PIL import Image
 from torch import Tensor, nn
 
 from attnaudit.attention import Diagnosis, diagnosing, matching_temperatures
-from attnaudit.errors import UsageError
 from attnaudit.evidence.folder import write_whole
 from attnaudit.protocol import Protocol
 from attnaudit.sources.labelled import training_and_test
 from attnaudit.sources.model import load_model, parse_model
 
 FOLDER = Path(__file__).parents[1] / "docs" / "results" / "robustness" / "recipes"
-#: What decides the claims comes first.
+#: What decides the claims, and is trained in more seeds than the others.
+DECIDING = ("symmetric", "rpc4", "rpc1", "rpc4-random", "symmetric-temperature")
+TEMPERED, PURSUING, TWIN = "symmetric-temperature", "rpc4", "softmax"
+#: The twin first, since pictures made for it are shown to all others.
 RECIPES = (
-    "symmetric", "rpc4", "rpc1", "rpc4-random", "symmetric-temperature", "softmax", "rpc6", "rpc-all2", "rpc5",
-    "symmetric-compute", "softmax-compute", "rpc4-paper", "rpc4-admm", "scaled-alpha",
+    TWIN, *DECIDING, "rpc6", "rpc-all2", "rpc5", "rpc4-paper", "rpc4-admm", "scaled-alpha", "softmax-compute",
+    "symmetric-compute",
 )  # fmt: skip
-TEMPERED, PURSUING = "symmetric-temperature", "rpc4"
+STRONGEST = "robust-strongest"
 PICTURES = 512
-#: A folder with this file is finished.
-SUMMARY = "summary.json"
 ATTENTION, VERDICTS = "attention.json", "verdicts.json"
 #: What is packed: of trainings, of evaluations.
 KEPT = ("run.json", "history.json", "card.json"), ("run.json", SUMMARY, "accuracy.csv", "curves.svg", "report.html")
@@ -56,31 +62,41 @@ class Training:
 
     recipe: str
     seed: int
-    runs: Path
+    arguments: argparse.Namespace = field(repr=False, compare=False)
 
     @property
     def folder(self) -> Path:
         """Where it is trained."""
-        return self.runs / f"robust-{self.recipe}-{self.seed}"
+        path: Path = self.arguments.runs / f"robust-{self.recipe}-{self.seed}"
+        return path
 
     @property
-    def finished(self) -> bool:
-        """Whether it is there."""
-        return (self.folder / SUMMARY).exists()
+    def needs(self) -> tuple[Training, ...]:
+        """The network whose sharpness it shares."""
+        return (Training(PURSUING, self.seed, self.arguments),) if self.recipe == TEMPERED else ()
 
-    @property
-    def needs(self) -> Training | None:
-        """What must be finished before it can start."""
-        return Training(PURSUING, self.seed, self.runs) if self.recipe == TEMPERED else None
+    def words(self) -> list[str]:
+        """A call of `attnaudit train`."""
+        own, data = self.arguments, str(self.arguments.data)
+        words = ["train", str(FOLDER / f"robust-{self.recipe}.yaml"), "--seed", str(self.seed)]
+        words += ["--data", data, "--device", own.device, "--out", str(self.folder)]
+        for pursuing in self.needs:
+            words += ["--set", f"model.attention_options.temperature={temperature(pursuing.folder, own.data)}"]
+        return [*words, *shlex.split(own.train)]
+
+
+@cache
+def training_pictures(data: Path) -> list[Image.Image]:
+    pictures = training_and_test(data)[0].first(PICTURES)
+    return [pictures.picture(place) for place in range(len(pictures))]
 
 
 def network_and_batch(folder: Path, data: Path) -> tuple[nn.Module, Tensor]:
     """A trained network, and the first training pictures as it reads them."""
     model = load_model(parse_model(str(folder)))
-    pictures = training_and_test(data)[0].first(PICTURES)
     assert model.preprocess is not None
     prepare = model.preprocess(Protocol.EXACT)
-    return model.module, torch.stack([prepare(pictures.picture(place)) for place in range(len(pictures))])
+    return model.module, torch.stack([prepare(picture) for picture in training_pictures(data)])
 
 
 def temperature(pursuing: Path, data: Path) -> float:
@@ -90,16 +106,73 @@ def temperature(pursuing: Path, data: Path) -> float:
     return float(f"{found:.3g}")
 
 
+def conditions(arguments: argparse.Namespace) -> dict[str, tuple[str, ...]]:
+    """The options of each evaluation by its name."""
+    common = ("--device", arguments.device, "--precision", arguments.precision, "--json")
+    parquet = str(next(arguments.data.glob("test*.parquet")))
+    twin = str(Training(TWIN, 0, arguments).folder)
+
+    def drawn(pictures: int) -> tuple[str, ...]:
+        return ("--parquet", parquet, "--limit", str(pictures), "--batch", str(pictures), *common)
+
+    corruptions = ("--corruptions", "all", "--severities", arguments.severities, "--attacks", "none")
+    return {
+        "robust-corrupted": ("--corrupted", str(arguments.corrupted), *corruptions, "--batch", "1000", *common),
+        "robust-attacked": (
+            "--attacks", arguments.attacks, "--eps", arguments.eps, "--twin", twin, *drawn(arguments.pictures)
+        ),
+        STRONGEST: ("--attacks", "pgd,autoattack", "--eps", arguments.strongest_eps, *drawn(200)),
+    }  # fmt: skip
+
+
+def blocks_of(arguments: argparse.Namespace) -> list[list[Training]]:
+    """Networks that are evaluated together: the seeds of a recipe, and at last further ones of what decides."""
+    seeds, more = ([int(seed) for seed in text.split(",") if seed] for text in (arguments.seeds, arguments.more_seeds))
+    recipes = arguments.recipes.split(",")
+    wanted = [(recipe, seeds) for recipe in recipes]
+    wanted += [(recipe, more) for recipe in recipes if recipe in DECIDING and more]
+    return [[Training(recipe, seed, arguments) for seed in own] for recipe, own in wanted]
+
+
+def shares(block: Sequence[Training], arguments: argparse.Namespace) -> dict[str, Share]:
+    """What is to be evaluated of these networks; by AutoAttack, which takes longest, those of the first seed."""
+    found: dict[str, Share] = {}
+    for name, options in conditions(arguments).items():
+        twin = (Training(TWIN, 0, arguments),) if "--twin" in options else ()
+        own = tuple(training for training in block if name != STRONGEST or training.seed == 0)
+        if own:
+            numbers = "-".join(str(training.seed) for training in own)
+            folder = arguments.runs / "shares" / f"{name}-{own[0].recipe}-{numbers}"
+            found[name] = Share(folder, own, options, twin)
+    return found
+
+
+def put_together(name: str, parts: Sequence[Share], arguments: argparse.Namespace) -> Path | None:
+    """One folder of all shares that are finished: their parts are named by what they hold, so nothing is repeated."""
+    done = [share for share in parts if finished(share)]
+    if not done:
+        return None
+    folder: Path = arguments.runs / name
+    (folder / "evidence").mkdir(parents=True, exist_ok=True)
+    shutil.copy(done[0].folder / "run.json", folder)
+    for share in done:
+        shutil.copytree(share.folder / "evidence", folder / "evidence", dirs_exist_ok=True)
+    networks = [network for share in done for network in share.networks]
+    with folder.with_suffix(".log").open("ab") as log:
+        words = evaluation(networks, done[0].options, folder)
+        subprocess.run([sys.executable, "-m", "attnaudit", *words], stdout=log, stderr=log, check=True)
+    return folder
+
+
 @torch.no_grad()
-def attentions(trainings: list[Training], arguments: argparse.Namespace) -> None:
+def attentions(trainings: Sequence[Training], arguments: argparse.Namespace) -> None:
     """Write what the layers of every network end up attending with: whether controls have what they are to share."""
     found: dict[str, dict[str, dict[str, float]]] = {}
-    for training in trainings:
-        if training.finished:
-            network, batch = network_and_batch(training.folder, arguments.data)
-            with diagnosing(network.to(arguments.device)) as layers:
-                network(batch.to(arguments.device))
-            found[training.folder.name] = {name: means(passes[-1]) for name, passes in layers.items()}
+    for training in filter(finished, trainings):
+        network, batch = network_and_batch(training.folder, arguments.data)
+        with diagnosing(network.to(arguments.device)) as layers:
+            network(batch.to(arguments.device))
+        found[training.folder.name] = {name: means(passes[-1]) for name, passes in layers.items()}
     write_whole(arguments.runs / ATTENTION, (json.dumps(found, indent=1) + "\n").encode())
 
 
@@ -108,140 +181,70 @@ def means(seen: Diagnosis) -> dict[str, float]:
     return {name: float(values.mean()) for name, values in numbers.items() if values is not None}
 
 
-def train_command(training: Training, arguments: argparse.Namespace) -> list[str]:
-    words = ["train", str(FOLDER / f"robust-{training.recipe}.yaml"), "--seed", str(training.seed)]
-    words += ["--data", str(arguments.data), "--device", arguments.device, "--out", str(training.folder)]
-    if training.needs is not None:
-        found = temperature(training.needs.folder, arguments.data)
-        words += ["--set", f"model.attention_options.temperature={found}"]
-    return [*words, *shlex.split(arguments.train)]
-
-
-def start(words: list[str], log: Path) -> subprocess.Popen[bytes]:
-    with log.open("ab") as file:
-        return subprocess.Popen([sys.executable, "-m", "attnaudit", *words], stdout=file, stderr=file)
-
-
-def stop(processes: list[subprocess.Popen[bytes]]) -> None:
-    for process in processes:
-        process.terminate()
-    for process in processes:
-        process.wait()
-
-
-def train(trainings: list[Training], arguments: argparse.Namespace, deadline: float) -> bool:
-    """Whether all are finished; those that failed are said and not tried again in this call."""
-    waiting, running = [training for training in trainings if not training.finished], {}
-    failed = set()
-    while (waiting or running) and time.monotonic() < deadline:
-        for training, process in list(running.items()):
-            if process.poll() is not None:
-                del running[training]
-                print(f"{training.folder.name}: {'done' if training.finished else 'FAILED'}", flush=True)
-                failed |= set() if training.finished else {training}
-        waiting = [training for training in waiting if training.needs not in failed]
-        ready = [training for training in waiting if training.needs is None or training.needs.finished]
-        for training in ready[: arguments.jobs - len(running)]:
-            waiting.remove(training)
-            try:
-                words = train_command(training, arguments)
-            except UsageError as error:
-                print(f"{training.folder.name}: not trained: {error}", flush=True)
-                failed.add(training)
-                continue
-            running[training] = start(words, training.folder.with_suffix(".log"))
-        if waiting and not ready and not running:
-            break
-        time.sleep(0.2)
-    stop(list(running.values()))
-    left = [training.folder.name for training in trainings if not training.finished]
-    if left:
-        print(f"{len(left)} of {len(trainings)} trainings are left: {', '.join(left)}", flush=True)
-    return not left
-
-
-def evaluations(trainings: list[Training], arguments: argparse.Namespace) -> dict[Path, list[str]]:
-    """The command of each evaluation by its folder."""
-    models = [str(training.folder) for training in trainings if training.finished]
-    common = ["robust", *models, "--device", arguments.device, "--json", "--batch"]
-    corrupted = ["--corrupted", str(arguments.corrupted), "--corruptions", "all", "--severities", arguments.severities]
-    parquet = next(arguments.data.glob("test*.parquet"))
-    attacked = ["--parquet", str(parquet), "--limit", str(arguments.pictures), "--eps", arguments.eps]
-    commands = {
-        "robust-corrupted": ["1000", *corrupted, "--attacks", "none"],
-        "robust-attacked": [str(arguments.pictures), *attacked, "--attacks", arguments.attacks],
-    }
-    folders = {arguments.runs / name: [*common, *words] for name, words in commands.items()}
-    return {folder: [*words, "--out", str(folder)] for folder, words in folders.items()}
-
-
-def evaluate(trainings: list[Training], arguments: argparse.Namespace, deadline: float) -> bool:
-    """Whether all evaluations are done; a repeated one computes only what is missing."""
-    for folder, words in evaluations(trainings, arguments).items():
-        process = start(words, folder.with_suffix(".log"))
-        try:
-            code = process.wait(timeout=max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            stop([process])
-            print(f"{folder.name} is left", flush=True)
-            return False
-        print(f"{folder.name}: {'done' if code == 0 else 'FAILED'}", flush=True)
-        if code:
-            return False
-    return True
-
-
-def judge(trainings: list[Training], arguments: argparse.Namespace) -> None:
-    folders = [str(folder) for folder in evaluations(trainings, arguments)]
-    command = [sys.executable, "-m", "attnaudit", "judge", *folders]
+def judge(folders: Sequence[Path], arguments: argparse.Namespace) -> None:
+    command = [sys.executable, "-m", "attnaudit", "judge", *map(str, folders)]
     subprocess.run(command, check=False)
     found = subprocess.run([*command, "--json"], capture_output=True, check=True)
     write_whole(arguments.runs / VERDICTS, (json.dumps(json.loads(found.stdout), indent=1) + "\n").encode())
 
 
-def pack(trainings: list[Training], arguments: argparse.Namespace) -> None:
+def pack(trainings: Sequence[Training], names: Sequence[str], arguments: argparse.Namespace) -> None:
     """Everything that says something of the networks and of no single picture."""
-    of_trainings, of_evaluations = KEPT
+    runs, (of_trainings, of_evaluations) = arguments.runs, KEPT
     files = [training.folder / name for training in trainings for name in of_trainings]
-    files += [folder / name for folder in evaluations(trainings, arguments) for name in of_evaluations]
+    files += [runs / folder / name for folder in names for name in of_evaluations]
+    files += [runs / ATTENTION, runs / VERDICTS, *sorted(runs.glob("robust-*.log")), *sorted(runs.glob("shares/*.log"))]
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-        more = [arguments.runs / name for name in (ATTENTION, VERDICTS)]
-        for file in (*files, *more, *sorted(arguments.runs.glob("robust-*.log"))):
-            if file.exists():
-                archive.add(file, file.relative_to(arguments.runs))
+        for file in filter(Path.exists, files):
+            archive.add(file, file.relative_to(runs))
     write_whole(arguments.pack, buffer.getvalue())
     print(f"{arguments.pack}: {len(buffer.getvalue()) / 1e6:.1f} MB")
 
 
 def main(arguments: argparse.Namespace) -> None:
     deadline = time.monotonic() + 60 * arguments.minutes
-    arguments.runs.mkdir(parents=True, exist_ok=True)
-    seeds = [int(seed) for seed in arguments.seeds.split(",")]
-    trainings = [Training(recipe, seed, arguments.runs) for recipe in arguments.recipes.split(",") for seed in seeds]
-    trained = train(trainings, arguments, deadline)
-    if (trained or arguments.as_they_are) and evaluate(trainings, arguments, deadline):
+    (arguments.runs / "shares").mkdir(parents=True, exist_ok=True)
+    blocks = blocks_of(arguments)
+    if arguments.as_they_are:
+        blocks = [kept for block in blocks if (kept := list(filter(finished, block)))]
+    evaluated = [shares(block, arguments) for block in blocks]
+    trainings = [training for block in blocks for training in block]
+    # Networks of a recipe are evaluated before the next recipe is trained: the one waits for the host, the other not.
+    jobs: list[Job] = []
+    for block, own in zip(blocks, evaluated, strict=True):
+        jobs += [*block, *own.values()]
+    if carry_out(jobs, arguments.jobs, deadline) or arguments.as_they_are:
+        names = list(conditions(arguments))
+        together = [put_together(name, [own[name] for own in evaluated if name in own], arguments) for name in names]
         attentions(trainings, arguments)
-        judge(trainings, arguments)
+        judge([folder for folder in together if folder is not None], arguments)
     if arguments.pack:
-        pack(trainings, arguments)
+        pack(trainings, list(conditions(arguments)), arguments)
+
+
+def parser() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--data", required=True, type=Path, help="folder of CIFAR-10, for training and attacks")
+    options.add_argument("--corrupted", required=True, type=Path, help="folder of attnaudit corrupt")
+    options.add_argument("--severities", default="2,4")
+    options.add_argument("--recipes", default=",".join(RECIPES), help="without robust- before them")
+    options.add_argument("--seeds", default="0,1,2")
+    options.add_argument("--more-seeds", default="3,4", help="of the recipes that decide the claims")
+    options.add_argument("--jobs", type=int, default=6, help="trainings and evaluations at a time")
+    options.add_argument("--minutes", type=float, default=60.0)
+    options.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    options.add_argument("--train", default="", help="further options of attnaudit train, as one word")
+    options.add_argument("--pictures", type=int, default=1000, help="to attack")
+    options.add_argument("--attacks", default="noise,fgsm,pgd,apgd")
+    options.add_argument("--eps", default="0.5/255,1/255,2/255")
+    options.add_argument("--strongest-eps", default="1/255", help="of AutoAttack")
+    options.add_argument("--precision", default="fp32", choices=("fp32", "tf32"))
+    options.add_argument("--as-they-are", action="store_true", help="evaluate what is trained, whatever is left")
+    options.add_argument("--runs", type=Path, default=Path("attnaudit-runs"))
+    options.add_argument("--pack", type=Path, help="file.tar.gz for the results")
+    return options
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", required=True, type=Path, help="folder of CIFAR-10, for training and attacks")
-    parser.add_argument("--corrupted", required=True, type=Path, help="folder of attnaudit corrupt")
-    parser.add_argument("--severities", default="1,3,5")
-    parser.add_argument("--recipes", default=",".join(RECIPES), help="without robust- before them")
-    parser.add_argument("--seeds", default="0,1,2")
-    parser.add_argument("--jobs", type=int, default=6, help="trainings at a time")
-    parser.add_argument("--minutes", type=float, default=9.0)
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--train", default="", help="further options of attnaudit train, as one word")
-    parser.add_argument("--pictures", type=int, default=500, help="to attack")
-    parser.add_argument("--attacks", default="fgsm,pgd,apgd")
-    parser.add_argument("--eps", default="0.5/255,1/255,2/255,4/255")
-    parser.add_argument("--as-they-are", action="store_true", help="evaluate what is trained, whatever is left")
-    parser.add_argument("--runs", type=Path, default=Path("attnaudit-runs"))
-    parser.add_argument("--pack", type=Path, help="file.tar.gz for the results")
-    main(parser.parse_args())
+    main(parser().parse_args())

@@ -1,15 +1,18 @@
 """How fast a recipe trains, and what share of the device's matrix-product rate that is.
 
     python benchmarks/training_rate.py --device cuda --steps 60
-    python benchmarks/training_rate.py --recipe study-vit-tiny --set batch=1024 --profile
+    python benchmarks/training_rate.py --recipe study-vit-tiny --set batch=1024 --ways compile+graph --profile
 
-Pictures are noise, in memory. The rate of matrix products is measured in the same run (8192 x 8192, bfloat16 on a GPU;
-2048 x 2048 in float32 on a CPU). Operations are counted by torch (products only, forward and backward).
+Each way of running a step is measured in the same run: as it is, compiled (`attnaudit train --compile`), recorded as a
+CUDA graph (`--graph`), both. Pictures are noise, in memory; augmentation is part of a step. The rate of matrix products
+is measured in the same run (8192 x 8192, bfloat16 on a GPU; 2048 x 2048 in float32 on a CPU). Operations are counted by
+torch (products only, forward and backward).
 """
 
 import argparse
 import statistics
 import time
+from collections.abc import Callable
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode
@@ -20,6 +23,9 @@ from attnaudit.training.processes import Ranks
 from attnaudit.training.randomness import seed_everything
 from attnaudit.training.recipe import PictureRecipe, read_recipe
 from attnaudit.training.trainee import Trainee
+
+WAYS = {"cpu": "plain,compile", "cuda": "plain,graph,compile,compile+graph"}
+WARM_UP = 6
 
 
 def waiting(device: str) -> float:
@@ -32,9 +38,10 @@ def product_rate(device: str) -> float:
     """Operations per second of one large product."""
     size, kind = (8192, torch.bfloat16) if device == "cuda" else (2048, torch.float32)
     a, b = (torch.randn(size, size, device=device, dtype=kind) for _ in range(2))
-    a @ b
+    for _ in range(3):
+        a @ b
     times = []
-    for _ in range(5):
+    for _ in range(10):
         begin = waiting(device)
         a @ b
         times.append(waiting(device) - begin)
@@ -51,52 +58,64 @@ def operations(recipe: PictureRecipe, device: str) -> float:
     return counter.get_total_flops() / 8
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--recipe", default="vit-small-cifar")
-    parser.add_argument("--set", action="append", default=[], dest="changes")
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--steps", type=int, default=60)
-    parser.add_argument("--no-compile", action="store_true")
-    parser.add_argument("--profile", action="store_true", help="print where the time of ten steps goes")
-    arguments = parser.parse_args()
-    device = arguments.device
-    recipe = read_recipe(arguments.recipe, arguments.changes)
-    trainee = Trainee(build(recipe.model, 0), recipe, 1000, device, Ranks(), compiled=not arguments.no_compile)
+def stepper(recipe: PictureRecipe, device: str, way: str) -> Callable[[int], None]:
+    how = {"compiled": "compile" in way, "recorded": "graph" in way}
+    trainee = Trainee(build(recipe.model, 0), recipe, 1000, device, Ranks(), **how)
     pixels = DeviceAugmentation(recipe.augmentation, recipe.model.classes, device)
     size = recipe.model.image_size
-    images = torch.randint(0, 255, (recipe.batch, 3, size, size), dtype=torch.uint8, device=device)
+    images = torch.randint(0, 256, (recipe.batch, 3, size, size), dtype=torch.uint8, device=device)
     labels = torch.randint(0, recipe.model.classes, (recipe.batch,), device=device)
 
     def step(number: int) -> None:
         seed_everything(0, "step", number)
         trainee.step(number, *pixels.mixed(pixels.augmented(images), labels))
 
-    for number in range(5):
-        step(number)
-    begin = waiting(device)
-    for number in range(5, 5 + arguments.steps):
-        step(number)
-    submitted = time.perf_counter() - begin
-    seconds = waiting(device) - begin
-    rate = recipe.batch * arguments.steps / seconds
+    return step
+
+
+def profiled(step: Callable[[int], None], device: str) -> str:
+    kinds = [torch.profiler.ProfilerActivity.CPU]
+    kinds += [torch.profiler.ProfilerActivity.CUDA] if device == "cuda" else []
+    with torch.profiler.profile(activities=kinds) as profile:
+        for number in range(10):
+            step(number)
+    order = "self_cuda_time_total" if device == "cuda" else "self_cpu_time_total"
+    return str(profile.key_averages().table(sort_by=order, row_limit=25, max_name_column_width=60))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--recipe", default="vit-small-cifar")
+    parser.add_argument("--set", action="append", default=[], dest="changes")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--ways", help="some of plain, graph, compile, compile+graph; by default those the device has")
+    parser.add_argument("--profile", action="store_true", help="print where the time of ten steps goes")
+    arguments = parser.parse_args()
+    device = arguments.device
+    recipe = read_recipe(arguments.recipe, arguments.changes)
     work, peak = operations(recipe, device), product_rate(device)
-    print(
-        f"{recipe.name}: {recipe.model.depth} layers, {recipe.model.tokens} tokens, batch {recipe.batch}, on {device}"
-    )
-    print(f"{1e3 * seconds / arguments.steps:.2f} ms a step, {rate:,.0f} images/s; the host was done after "
-          f"{submitted / seconds:.0%} of the time")  # fmt: skip
-    print(f"{work / 1e9:.2f} GFLOP an image: {rate * work / 1e12:.1f} TFLOP/s, {rate * work / peak:.1%} of a product's "
-          f"{peak / 1e12:.0f} TFLOP/s")  # fmt: skip
-    if device == "cuda":
-        print(f"{torch.cuda.max_memory_allocated() / 2**30:.1f} GiB")
-    if arguments.profile:
-        kinds = [torch.profiler.ProfilerActivity.CPU]
-        kinds += [torch.profiler.ProfilerActivity.CUDA] if device == "cuda" else []
-        with torch.profiler.profile(activities=kinds) as profile:
-            for number in range(10):
-                step(number)
-        print(profile.key_averages().table(sort_by="self_cpu_time_total", row_limit=25, max_name_column_width=60))
+    model = recipe.model
+    print(f"{recipe.name}: {model.depth} layers of width {model.width}, {model.tokens} tokens, batch {recipe.batch}, "
+          f"on {device}; {work / 1e9:.2f} GFLOP an image; a large product: {peak / 1e12:.3g} TFLOP/s")  # fmt: skip
+    print(f"{'way':14} {'ms a step':>9} {'images/s':>9} {'TFLOP/s':>8} {'share':>6} {'host':>5} {'GiB':>5}")
+    for way in (arguments.ways or WAYS[device]).split(","):
+        if device == "cuda":
+            torch.cuda.reset_peak_memory_stats()
+        step = stepper(recipe, device, way)
+        for number in range(WARM_UP):
+            step(number)
+        begin = waiting(device)
+        for number in range(WARM_UP, WARM_UP + arguments.steps):
+            step(number)
+        submitted = time.perf_counter() - begin
+        seconds = waiting(device) - begin
+        rate = recipe.batch * arguments.steps / seconds
+        memory = torch.cuda.max_memory_allocated() / 2**30 if device == "cuda" else float("nan")
+        print(f"{way:14} {1e3 * seconds / arguments.steps:9.2f} {rate:9,.0f} {rate * work / 1e12:8.1f} "
+              f"{rate * work / peak:6.1%} {submitted / seconds:5.0%} {memory:5.1f}", flush=True)  # fmt: skip
+        if arguments.profile:
+            print(profiled(step, device))
 
 
 if __name__ == "__main__":

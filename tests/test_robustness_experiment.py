@@ -1,10 +1,9 @@
 """The robustness experiment: its recipes, and trainings that wait for each other, fail, and go on."""
 
-import argparse
-
 import pytest
 import torch
 from benchmarks import robustness_experiment as experiment
+from benchmarks import robustness_jobs as jobs
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -64,7 +63,7 @@ class Process:
             return None
         if not self.fails:
             self.folder.mkdir(exist_ok=True)
-            (self.folder / experiment.SUMMARY).touch()
+            (self.folder / jobs.SUMMARY).touch()
         return int(self.fails)
 
     def terminate(self):
@@ -76,7 +75,7 @@ class Process:
 
 @pytest.fixture
 def started(monkeypatch):
-    """The commands of trainings that were started, by folder."""
+    """The commands that were started, by folder."""
     found = {}
 
     def start(words, log):
@@ -84,23 +83,27 @@ def started(monkeypatch):
         found[folder.name] = words, Process(folder, fails=folder.name in found.get("failing", ()))
         return found[folder.name][1]
 
-    monkeypatch.setattr(experiment, "start", start)
-    monkeypatch.setattr(experiment.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(jobs, "start", start)
+    monkeypatch.setattr(jobs.time, "sleep", lambda seconds: None)
     monkeypatch.setattr(experiment, "temperature", lambda folder, data: 0.25)
     return found
 
 
-def arguments(tmp_path, jobs=2):
-    return argparse.Namespace(data=tmp_path, device="cpu", train="--epochs 1", jobs=jobs)
+@pytest.fixture
+def arguments(tmp_path):
+    (tmp_path / "shares").mkdir()
+    (tmp_path / "test.parquet").touch()
+    words = ["--data", str(tmp_path), "--corrupted", "corrupted", "--runs", str(tmp_path), "--train", "--epochs 1"]
+    return experiment.parser().parse_args([*words, "--device", "cpu"])
 
 
-def trainings(tmp_path, *recipes, seeds=(0,)):
-    return [experiment.Training(name, seed, tmp_path) for name in recipes for seed in seeds]
+def trainings(arguments, *recipes, seeds=(0,)):
+    return [experiment.Training(name, seed, arguments) for name in recipes for seed in seeds]
 
 
-def test_a_temperature_is_that_of_the_finished_network_of_its_seed(tmp_path, started):
-    wanted = trainings(tmp_path, "symmetric-temperature", "rpc4", seeds=(0, 1))
-    assert experiment.train(wanted, arguments(tmp_path), float("inf"))
+def test_a_temperature_is_that_of_the_finished_network_of_its_seed(arguments, started):
+    wanted = trainings(arguments, "symmetric-temperature", "rpc4", seeds=(0, 1))
+    assert jobs.carry_out(wanted, 2, float("inf"))
     names = list(started)
     assert names.index("robust-rpc4-1") < names.index("robust-symmetric-temperature-1")
     words, _ = started["robust-symmetric-temperature-1"]
@@ -108,37 +111,56 @@ def test_a_temperature_is_that_of_the_finished_network_of_its_seed(tmp_path, sta
     assert words[-2:] == ["--epochs", "1"]
 
 
-def test_finished_trainings_are_not_started_again(tmp_path, started):
-    wanted = trainings(tmp_path, "rpc4", "symmetric")
-    experiment.train(wanted[:1], arguments(tmp_path), float("inf"))
+def test_what_is_finished_is_not_started_again(arguments, started):
+    wanted = trainings(arguments, "rpc4", "symmetric")
+    jobs.carry_out(wanted[:1], 2, float("inf"))
     started.clear()
-    assert experiment.train(wanted, arguments(tmp_path), float("inf"))
+    assert jobs.carry_out(wanted, 2, float("inf"))
     assert list(started) == ["robust-symmetric-0"]
 
 
-def test_a_failure_is_said_and_what_needs_it_is_left(tmp_path, started, capsys):
+def test_a_failure_is_said_and_what_needs_it_is_left(arguments, started, capsys):
     started["failing"] = ("robust-rpc4-0",)
-    wanted = trainings(tmp_path, "rpc4", "symmetric-temperature", "softmax")
-    assert not experiment.train(wanted, arguments(tmp_path), float("inf"))
+    wanted = trainings(arguments, "rpc4", "symmetric-temperature", "softmax")
+    assert not jobs.carry_out(wanted, 2, float("inf"))
     said = capsys.readouterr().out
     assert "robust-rpc4-0: FAILED" in said
-    assert "2 of 3 trainings are left: robust-rpc4-0, robust-symmetric-temperature-0" in said
+    assert "2 of 3 are left: robust-rpc4-0, robust-symmetric-temperature-0" in said
 
 
-def test_a_network_without_a_temperature_is_said(tmp_path, started, monkeypatch, capsys):
+def test_a_network_without_a_temperature_is_said(arguments, started, monkeypatch, capsys):
     def none(folder, data):
         raise UsageError("at no temperature.")
 
     monkeypatch.setattr(experiment, "temperature", none)
-    wanted = trainings(tmp_path, "rpc4", "symmetric-temperature")
-    assert not experiment.train(wanted, arguments(tmp_path), float("inf"))
-    assert "robust-symmetric-temperature-0: not trained: at no temperature." in capsys.readouterr().out
+    assert not jobs.carry_out(trainings(arguments, "rpc4", "symmetric-temperature"), 2, float("inf"))
+    assert "robust-symmetric-temperature-0: not started: at no temperature." in capsys.readouterr().out
 
 
-def test_when_the_time_is_over_everything_is_stopped(tmp_path, started, monkeypatch, capsys):
+def test_when_the_time_is_over_everything_is_stopped(arguments, started, monkeypatch, capsys):
     clock = iter(range(100))
-    monkeypatch.setattr(experiment.time, "monotonic", lambda: next(clock))
-    assert not experiment.train(trainings(tmp_path, "rpc4"), arguments(tmp_path), deadline=1)
+    monkeypatch.setattr(jobs.time, "monotonic", lambda: next(clock))
+    assert not jobs.carry_out(trainings(arguments, "rpc4"), 2, deadline=1)
     _, process = started["robust-rpc4-0"]
     assert process.stopped
-    assert "1 of 1 trainings are left" in capsys.readouterr().out
+    assert "1 of 1 are left" in capsys.readouterr().out
+
+
+def test_networks_are_evaluated_once_they_and_the_twin_are_there(arguments, started):
+    block = trainings(arguments, "rpc4", seeds=(0, 1))
+    found = experiment.shares(block, arguments)
+    twin = trainings(arguments, "softmax")
+    assert jobs.carry_out([*found.values(), *block, *twin], 9, float("inf"))
+    words, _ = started["robust-attacked-rpc4-0-1"]
+    assert words[1:3] == [str(training.folder) for training in block]
+    assert words[words.index("--twin") + 1] == str(twin[0].folder)
+    names = list(started)
+    assert names.index("robust-attacked-rpc4-0-1") > names.index("robust-softmax-0")
+    assert "robust-strongest-rpc4-0" in names
+
+
+def test_more_seeds_are_of_what_decides_and_come_last(arguments):
+    blocks = experiment.blocks_of(arguments)
+    assert [block[0].recipe for block in blocks] == [*experiment.RECIPES, *experiment.DECIDING]
+    assert [training.seed for training in blocks[-1]] == [3, 4]
+    assert experiment.STRONGEST not in experiment.shares(blocks[-1], arguments)

@@ -16,7 +16,8 @@ def test_an_average_follows_its_recursion_and_leaves_the_model_alone():
             for parameter in model.parameters():
                 parameter.add_(torch.randn_like(parameter))
             model[1].running_mean.add_(1)
-        average.update(step)
+        average.turn_to(step)
+        average.update()
         decay = min(0.5, (1 + step) / (10 + step))
         expected = [decay * e + (1 - decay) * p.detach() for e, p in zip(expected, model.parameters(), strict=True)]
     for own, wanted in zip(average.module.parameters(), expected, strict=True):

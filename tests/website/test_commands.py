@@ -23,7 +23,7 @@ NOT_RUN = {
     r"dask (scheduler|worker) ": "runs until it is stopped",
     r"attnaudit .* --cluster ": "needs those two; tests/evidence/test_cluster.py runs it",
     r"attnaudit .* --download\b": "needs the network",
-    r"python benchmarks/robustness": "trains for an hour; tests/test_robustness_experiment.py runs its parts",
+    r"python -m benchmarks.robustness": "trains for an hour; tests/test_robustness_experiment.py runs its parts",
     r"torchrun ": "starts processes of its own; tests/training runs them",
 }
 SMALL_LM = (

@@ -24,6 +24,7 @@ class Precision(StrEnum):
     """What products are computed in."""
 
     FP32 = "fp32"
+    TF32 = "tf32"
     BF16 = "bf16"
 
 
@@ -73,7 +74,9 @@ def robust(
     protocol: Annotated[
         Protocol, typer.Option(help="exact: ε in pixels, clipped, true labels; paper: as Teo & Nguyen's code.")
     ] = Protocol.EXACT,
-    precision: Annotated[Precision, typer.Option(help="Of the model's products.")] = Precision.FP32,
+    precision: Annotated[
+        Precision, typer.Option(help="Of the model's products; tf32 is for GPUs, and on a CPU fp32.")
+    ] = Precision.FP32,
     batch: Annotated[int | None, typer.Option(min=1, help="Pictures at a time. Default: 64, on a GPU 256.")] = None,
     device: options.DeviceOption = Device.AUTO,
     out: Annotated[

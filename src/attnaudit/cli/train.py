@@ -40,6 +40,9 @@ def train(
     seed: options.Seed = 0,
     device: options.DeviceOption = Device.AUTO,
     compiled: Annotated[bool, typer.Option("--compile", help="Compile the model with torch.compile.")] = False,
+    graph: Annotated[
+        bool, typer.Option("--graph", help="Record a step as a CUDA graph and replay it: faster for small models.")
+    ] = False,
     workers: Annotated[int, typer.Option(min=0, help="Processes that read pictures, for timm's augmentation.")] = 4,
     out: Annotated[
         Path | None, typer.Option(help="Run folder. Default: attnaudit-runs/<recipe>-<seed>.", show_default=False)
@@ -51,7 +54,7 @@ def train(
     On several GPUs: torchrun --nproc-per-node 8 -m attnaudit train deit-tiny --data /data/imagenet
 
     Examples:
-        attnaudit train vit-small-cifar --data cifar10/ --compile
+        attnaudit train vit-small-cifar --data cifar10/ --compile --graph
 
         attnaudit train study-vit-tiny --data /data/imagenet --workers 16
 
@@ -80,7 +83,7 @@ def train(
                 halves,
                 folder,
                 seed=seed,
-                place=Place(own_device, workers, compiled, ranks=ranks),
+                place=Place(own_device, workers, compiled, graph, ranks=ranks),
                 progress=progress,
                 tell=tell,
             )

@@ -32,7 +32,8 @@ class PixelModel:
     Args:
         loaded: the model.
         device: where it goes.
-        precision: `fp32`, or `bf16` for products in bfloat16; pixels, gradients and logits are float32 all the same.
+        precision: `fp32`, `tf32` (see `short_products`), or `bf16` for products in bfloat16; pixels, gradients and
+            logits are float32 all the same.
         mask: which outputs count, in this order; all by default.
     """
 

@@ -27,6 +27,7 @@ from attnaudit.robustness.pixels import PixelModel
 from attnaudit.robustness.plan import Plan, Unit
 from attnaudit.robustness.summary import Summary, summarise
 from attnaudit.robustness.table import SCHEMA, Results, rows
+from attnaudit.training.precision import short_products
 from attnaudit.training.randomness import derived_seed
 
 #: Told of every finished batch: (batches done, batches in all, a few words).
@@ -63,7 +64,7 @@ def evaluate(
     try:
         worker = _Worker(plan)
         done = sum(folder.has_part(unit.key) for unit in units)
-        with _half_the_threads():
+        with _half_the_threads(), short_products(plan.settings.precision):
             for unit in units:
                 progress(done, len(units), f"{unit.subject.model.label}: {unit.condition.words}")
                 if not folder.has_part(unit.key):

@@ -1,4 +1,4 @@
-"""What happens to a batch on the device: crop and flip, normalisation, timm's erasing, mixup and cutmix."""
+"""What happens to a batch on the device: crop, flip and distortion, normalisation, timm's erasing, mixup, cutmix."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from torch.nn import functional
 
 from attnaudit.extras import optional
 from attnaudit.sources.preprocess import IMAGENET_MEAN, IMAGENET_STD
+from attnaudit.training.distortion import distorted
 from attnaudit.training.recipe import Augmentation
 
 
@@ -17,6 +18,7 @@ class DeviceAugmentation:
 
     def __init__(self, wishes: Augmentation, classes: int, device: str) -> None:
         self._crop = wishes.padding if wishes.kind == "crop-flip" else None
+        self._distort = wishes.distort
         statistics = (torch.from_numpy(numbers) for numbers in (IMAGENET_MEAN, IMAGENET_STD))
         self._mean, self._std = (numbers.view(1, 3, 1, 1).to(device) for numbers in statistics)
         timm = optional("timm.data", "timm", "Training")
@@ -43,6 +45,8 @@ class DeviceAugmentation:
         """Each picture by itself."""
         if self._crop is not None:
             pixels = crop_and_flip(pixels, self._crop)
+        if self._distort:
+            pixels = distorted(pixels, self._distort)
         images = self.normalised(pixels)
         return images if self._erase is None else self._erase(images)
 

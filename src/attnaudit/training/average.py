@@ -13,6 +13,8 @@ class WeightAverage:
 
     timm's average walks through both state dictionaries in every step, work of the host that a small model on a GPU
     waits for; this one holds the lists of tensors. Buffers are copied.
+
+    1 - β_t lies on the device, so that an update is the same work in every step and can be recorded.
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:
@@ -21,11 +23,17 @@ class WeightAverage:
         self._own: list[Tensor] = list(self.module.parameters())
         self._theirs: list[Tensor] = list(model.parameters())
         self._buffers = list(zip(self.module.buffers(), model.buffers(), strict=True))
+        self._weight = torch.zeros((), device=self._own[0].device)
+
+    def turn_to(self, step: int) -> None:
+        """Say which step comes next, counted from 0."""
+        self._weight.fill_(1 - min(self.decay, (1 + step) / (10 + step)))
 
     @torch.no_grad()
-    def update(self, step: int) -> None:
-        """Take in the weights after a step, counted from 0."""
-        decay = min(self.decay, (1 + step) / (10 + step))
-        torch._foreach_lerp_(self._own, self._theirs, 1 - decay)
+    def update(self) -> None:
+        """Take in the weights after that step."""
+        difference = torch._foreach_sub(self._theirs, self._own)
+        torch._foreach_mul_(difference, self._weight)
+        torch._foreach_add_(self._own, difference)
         for own, theirs in self._buffers:
             own.copy_(theirs)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -64,10 +64,6 @@ class Layout:
         """This rank's examples of an evaluation, in batches."""
         own = torch.arange(self.ranks.rank, self.examples, self.ranks.count)
         return list(torch.split(own, self.batch))
-
-    def of(self, examples: int) -> Layout:
-        """The same for another number of examples."""
-        return replace(self, examples=examples)
 
 
 class ResidentBatches:

@@ -40,6 +40,7 @@ class Place:
     device: str = "cpu"
     workers: int = 0
     compiled: bool = False
+    recorded: bool = False
     save_after: float = 60.0
     ranks: Ranks = field(default_factory=Ranks)
 
@@ -103,7 +104,8 @@ class _Training:
         saved = checkpoint.load(folder.path, place.device)
         seed_everything(layout.seed, "before")
         model = task.build(layout.seed)
-        self.trainee = Trainee(model, self.recipe, layout.steps, place.device, place.ranks, compiled=place.compiled)
+        how = {"compiled": place.compiled, "recorded": place.recorded}
+        self.trainee = Trainee(model, self.recipe, layout.steps, place.device, place.ranks, **how)
         self.going = _Going()
         if saved is not None:
             self.trainee.restore(saved)

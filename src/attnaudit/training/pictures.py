@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from torch import Tensor, nn
@@ -17,6 +17,9 @@ from attnaudit.training.augmentation import DeviceAugmentation
 from attnaudit.training.batches import Batch, Layout, picture_batches
 from attnaudit.training.evaluation import evaluate
 from attnaudit.training.recipe import PictureRecipe
+
+#: How many times as large a batch is without gradients.
+_TESTED = 4
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,8 @@ class PictureFeed:
             raise UsageError(f"Mixup pairs pictures, but each process gets {share} of a batch: give an even share.")
         self._pixels = DeviceAugmentation(recipe.augmentation, recipe.model.classes, device)
         self._train = picture_batches(task.train, recipe, layout, device, workers)
-        self._test = picture_batches(task.test, recipe, layout.of(len(task.test)), device, workers)
+        tested = replace(layout, examples=len(task.test), batch=_TESTED * recipe.batch)
+        self._test = picture_batches(task.test, recipe, tested, device, workers)
         self._precision, self._ranks = recipe.precision, layout.ranks
 
     def training(self, epoch: int, start: int) -> Iterator[Batch]:

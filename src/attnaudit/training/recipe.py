@@ -38,13 +38,15 @@ class Augmentation:
 
     `timm` is timm's transform for training (random crop, flip, colour, `auto_augment`), in worker processes;
     `crop-flip` pads by `padding`, crops and flips on the device, for pictures that all fit into memory; `none` neither.
-    Erasing, mixup, cutmix (in a `mix_share` of batches) and label smoothing are timm's and go with each of them.
+    With each of them go `distort`, the share of pictures that one of TrivialAugment's distortions is applied to on the
+    device, and timm's erasing, mixup, cutmix (in a `mix_share` of batches) and label smoothing.
     """
 
     kind: Literal["timm", "crop-flip", "none"] = "crop-flip"
     padding: int = 4
     auto_augment: str | None = None
     colour_jitter: float = 0.3
+    distort: float = 0.0
     erase: float = 0.0
     mixup: float = 0.0
     cutmix: float = 0.0
@@ -53,7 +55,8 @@ class Augmentation:
 
     def __post_init__(self) -> None:
         check_range("augmentation", 0, padding=self.padding, mixup=self.mixup, cutmix=self.cutmix)
-        check_range("augmentation", 0, 1, erase=self.erase, mix_share=self.mix_share, smoothing=self.smoothing)
+        check_range("augmentation", 0, 1, distort=self.distort, erase=self.erase)
+        check_range("augmentation", 0, 1, mix_share=self.mix_share, smoothing=self.smoothing)
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,13 @@ from torch.nn import functional
 from torch.nn.parallel import DistributedDataParallel
 
 from attnaudit.attention import ksvd_loss
-from attnaudit.errors import AttnAuditError
+from attnaudit.errors import AttnAuditError, UsageError
 from attnaudit.extras import optional
 from attnaudit.training.average import WeightAverage
 from attnaudit.training.precision import autocast
 from attnaudit.training.processes import Ranks
 from attnaudit.training.recipe import Recipe
+from attnaudit.training.recorded import RecordedStep
 
 
 class Trainee:
@@ -30,6 +31,7 @@ class Trainee:
         ranks: Ranks,
         *,
         compiled: bool = False,
+        recorded: bool = False,
     ) -> None:
         self.recipe = recipe
         self.device = torch.device(device)
@@ -53,7 +55,10 @@ class Trainee:
         called: nn.Module = self.model
         if ranks.count > 1:
             called = DistributedDataParallel(called, device_ids=None if self.device.type == "cpu" else [self.device])
+        if recorded and (self.device.type != "cuda" or ranks.count > 1):
+            raise UsageError("--graph records the steps of one process on a GPU: leave it out elsewhere.")
         self._called: Any = torch.compile(called) if compiled else called
+        self._step = RecordedStep(self._work, self.optimiser) if recorded else self._work
 
     @property
     def average(self) -> nn.Module | None:
@@ -68,14 +73,16 @@ class Trainee:
     def step(self, number: int, inputs: Tensor, targets: Tensor) -> Tensor:
         """Step `number` on a batch whose targets are classes or probabilities, a row for every prediction; its loss.
 
+        The loss is good until the next step.
+
         Raises:
             AttnAuditError: the batch does not fit into memory.
         """
         self._schedule.step_update(number)
-        self.optimiser.zero_grad(set_to_none=True)
+        if self._average is not None:
+            self._average.turn_to(number)
         try:
-            loss = self._loss(inputs, targets)
-            torch.autograd.backward(loss)
+            return self._step(inputs, targets)
         except (torch.OutOfMemoryError, RuntimeError) as error:
             if not isinstance(error, torch.OutOfMemoryError) and "can't allocate memory" not in str(error):
                 raise
@@ -83,11 +90,17 @@ class Trainee:
                 f"A batch of {len(inputs)} {self.recipe.examples} of {self.recipe.model.tokens} tokens does not fit "
                 f"into the memory of {self.device}: give a smaller one with --set batch=…"
             ) from error
+
+    def _work(self, inputs: Tensor, targets: Tensor) -> Tensor:
+        """What a step does to tensors."""
+        self.optimiser.zero_grad(set_to_none=True)
+        loss = self._loss(inputs, targets)
+        torch.autograd.backward(loss)
         if self.recipe.optimiser.clip is not None:
             nn.utils.clip_grad_norm_(self._parameters, self.recipe.optimiser.clip)
         self.optimiser.step()
         if self._average is not None:
-            self._average.update(number)
+            self._average.update()
         return loss.detach()
 
     def _loss(self, inputs: Tensor, targets: Tensor) -> Tensor:

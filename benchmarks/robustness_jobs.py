@@ -1,0 +1,104 @@
+"""Work of the robustness experiment that runs beside each other: trainings, and evaluations of what is trained."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+import typing
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from attnaudit.errors import UsageError
+
+#: A folder with this file is finished.
+SUMMARY = "summary.json"
+
+
+class Job(typing.Protocol):
+    """A command of attnaudit that writes a folder."""
+
+    @property
+    def folder(self) -> Path:
+        """Where its results lie."""
+
+    @property
+    def needs(self) -> Sequence[Job]:
+        """What must be finished before it can start."""
+
+    def words(self) -> list[str]:
+        """The command, known when what it needs is finished."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """Networks of one recipe under the conditions of an evaluation."""
+
+    folder: Path
+    networks: tuple[Job, ...]
+    options: tuple[str, ...]
+    others: tuple[Job, ...] = ()
+
+    @property
+    def needs(self) -> tuple[Job, ...]:
+        """Its networks, and others that the options name."""
+        return (*self.networks, *self.others)
+
+    def words(self) -> list[str]:
+        """A call of `attnaudit robust`."""
+        return evaluation(self.networks, self.options, self.folder)
+
+
+def evaluation(networks: Sequence[Job], options: Sequence[str], folder: Path) -> list[str]:
+    """A call of `attnaudit robust`."""
+    return ["robust", *(str(job.folder) for job in networks), *options, "--out", str(folder)]
+
+
+def finished(job: Job) -> bool:
+    """Whether its results are there."""
+    return (job.folder / SUMMARY).exists()
+
+
+def start(words: list[str], log: Path) -> subprocess.Popen[bytes]:
+    """A command of attnaudit whose talk is kept."""
+    with log.open("ab") as file:
+        return subprocess.Popen([sys.executable, "-m", "attnaudit", *words], stdout=file, stderr=file)
+
+
+def carry_out(jobs: Sequence[Job], at_a_time: int, deadline: float) -> bool:
+    """Whether all are finished, as many at a time, in this order as far as they need each other.
+
+    One that fails is said and not tried again, nor is what needs it. What runs when the time is over is stopped.
+    """
+    waiting = [job for job in jobs if not finished(job)]
+    running: dict[Job, subprocess.Popen[bytes]] = {}
+    failed: set[Job] = set()
+    while (waiting or running) and time.monotonic() < deadline:
+        for job, process in list(running.items()):
+            if process.poll() is not None:
+                del running[job]
+                print(f"{job.folder.name}: {'done' if finished(job) else 'FAILED'}", flush=True)
+                failed |= set() if finished(job) else {job}
+        waiting = [job for job in waiting if not failed.intersection(job.needs)]
+        ready = [job for job in waiting if all(finished(other) for other in job.needs)]
+        for job in ready[: at_a_time - len(running)]:
+            waiting.remove(job)
+            try:
+                words = job.words()
+            except UsageError as error:
+                print(f"{job.folder.name}: not started: {error}", flush=True)
+                failed.add(job)
+                continue
+            running[job] = start(words, job.folder.with_suffix(".log"))
+        if waiting and not ready and not running:
+            break
+        time.sleep(0.2)
+    for process in running.values():
+        process.terminate()
+    for process in running.values():
+        process.wait()
+    left = [job.folder.name for job in jobs if not finished(job)]
+    if left:
+        print(f"{len(left)} of {len(jobs)} are left: {', '.join(left)}", flush=True)
+    return not left

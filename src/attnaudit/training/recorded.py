@@ -1,0 +1,93 @@
+"""A training step as a CUDA graph: recorded once, then replayed.
+
+A step of a small model is a thousand launches of a few microseconds each, and the host takes longer to ask for them
+than the GPU to do them. Replayed, they cost the host one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+from attnaudit.errors import AttnAuditError, first_line
+
+#: Steps that run as they are before one is recorded: they compile, and the optimiser makes its memory in them.
+_WARM_UP = 3
+
+
+class RecordedStep:
+    """Calls `work(inputs, targets) -> loss` a few times, and from then on replays what it did to tensors.
+
+    What changes from step to step must lie in tensors: inputs and targets are copied into those of the recording, and
+    so are the learning rates. Random numbers are drawn anew in every replay, from where the global generator stands.
+    The loss is overwritten by the next step.
+
+    Args:
+        work: a whole step, with inputs and targets of one shape.
+        optimiser: one of torch's that can be recorded, such as a fused AdamW.
+    """
+
+    def __init__(self, work: Callable[[Tensor, Tensor], Tensor], optimiser: torch.optim.Optimizer) -> None:
+        self._work, self._optimiser = work, optimiser
+        self._warm_up = _WARM_UP
+        self._side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        self._graph: torch.cuda.CUDAGraph | None = None
+
+    def __call__(self, inputs: Tensor, targets: Tensor) -> Tensor:
+        """The loss of a step.
+
+        Raises:
+            AttnAuditError: what the step does cannot be recorded.
+        """
+        if self._warm_up:
+            self._warm_up -= 1
+            return self._aside(inputs, targets)
+        if self._graph is None:
+            self._graph = self._record(inputs, targets)
+        self._inputs.copy_(inputs)
+        self._targets.copy_(targets)
+        for rate, group in zip(self._rates, self._optimiser.param_groups, strict=True):
+            rate.fill_(group["lr"])
+        self._graph.replay()
+        return self._loss
+
+    def _aside(self, inputs: Tensor, targets: Tensor) -> Tensor:
+        """On a stream of its own, as recording will be: libraries keep some of their memory by stream."""
+        own = torch.cuda.current_stream()
+        self._side.wait_stream(own)
+        with torch.cuda.stream(self._side):
+            loss = self._work(inputs, targets)
+        own.wait_stream(self._side)
+        return loss
+
+    def _record(self, inputs: Tensor, targets: Tensor) -> torch.cuda.CUDAGraph:
+        self._inputs, self._targets = inputs.clone(), targets.clone()
+        self._rates = [torch.zeros((), device=inputs.device) for _ in self._optimiser.param_groups]
+        self._optimiser.zero_grad(set_to_none=True)
+        graph = torch.cuda.CUDAGraph()
+        try:
+            with self._rates_in_tensors(), torch.cuda.graph(graph, stream=self._side):
+                self._loss = self._work(self._inputs, self._targets)
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError as error:
+            raise AttnAuditError(
+                f"A step of this training cannot be recorded ({first_line(error)}): repeat the command without --graph."
+            ) from error
+        return graph
+
+    @contextmanager
+    def _rates_in_tensors(self) -> Iterator[None]:
+        """Only while it is recorded: schedule and checkpoints deal in plain numbers."""
+        groups = self._optimiser.param_groups
+        before = [{"lr": group["lr"], "capturable": group.get("capturable", False)} for group in groups]
+        for rate, group in zip(self._rates, groups, strict=True):
+            group |= {"lr": rate, "capturable": True}
+        try:
+            yield
+        finally:
+            for group, was in zip(groups, before, strict=True):
+                group |= was

@@ -1,0 +1,104 @@
+"""TrivialAugment's distortions, held against Pillow's on one picture at a time."""
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image, ImageEnhance, ImageOps
+
+from attnaudit.training.distortion import Draw, Operation, distorted, distorted_by
+
+SIGNED = (-0.8, -0.3, 0.4, 0.9)
+
+
+@pytest.fixture(scope="module")
+def pixels():
+    """Smooth enough that bilinear and nearest agree, with colours and full range."""
+    steps = torch.linspace(0, 1, 32)
+    down, across = torch.meshgrid(steps, steps, indexing="ij")
+    planes = torch.stack([down, across, (down - across).abs()]) * 200 + 20
+    return planes.round().to(torch.uint8)
+
+
+def ours(operation, signed, pixels):
+    return distorted_by(Draw(torch.tensor([int(operation)]), torch.tensor([signed])), pixels[None])[0]
+
+
+def picture(pixels):
+    return Image.fromarray(pixels.permute(1, 2, 0).numpy())
+
+
+def from_picture(image):
+    return torch.from_numpy(np.array(image)).permute(2, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("operation", "enhancement"),
+    [
+        (Operation.BRIGHTNESS, ImageEnhance.Brightness),
+        (Operation.COLOUR, ImageEnhance.Color),
+        (Operation.CONTRAST, ImageEnhance.Contrast),
+        (Operation.SHARPNESS, ImageEnhance.Sharpness),
+    ],
+)
+@pytest.mark.parametrize("signed", SIGNED)
+def test_blending_operations_are_pillows(pixels, operation, enhancement, signed):
+    wanted = from_picture(enhancement(picture(pixels)).enhance(1 + 0.9 * signed))
+    inside = (slice(None), slice(1, -1), slice(1, -1))  # Pillow does not smooth the border
+    difference = ours(operation, signed, pixels)[inside].float() - wanted[inside].float()
+    assert difference.abs().max() <= 2  # Pillow rounds grey and smooth pictures to bytes first
+    assert (wanted != pixels).any()
+
+
+def test_value_operations_are_pillows(pixels):
+    for signed in SIGNED:
+        kept = 8 - round(4 * abs(signed))
+        assert torch.equal(
+            ours(Operation.POSTERISE, signed, pixels), from_picture(ImageOps.posterize(picture(pixels), kept))
+        )
+        threshold = 256 * (1 - abs(signed))
+        assert torch.equal(
+            ours(Operation.SOLARISE, signed, pixels), from_picture(ImageOps.solarize(picture(pixels), threshold))
+        )
+    stretched = from_picture(ImageOps.autocontrast(picture(pixels))).float()
+    assert (ours(Operation.AUTOCONTRAST, 0.5, pixels).float() - stretched).abs().max() <= 1
+
+
+def test_a_plain_picture_has_no_contrast_to_stretch():
+    plain = torch.full((3, 8, 8), 77, dtype=torch.uint8)
+    assert torch.equal(ours(Operation.AUTOCONTRAST, 1.0, plain), plain)
+
+
+@pytest.mark.parametrize("signed", SIGNED)
+def test_affine_operations_are_pillows_inside_the_picture(pixels, signed):
+    """Pillow's matrix, like ours, says where each pixel of the result is looked up; its origin is the corner."""
+    centre = 16.0
+    turn = np.deg2rad(30 * signed)
+    linear = {
+        Operation.SHEAR_X: ((1, 0.3 * signed), (0, 1)),
+        Operation.SHEAR_Y: ((1, 0), (0.3 * signed, 1)),
+        Operation.ROTATE: ((np.cos(turn), -np.sin(turn)), (np.sin(turn), np.cos(turn))),
+        Operation.SHIFT_X: ((1, 0), (0, 1)),
+        Operation.SHIFT_Y: ((1, 0), (0, 1)),
+    }
+    shift = {Operation.SHIFT_X: (10 * signed, 0), Operation.SHIFT_Y: (0, 10 * signed)}
+    for operation, ((a, b), (d, e)) in linear.items():
+        x, y = shift.get(operation, (0, 0))
+        data = (a, b, centre - a * centre - b * centre + x, d, e, centre - d * centre - e * centre + y)
+        wanted = from_picture(
+            picture(pixels).transform((32, 32), Image.Transform.AFFINE, data, resample=Image.Resampling.BILINEAR)
+        )
+        found = ours(operation, signed, pixels)
+        down, across = torch.meshgrid(torch.arange(32) + 0.5, torch.arange(32) + 0.5, indexing="ij")
+        looked_up = torch.stack([a * across + b * down + data[2], d * across + e * down + data[5]])
+        inside = ((looked_up > 1) & (looked_up < 31)).all(dim=0)  # both fade out at the border in their own way
+        assert inside.float().mean() > 0.4
+        assert (found.float() - wanted.float()).abs()[:, inside].max() <= 1, operation.name
+        assert not torch.equal(found, pixels)
+
+
+def test_every_picture_gets_its_own_operation_and_the_share_is_kept():
+    torch.manual_seed(0)
+    batch = torch.randint(0, 256, (4000, 3, 8, 8), dtype=torch.uint8)
+    assert torch.equal(distorted(batch, 0.0), batch)
+    changed = (distorted(batch, 0.5) != batch).flatten(1).any(dim=1).float().mean()
+    assert 0.5 * 11 / 13 - 0.05 < changed < 0.5  # nothing, and now and then an operation too weak to be seen
