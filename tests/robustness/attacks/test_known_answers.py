@@ -5,16 +5,18 @@ from dataclasses import replace
 import pytest
 import torch
 
+from attnaudit.robustness.attacks import spsa as spsa_module
 from attnaudit.robustness.attacks.apgd import apgd
 from attnaudit.robustness.attacks.cw import smallest
 from attnaudit.robustness.attacks.fab import targeted_fab
 from attnaudit.robustness.attacks.fgsm import fgsm
 from attnaudit.robustness.attacks.norms import Norm, distance
 from attnaudit.robustness.attacks.pgd import pgd
+from attnaudit.robustness.attacks.problem import Problem
 from attnaudit.robustness.attacks.sld import sld
 from attnaudit.robustness.attacks.spsa import spsa
 from attnaudit.robustness.attacks.square import square
-from tests.robustness.problems import SHAPE, learned_problem, left, linear_problem
+from tests.robustness.problems import SHAPE, generator, learned_problem, left, linear_problem
 
 EPSILON = 0.05
 
@@ -65,6 +67,52 @@ def test_apgd_ends_in_the_corner_where_the_ball_has_no_adversarial_picture():
     assert left(problem, apgd(problem, tiny, steps=20)) == 1
     expected = loss(problem, problem.images) + tiny * problem.model.weight.abs().sum()
     torch.testing.assert_close(loss(problem, apgd(problem, tiny, steps=20)), expected, atol=1e-4, rtol=0)
+
+
+class Hill:
+    """Class 1 is never ahead, and nearest to it on a hilltop inside the ball, which steps of one size jump over."""
+
+    def __init__(self, top):
+        self.top, self.seen = top, []
+
+    def __call__(self, images):
+        self.seen.append(images.detach())
+        below = (images - self.top).square().flatten(1).mean(dim=1)
+        return torch.stack([torch.zeros_like(below), -1000 * below], dim=1)
+
+
+def hill_problem():
+    images = torch.full((4, *SHAPE), 0.5, dtype=torch.float64)
+    places = torch.rand(images.shape, generator=generator(5), dtype=torch.float64)
+    model = Hill(images + EPSILON * (places - 0.5))
+    return Problem(model, images, torch.zeros(4, dtype=torch.int64), generator(2))
+
+
+def test_apgd_halves_its_step_until_it_stands_on_the_hilltop():
+    problem = hill_problem()
+    found = distance(apgd(problem, EPSILON, steps=100) - problem.model.top, Norm.MAX)
+    # 2ε, halved at each of the eight looks
+    assert (found < 2 * EPSILON / 2**8 * 4).all()
+
+
+def test_apgd_goes_on_from_its_best_iterate_where_it_halves_its_step():
+    problem = hill_problem()
+    apgd(problem, EPSILON, steps=100)
+    look, top = 22, problem.model.top  # the first; what a step of 2ε has jumped over is too far for all pictures
+    seen = torch.stack(problem.model.seen)
+    below = (seen - top).square().flatten(2).mean(dim=2)
+    best = seen[below[: look + 1].argmin(dim=0), torch.arange(4)]
+    ahead = problem.within(best + EPSILON * (top - best).sign(), EPSILON)
+    expected = problem.within(best + 0.75 * (ahead - best) + 0.25 * (best - seen[look - 1]), EPSILON)
+    torch.testing.assert_close(seen[look + 1], expected)
+
+
+def test_adam_of_spsa_moves_by_its_rate_from_the_first_step_on(monkeypatch):
+    problem = linear_problem(torch.float64)
+    monkeypatch.setattr(spsa_module, "_guessed", lambda problem, images, samples, probe: away(problem) * 0.3)
+    for steps in (1, 2, 5):  # along a gradient that stays the same, Adam without its biases moves by the rate each time
+        change = spsa(problem, 0.2, steps=steps, rate=0.01) - problem.images
+        torch.testing.assert_close(change, steps * 0.01 * away(problem), atol=1e-6, rtol=0)
 
 
 def test_spsa_comes_near_the_corner_without_a_gradient():
