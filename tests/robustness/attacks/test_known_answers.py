@@ -107,6 +107,37 @@ def test_apgd_goes_on_from_its_best_iterate_where_it_halves_its_step():
     torch.testing.assert_close(seen[look + 1], expected)
 
 
+class Swing:
+    """Its loss follows a course of its own, and its gradient turns at every question, so that moves show the step."""
+
+    def __init__(self, course):
+        self.course, self.seen = course, []
+
+    def __call__(self, images):
+        turn = (-1) ** len(self.seen)
+        level = self.course(len(self.seen)) - 9
+        self.seen.append(images.detach())
+        pull = 1e-6 * turn * (images - images.detach()).flatten(1).sum(dim=1)
+        return torch.stack([torch.zeros_like(pull), level + pull], dim=1)
+
+
+def last_moves(course):
+    """How far APGD moves between its last looks, in ε."""
+    images = torch.full((2, *SHAPE), 0.5, dtype=torch.float64)
+    problem = Problem(Swing(course), images, torch.zeros(2, dtype=torch.int64), generator(2))
+    apgd(problem, EPSILON, steps=100)
+    seen = torch.stack(problem.model.seen[94:99])
+    return seen.diff(dim=0).abs().amax() / EPSILON
+
+
+def test_apgd_keeps_its_step_while_the_loss_rises():
+    assert last_moves(lambda question: question / 100) > 0.8
+
+
+def test_apgd_halves_its_step_where_the_best_loss_stalls_though_losses_rise():
+    assert last_moves(lambda question: question % 10 / 100) < 0.5
+
+
 def test_adam_of_spsa_moves_by_its_rate_from_the_first_step_on(monkeypatch):
     problem = linear_problem(torch.float64)
     monkeypatch.setattr(spsa_module, "_guessed", lambda problem, images, samples, probe: away(problem) * 0.3)
