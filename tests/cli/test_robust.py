@@ -1,6 +1,7 @@
 """`attnaudit robust` and `attnaudit corrupt` from the command line."""
 
 import csv
+import errno
 import io
 import json
 import os
@@ -193,6 +194,28 @@ def test_bad_input_is_one_sentence(model, tmp_path, arguments, sentence):
     assert sentence in str(result.exception)
     assert "\n" not in str(result.exception)
     assert not (tmp_path / "attnaudit-runs").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("robust", "vit", "--attacks", "none"), ("corrupt", "vit", "--corruptions", "fog", "--severities", "1")],
+    ids=lambda arguments: arguments[0],
+)
+@pytest.mark.parametrize("written", range(3))
+def test_a_full_disk_is_one_sentence_whichever_file_it_meets(model, monkeypatch, arguments, written):
+    pytest.importorskip("imagecorruptions")
+    room = iter([None] * written)
+
+    def fsync(handle):
+        try:
+            next(room)
+        except StopIteration:
+            raise OSError(errno.ENOSPC, "No space left on device") from None
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    result = run(*arguments, "--parquet", "test.parquet", "--out", "out")
+    assert isinstance(result.exception, RunFolderError), result.output
+    assert "cannot be written (No space left on device): make room" in str(result.exception)
 
 
 def test_without_data_the_sentence_says_where_it_was_looked_for(model):
