@@ -131,9 +131,10 @@ def test_an_audit_refuses_claims_about_training():
         claims_named(["jproj-convergence"])
 
 
-def test_a_broken_history_is_named(tmp_path):
+@pytest.mark.parametrize("content", ["{", "3", '{"epoch": 1}', "[1]"])
+def test_a_broken_history_is_named(tmp_path, content):
     path = write_course(tmp_path / "run", [0.5])
-    (path / "history.json").write_text("{")
+    (path / "history.json").write_text(content)
     with pytest.raises(RunFolderError, match=r"history\.json is not readable"):
         open_trainings([path])
 

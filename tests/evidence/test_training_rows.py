@@ -43,11 +43,17 @@ def damaged(path):
     next((path / "evidence").iterdir()).write_bytes(b"junk")
 
 
+def without_names(path):
+    path.mkdir()
+    (path / "run.json").write_text("[]")
+
+
 BAD = {
     "There is no folder": lambda path: None,
     "has no run.json": lambda path: path.mkdir(),
     "holds an audit, not a training run": lambda path: write_run(path, layers=1, heads=1, inputs=2),
     "holds a run without a recipe": lambda path: RunFolder(path).open({"monitor": {}}, {}),
+    "run.json is not readable as the settings of a run": without_names,
     "nothing is measured yet": empty,
     "The evidence cannot be read": damaged,
     "steps_per_epoch": without_epochs,

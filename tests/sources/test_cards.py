@@ -42,8 +42,27 @@ def test_pictures_come_out_in_the_size_of_the_model(picture_folder):
         assert PICTURES.preprocess(protocol)(image).shape == (3, 32, 32)
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"name": "x"}', '{"architecture": {"attention_layers": 3}}'])
+@pytest.mark.parametrize("text", [b"", b"[]", b'{"name": "x"}', b'{"architecture": {"attention_layers": 3}}', b"\xff"])
 def test_a_damaged_card_is_named(text, tmp_path):
-    (tmp_path / "card.json").write_text(text)
+    (tmp_path / "card.json").write_bytes(text)
     with pytest.raises(ModelError, match=r"card\.json is not readable as the card of a trained model"):
+        read_card(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "fault"),
+    [
+        ("architecture", {"heads": 5}, "A width of 192 does not split into 5 heads"),
+        ("architecture", {"width": 24.0}, "card: architecture: width is 24.0: it is a whole number"),
+        ("architecture", {"attention_options": 7}, "card: architecture: attention_options is 7: it has names with"),
+        ("architecture", [1], r"card: architecture is \[1\]: it has names with values under it"),
+        ("mean", [0.5], "card: mean has 1 values: it is a list of 3"),
+        ("std", ["a", "b", "c"], "card: std is 'a': it is a finite number"),
+        ("facts", None, "card: facts is None: it has names with values under it"),
+    ],
+)
+def test_what_is_wrong_with_a_card_is_said(part, value, fault, tmp_path):
+    content = json.loads(PICTURES.as_json())
+    (tmp_path / "card.json").write_text(json.dumps(content | {part: value}))
+    with pytest.raises(ModelError, match=rf"card\.json is not readable as the card of a trained model \({fault}"):
         read_card(tmp_path)

@@ -1,5 +1,9 @@
 """Labelled pictures: both layouts give the same, and what is broken is named."""
 
+import os
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -8,6 +12,10 @@ import torch
 from PIL import Image
 
 from attnaudit.errors import InputError
+from attnaudit.protocol import Protocol
+from attnaudit.sources import labelled
+from attnaudit.sources.architecture import Architecture
+from attnaudit.sources.cards import PictureCard
 from attnaudit.sources.labelled import read_labelled, training_and_test
 
 
@@ -47,6 +55,17 @@ def test_pictures_of_another_size_are_resized(folders):
     assert training_and_test(folders)[0].pixels(4).shape == (6, 3, 4, 4)
 
 
+def test_pictures_that_are_not_square_are_cropped_as_audits_crop_them(tmp_path):
+    generator = np.random.default_rng(0)
+    for name, shape in (("tall", (31, 12, 3)), ("wide", (9, 40, 3))):
+        (tmp_path / name).mkdir()
+        Image.fromarray(generator.integers(0, 256, shape, dtype=np.uint8)).save(tmp_path / name / "0.png")
+    pictures = read_labelled(tmp_path)
+    model = PictureCard("v", Architecture(image_size=8), (0.0, 0.0, 0.0), (1.0, 1.0, 1.0), None, {})
+    audited = torch.stack([model.preprocess(Protocol.EXACT)(pictures.picture(place)) for place in range(2)])
+    assert torch.equal(pictures.pixels(8), (audited * 255).round().to(torch.uint8))
+
+
 def test_the_fingerprint_follows_labels_and_content(folders, tmp_path):
     train, _ = training_and_test(folders)
     as_parquet(train, tmp_path / "a.parquet")
@@ -56,6 +75,42 @@ def test_the_fingerprint_follows_labels_and_content(folders, tmp_path):
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "b.parquet")
     assert first.fingerprint == read_labelled(tmp_path / "a.parquet").fingerprint
     assert first.fingerprint != read_labelled(tmp_path / "b.parquet").fingerprint
+
+
+def test_the_fingerprint_of_files_is_that_of_their_bytes_wherever_they_lie(folders, tmp_path):
+    train, _ = training_and_test(folders)
+    as_parquet(train, tmp_path / "a.parquet")
+    copied = shutil.copytree(folders, tmp_path / "copy")
+    for file in copied.rglob("*.png"):
+        os.utime(file, ns=(0, 0))
+    assert train.fingerprint == training_and_test(copied)[0].fingerprint
+    assert train.fingerprint == read_labelled(tmp_path / "a.parquet").fingerprint
+
+
+@pytest.mark.parametrize("read_whole", [2**31, 0], ids=["small", "too large to read"])
+def test_an_edited_picture_of_the_same_size_is_noticed(folders, monkeypatch, read_whole):
+    monkeypatch.setattr(labelled, "_READ_WHOLE", read_whole)
+    before = training_and_test(folders)[0].fingerprint
+    assert before == training_and_test(folders)[0].fingerprint
+    file = folders / "train" / "cat" / "0.png"
+    content, state = bytearray(file.read_bytes()), file.stat()
+    content[-20] ^= 1
+    file.write_bytes(content)
+    os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns + 1))  # two writes may lie within a tick of the clock
+    assert before != training_and_test(folders)[0].fingerprint
+
+
+def test_pictures_too_many_to_read_are_not_read_for_their_fingerprint(folders, monkeypatch):
+    monkeypatch.setattr(labelled, "_READ_WHOLE", 0)
+    monkeypatch.setattr(Path, "read_bytes", None)
+    assert training_and_test(folders)[0].fingerprint
+
+
+def test_a_picture_that_vanishes_before_it_is_hashed_is_named(folders):
+    train, _ = training_and_test(folders)
+    (folders / "train" / "dog" / "1.png").unlink()
+    with pytest.raises(InputError, match=r"Picture .*dog/1\.png cannot be read \(No such file"):
+        _ = train.fingerprint
 
 
 def test_a_broken_picture_is_named(tmp_path):
@@ -71,6 +126,9 @@ def test_a_broken_picture_is_named(tmp_path):
         ({"image_name": ["a"], "label": [1]}, "has columns image_name, label: it needs img and label"),
         ({"img": ["a", "b"], "label": [0, 1]}, "the column img holds no encoded pictures"),
         ({"img": [b"a", b"b"], "label": [-1, 1]}, r"has pictures without a label \(-1\)"),
+        ({"img": [b"a", b"b"], "label": ["cat", "dog"]}, "the column label holds labels of type string: classes are"),
+        ({"img": [b"a", b"b"], "label": [0.5, 1.5]}, "the column label holds labels of type double"),
+        ({"img": [b"a", b"b"], "label": [0, None]}, "the column label holds 1 empty labels"),
         ({"img": [b"a", b"b"], "label": [1, 1]}, "has 2 pictures of 1 classes: a classifier needs two"),
     ],
 )
@@ -89,6 +147,8 @@ def test_a_file_that_is_no_parquet_a_missing_one_and_an_empty_folder_are_refused
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="has no class folders"):
         read_labelled(tmp_path / "empty")
+    with pytest.raises(InputError, match=r"x\.parquet is no folder: pictures come from one with"):
+        training_and_test(tmp_path / "x.parquet")
     with pytest.raises(InputError, match=r"has no train\*\.parquet or train/"):
         training_and_test(tmp_path / "empty")
 

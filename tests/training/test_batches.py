@@ -5,9 +5,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
+from attnaudit.errors import InputError, UsageError
+from attnaudit.sources.labelled import LabelledPictures, read_labelled
 from attnaudit.training.augmentation import DeviceAugmentation, crop_and_flip
-from attnaudit.training.batches import Layout, LoadedBatches
+from attnaudit.training.batches import Layout, LoadedBatches, picture_batches
 from attnaudit.training.processes import Ranks
 from attnaudit.training.randomness import seed_everything
 from attnaudit.training.recipe import Augmentation, read_recipe
@@ -41,6 +44,35 @@ def test_workers_do_not_change_what_is_loaded(recipe_file, halves):
     assert all(torch.equal(a[0], b[0]) and torch.equal(a[1], b[1]) for a, b in zip(alone, helped, strict=True))
     later = next(LoadedBatches(halves[0], recipe, layout, "cpu", 0).training(2, 0))
     assert not torch.equal(alone[0][0], later[0])
+
+
+@pytest.mark.parametrize("change", ["auto_augment=foo", "auto_augment=rand-m9-zz3", "colour_jitter=-1"])
+def test_an_augmentation_that_timm_does_not_know_is_a_sentence(recipe_file, halves, change):
+    recipe = read_recipe(str(recipe_file), ["augmentation.kind=timm", f"augmentation.{change}"])
+    with pytest.raises(UsageError, match=r"^augmentation: timm cannot make a transform of .*: give e\.g\."):
+        picture_batches(halves[0], recipe, Layout(40, 8, 0, Ranks()), "cpu", 0)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_broken_picture_is_one_sentence_wherever_it_is_read(recipe_file, halves, workers):
+    broken = LabelledPictures(halves[0].place, [b"no picture"] * 8, halves[0].labels[:8])
+    recipe = read_recipe(str(recipe_file), ["augmentation.kind=timm"])
+    batches = picture_batches(broken, recipe, Layout(8, 8, 0, Ranks()), "cpu", workers)
+    with pytest.raises(InputError, match=r"\APicture number 0 of .*train\.parquet cannot be read \([^\n]*\)\.\Z"):
+        next(batches.in_order())
+
+
+def test_every_kind_of_augmentation_is_tested_on_the_same_pixels(recipe_file, tmp_path):
+    generator = np.random.default_rng(0)
+    for name, shape in (("tall", (31, 12, 3)), ("wide", (70, 100, 3))):
+        (tmp_path / "pictures" / name).mkdir(parents=True)
+        Image.fromarray(generator.integers(0, 256, shape, dtype=np.uint8)).save(tmp_path / "pictures" / name / "0.png")
+    pictures, seen = read_labelled(tmp_path / "pictures"), []
+    for kind in ("timm", "none"):
+        recipe = read_recipe(str(recipe_file), [f"augmentation.kind={kind}", "model.image_size=64"])
+        batches = picture_batches(pictures, recipe, Layout(2, 2, 0, Ranks()), "cpu", 0)
+        seen.append(next(iter(batches.in_order()))[0])
+    assert torch.equal(*seen)
 
 
 def test_a_crop_is_a_window_of_the_padded_picture_or_its_mirror_image():

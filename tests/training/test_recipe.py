@@ -63,7 +63,10 @@ def test_changes_reach_nested_settings_and_read_numbers_as_numbers(recipe_file):
         ("augmentation.smoothing=7", "augmentation: smoothing is 7: it is at least 0 and at most 1."),
         ("augmentation.padding=-9", "augmentation: padding is -9: it is at least 0."),
         ("average=1.5", "recipe tiny: average is 1.5: it is at least 0 and at most 1."),
+        ("optimiser.rate=.inf", "recipe tiny: optimiser: rate is inf: it is a finite number."),
+        ("model.width=-24", "A width of -24 does not split into 2 heads."),
         ("monitor.every=0", "monitor: every is 0: it is at least 1."),
+        ("monitor.images=-1", "monitor: images is -1: it is at least 0."),
         ("model.drop_path=3", "drop_path is a rate below 1, not 3."),
         ("name=../escape", "The name of a recipe, '../escape', is one of a folder: letters, digits, - and _."),
     ],
@@ -79,10 +82,23 @@ def test_an_unknown_recipe_is_answered_with_the_known_ones():
         read_recipe("vit")
 
 
-def test_a_recipe_that_is_no_yaml_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (
+            b"epochs: 3\nmodel:\n\tdepth: 2\n",
+            r"cannot be read as YAML \(line 3: found character '\\t'",
+        ),
+        (b"model: {width: 3", "cannot be read as YAML"),
+        (b"\xff\xfe\x00", "cannot be read as YAML"),
+        (b"- epochs\n", "holds no settings: a recipe has names with values under it"),
+        (b"", "holds no settings"),
+    ],
+)
+def test_a_recipe_that_is_no_yaml_of_settings_is_refused(tmp_path, content, fault):
     path = tmp_path / "broken.yaml"
-    path.write_text("model: {width: 3")
-    with pytest.raises(UsageError, match="cannot be read as YAML"):
+    path.write_bytes(content)
+    with pytest.raises(UsageError, match=fault):
         read_recipe(str(path))
 
 
@@ -122,6 +138,8 @@ def test_what_was_added_to_a_recipe_is_part_of_its_identity_where_it_is_used(rec
         ("swap_rate=2", "swap_rate is 2.0: it is a share of the words, from 0 to 1."),
         ("epochs=0", "Recipe lm needs an epoch and a context at least, not 0, 32."),
         ("model.image_size=32", "recipe lm: model has no setting 'image_size': "),
+        ("monitor.contexts=-1", "monitor: contexts is -1: it is at least 0."),
+        ("model.width=0", "A width of 0 does not split into 6 heads."),
         ("monitor.images=3", "recipe lm: monitor has no setting 'images': "),
         ("augmentation.mixup=1", "recipe lm has no setting 'augmentation': "),
     ],
@@ -149,5 +167,5 @@ def test_a_recipe_may_have_the_name_of_its_base_but_not_be_its_own(tmp_path):
     assert read_recipe(str(tmp_path / "vit-small-cifar.yaml")).epochs == 3
     for name, base in (("one", "two"), ("two", "one")):
         (tmp_path / f"{name}.yaml").write_text(f"base: {base}\n")
-    with pytest.raises(UsageError, match=r"There is no recipe 'one'|is based on"):
+    with pytest.raises(UsageError, match=r"two\.yaml is based on one, which is based on it"):
         read_recipe(str(tmp_path / "one.yaml"))

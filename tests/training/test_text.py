@@ -1,6 +1,7 @@
 """Training on text: with the loop of pictures, so it learns, goes on after a kill, and shares the work alike."""
 
 import json
+import math
 
 import pytest
 import torch
@@ -147,6 +148,16 @@ def test_the_vocabulary_is_that_of_the_training_half(recipe_file, halves):
     assert set(task.vocabulary.words) == {"<unk>", "<eos>", *LINE.split()}
     assert task.recipe.model.vocabulary == len(task.vocabulary) == 12
     assert task.test[-2] == 0  # unheard
+
+
+def test_the_unigram_perplexity_is_that_of_word_frequencies(recipe_file, tmp_path):
+    (tmp_path / "train.txt").write_text("a a a b\n" * 4)
+    (tmp_path / "test.txt").write_text("b a unheard\n")
+    task = task_of(read_recipe(str(recipe_file)), training_and_test_text(tmp_path))
+    seen = {"a": 12 + 1, "b": 4 + 1, "<eos>": 4 + 1, "<unk>": 0 + 1}
+    predicted = ["a", "<unk>", "<eos>"]  # every word but the first
+    expected = math.prod(sum(seen.values()) / seen[word] for word in predicted) ** (1 / len(predicted))
+    assert task.facts["unigram_perplexity"] == pytest.approx(expected)
 
 
 def test_a_context_that_is_not_full_is_not_learned_from(recipe_file, halves):

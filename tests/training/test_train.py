@@ -15,6 +15,7 @@ from attnaudit.training import checkpoint
 from attnaudit.training.loop import Place, train
 from attnaudit.training.processes import Ranks
 from attnaudit.training.recipe import read_recipe
+from attnaudit.training.task import read_halves
 from attnaudit.training.trainee import Trainee
 from tests.training.conftest import write_pictures
 from tests.training.two_ranks import train_on_two_ranks
@@ -161,6 +162,25 @@ def test_other_settings_in_the_same_folder_are_refused_and_nothing_is_lost(recip
     assert same(before, weights(tmp_path / "run"))
 
 
+def test_a_watched_training_goes_on_with_as_many_processes_as_it_began_with(recipe_file, halves, tmp_path):
+    """Each has its share of what the monitor looks at: other shares are other pictures, under the names of the old."""
+
+    def kill(done, total, words):
+        raise Killed
+
+    recipe = read_recipe(str(recipe_file))
+    with pytest.raises(Killed):
+        train(recipe, halves, tmp_path / "run", progress=kill)
+    with pytest.raises(RunFolderError, match=r"holds a run with other ranks \(1 there, 2 here\)"):
+        train(recipe, halves, tmp_path / "run", place=Place(ranks=Ranks(0, 2)))
+    assert train(recipe, halves, tmp_path / "run").history
+
+
+def test_without_a_monitor_the_number_of_processes_makes_no_other_run(recipe_file, halves, tmp_path):
+    train(read_recipe(str(recipe_file), ["monitor.images=0", "epochs=1"]), halves, tmp_path / "run")
+    assert set(json.loads((tmp_path / "run" / "run.json").read_text())["identity"]) == {"recipe", "seed", "data"}
+
+
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 not a checkpoint", b"\x80\x02."])
 def test_a_damaged_checkpoint_is_named_and_kept(recipe_file, halves, tmp_path, content):
     train(read_recipe(str(recipe_file), ["epochs=1"]), halves, tmp_path / "run")
@@ -176,6 +196,11 @@ def test_a_foreign_checkpoint_is_no_checkpoint_of_ours(recipe_file, halves, tmp_
     torch.save({"model": {}}, tmp_path / "run" / checkpoint.FILE)
     with pytest.raises(RunFolderError, match="it lacks average, history, loss, optimiser, step"):
         train(read_recipe(str(recipe_file), ["epochs=1"]), halves, tmp_path / "run")
+
+
+def test_a_limit_that_leaves_one_class_is_refused(recipe_file, data_set):
+    with pytest.raises(InputError, match=r"--limit 4 takes pictures of one class only from .*train\.parquet: take"):
+        read_halves(read_recipe(str(recipe_file)), data_set, 4)
 
 
 def test_one_class_is_nothing_to_learn(data_set):

@@ -7,7 +7,8 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from attnaudit.capture.capture import Capture, Certificate, capture
+from attnaudit.capture.capture import capture
+from attnaudit.capture.captured import Capture, Certificate
 from attnaudit.capture.heads import HeadId, Heads
 from attnaudit.capture.record import Refusal
 

@@ -45,7 +45,9 @@ def open_course(path: Path) -> Course:
         history = json.loads((path / HISTORY).read_text())
     except FileNotFoundError:
         history = []
-    except (json.JSONDecodeError, OSError) as error:
+    except (ValueError, OSError) as error:
         raise RunFolderError(f"{path / HISTORY} is not readable as the history of a training.") from error
+    if not isinstance(history, list) or not all(isinstance(record, dict) for record in history):
+        raise RunFolderError(f"{path / HISTORY} is not readable as the history of a training: it lists no epochs.")
     identity = settings["identity"]
     return Course(path, identity["recipe"], int(identity["seed"]), tuple(identity.get("data", ())), tuple(history))

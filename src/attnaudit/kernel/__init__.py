@@ -1,9 +1,10 @@
 """Log-domain Gram matrices, spectra and what theories predict from them: tensors in, tensors out."""
 
-from attnaudit.kernel.eigen import Spectrum, spectrum
+from attnaudit.kernel.eigen import spectrum
 from attnaudit.kernel.feature import TokenNorms, token_norms
 from attnaudit.kernel.gram import Gram, centred, normalised_gram, standardised
 from attnaudit.kernel.prediction import Prediction, kernel_pca_values
+from attnaudit.kernel.spectra import Spectrum
 
 __all__ = [
     "Gram",

@@ -14,9 +14,9 @@ import torch
 from attnaudit.capture.heads import Heads
 from attnaudit.errors import UsageError
 from attnaudit.kernel import paper
-from attnaudit.kernel.eigen import Spectrum
 from attnaudit.kernel.prediction import Prediction, kernel_pca_values
 from attnaudit.kernel.solvers import LARGE, one_thread
+from attnaudit.kernel.spectra import Spectrum
 from attnaudit.protocol import Protocol
 
 

@@ -10,10 +10,11 @@ import math
 
 import torch
 
-from attnaudit.kernel.eigen import Spectrum, from_ascending, rank_for
+from attnaudit.kernel.eigen import rank_for
 from attnaudit.kernel.gram import Keys, PerToken, Square, centred
 from attnaudit.kernel.prediction import Prediction
 from attnaudit.kernel.solvers import eigenpairs
+from attnaudit.kernel.spectra import Spectrum, from_ascending
 
 KERNEL_GUARD = 1e-6
 

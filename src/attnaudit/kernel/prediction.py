@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnaudit.kernel.eigen import Spectrum
 from attnaudit.kernel.gram import PerHead
+from attnaudit.kernel.spectra import Spectrum
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnaudit.capture.heads import Heads
-from attnaudit.kernel.eigen import Spectrum
+from attnaudit.kernel.spectra import Spectrum
 from attnaudit.measures.gamma import gamma_differences
 from attnaudit.measures.subspace import orthonormal
 

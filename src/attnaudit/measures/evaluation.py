@@ -14,11 +14,11 @@ from attnaudit import kernel
 from attnaudit.capture.heads import Heads
 from attnaudit.errors import UsageError
 from attnaudit.kernel import paper
-from attnaudit.kernel.eigen import Spectrum
 from attnaudit.kernel.feature import TokenNorms, token_norms
 from attnaudit.kernel.gram import standardised
 from attnaudit.kernel.interpretation import Interpretation, KernelPCA
 from attnaudit.kernel.prediction import Prediction, kernel_pca_values
+from attnaudit.kernel.spectra import Spectrum
 from attnaudit.measures.cka import RowGeometry
 from attnaudit.measures.guards import Guards, guards_of
 from attnaudit.measures.pairs import MOST_TOKENS, REASON, too_many_pairs

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnaudit.kernel.eigen import Spectrum
+from attnaudit.kernel.spectra import Spectrum
 
 Columns = Float[Tensor, "heads tokens components"]
 PerComponent = Float[Tensor, "heads components"]

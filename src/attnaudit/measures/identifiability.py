@@ -5,7 +5,7 @@ from __future__ import annotations
 from jaxtyping import Float
 from torch import Tensor
 
-from attnaudit.kernel.eigen import Spectrum
+from attnaudit.kernel.spectra import Spectrum
 
 
 def identifiability(spectrum: Spectrum) -> dict[str, Float[Tensor, "heads"]]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Collection, Mapping, Sequence
 
 from torch import Tensor
 
@@ -16,49 +14,13 @@ from attnaudit.measures.cosine import token_cosines
 from attnaudit.measures.eigenvalues import eigenvalue_bound, eigenvalue_statistics
 from attnaudit.measures.eigenvectors import eigenvector_measures, implied_gamma
 from attnaudit.measures.evaluation import Evaluation
+from attnaudit.measures.family import Family, Measure, Scope
 from attnaudit.measures.gamma import study_gamma
 from attnaudit.measures.identifiability import identifiability
 from attnaudit.measures.legacy import legacy_log_phi, log_mean_excess
 from attnaudit.measures.norms import norm_measures, tracking_measures
 from attnaudit.measures.projection import projection_measures
 from attnaudit.measures.subspace import span_measures
-
-
-@dataclass(frozen=True)
-class Measure:
-    """One number per head.
-
-    `closer` says which direction is closer to the theory ("higher", "lower", or "neither" for a plain description),
-    `ideal` the value a head has for which the theory is exactly true. A measure `in_units_of_the_head` has a size set
-    by that head's own queries and keys, so only controls that keep these can be compared with it.
-    """
-
-    name: str
-    text: str
-    closer: str = "neither"
-    ideal: float | None = None
-    in_units_of_the_head: bool = False
-
-
-class Scope(StrEnum):
-    """What a family looks at, which decides when it is computed again.
-
-    KEYS: queries and keys only, the same for every control. VALUES: the values against the kernel of the keys.
-    PREDICTION: the values against whatever a theory predicts.
-    """
-
-    KEYS = "keys"
-    VALUES = "values"
-    PREDICTION = "prediction"
-
-
-@dataclass(frozen=True)
-class Family:
-    """Measures that share their work, and the function that computes them together."""
-
-    scope: Scope
-    compute: Callable[[Evaluation], Mapping[str, Tensor]]
-    measures: tuple[Measure, ...]
 
 
 def _standardised_eigenvalues(at: Evaluation) -> Mapping[str, Tensor]:

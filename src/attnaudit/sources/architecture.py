@@ -47,7 +47,7 @@ class Architecture(AttentionChoice):
         super().__post_init__()
         if self.image_size < 1 or self.patch_size < 1 or self.image_size % self.patch_size:
             raise UsageError(f"Pictures of {self.image_size} pixels do not split into patches of {self.patch_size}.")
-        if self.heads < 1 or self.width % self.heads:
+        if self.heads < 1 or self.width < 1 or self.width % self.heads:
             raise UsageError(f"A width of {self.width} does not split into {self.heads} heads.")
         if not 0 <= self.drop_path < 1:
             raise UsageError(f"drop_path is a rate below 1, not {self.drop_path:g}.")

@@ -13,14 +13,15 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
-from attnaudit.errors import ModelError
+from attnaudit.errors import AttnAuditError, ModelError, first_line
 from attnaudit.protocol import Protocol
 from attnaudit.sources.architecture import Architecture, build
 from attnaudit.sources.attention_choice import AttentionChoice
 from attnaudit.sources.decoder import DecoderArchitecture, build_decoder
 from attnaudit.sources.model import CARD, Preprocess
-from attnaudit.sources.preprocess import squashed
+from attnaudit.sources.preprocess import middle_pixels, squashed
 from attnaudit.sources.words import Vocabulary
+from attnaudit.typed_settings import settings_from
 
 
 @dataclass(frozen=True)
@@ -43,15 +44,10 @@ class PictureCard:
         size = self.architecture.image_size
         if protocol is Protocol.PAPER:
             return squashed(size, size)
-        mean, std = (np.array(numbers, dtype=np.float32) for numbers in (self.mean, self.std))
+        mean, std = (np.array(numbers, dtype=np.float32)[:, None, None] for numbers in (self.mean, self.std))
 
         def prepared(image: Image.Image) -> Tensor:
-            factor = size / min(image.size)
-            width, height = (max(size, round(side * factor)) for side in image.size)
-            resized = image.resize((width, height), Image.Resampling.BICUBIC)
-            left, top = (width - size) // 2, (height - size) // 2
-            pixels = np.asarray(resized.crop((left, top, left + size, top + size)), dtype=np.float32) / 255
-            return torch.from_numpy((pixels - mean) / std).permute(2, 0, 1).contiguous()
+            return torch.from_numpy((middle_pixels(image, size).astype(np.float32) / 255 - mean) / std)
 
         return prepared
 
@@ -95,15 +91,11 @@ def read_card(folder: Path) -> PictureCard | TextCard:
     """
     try:
         content = json.loads((folder / CARD).read_text())
-        layers = content["architecture"].get("attention_layers")
-        numbers = {**content["architecture"], "attention_layers": None if layers is None else tuple(layers)}
-        name, facts = content["name"], content["facts"]
-        if "vocabulary" in content:
-            words = Vocabulary(tuple(content["vocabulary"]))
-            return TextCard(name, DecoderArchitecture(**numbers), words, facts)
-        labels = None if content["labels"] is None else tuple(content["labels"])
-        return PictureCard(name, Architecture(**numbers), tuple(content["mean"]), tuple(content["std"]), labels, facts)
+        if isinstance(content, Mapping) and "vocabulary" in content:
+            return settings_from(TextCard, {**content, "vocabulary": {"words": content["vocabulary"]}}, "card")
+        return settings_from(PictureCard, content, "card")
     except FileNotFoundError as error:
         raise ModelError(f"{folder} holds no trained model: it has no {CARD}.") from error
-    except (json.JSONDecodeError, KeyError, TypeError, OSError) as error:
-        raise ModelError(f"{folder / CARD} is not readable as the card of a trained model.") from error
+    except (ValueError, OSError, AttnAuditError) as error:
+        fault = first_line(error).removesuffix(".")
+        raise ModelError(f"{folder / CARD} is not readable as the card of a trained model ({fault}).") from error

@@ -41,7 +41,7 @@ class DecoderArchitecture(AttentionChoice):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.heads < 1 or self.width % self.heads:
+        if self.heads < 1 or self.width < 1 or self.width % self.heads:
             raise UsageError(f"A width of {self.width} does not split into {self.heads} heads.")
         if self.depth < 1 or self.context < 1 or self.vocabulary < 2:
             raise UsageError(

@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,9 +21,13 @@ from torch import Tensor
 
 from attnaudit.errors import InputError, first_line
 from attnaudit.sources.images import SUFFIXES
+from attnaudit.sources.preprocess import middle_pixels
 
 _PICTURES, _LABELS = ("img", "image"), ("label", "labels", "fine_label")
 _THREADS = 8
+#: Bytes of files that are hashed whole, at 0.8 GB a second once they are in memory: CIFAR-10 and its like, but not
+#: ImageNet, whose 140 GB would be minutes or hours before every start.
+_READ_WHOLE = 2**31
 #: Under which key of a Parquet file's metadata the names of its classes stand, a line each, where we wrote it.
 NAMES = b"attnaudit.classes"
 
@@ -49,10 +53,23 @@ class LabelledPictures:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of labels and contents; of files their names and sizes, since ImageNet is too long to read."""
+        """A hash of labels and contents, the same on every machine and for files and Parquet.
+
+        Of files that are too many to read at every start, names, sizes and times of their last change instead: an edit
+        shows, but a copy that does not keep its times counts as other pictures.
+        """
         digest = hashlib.blake2b(self.labels.numpy().tobytes(), digest_size=16)
-        for entry in self.encoded:
-            digest.update(entry if isinstance(entry, bytes) else f"{entry.name}:{entry.stat().st_size};".encode())
+        files = [entry for entry in self.encoded if isinstance(entry, Path)]
+        try:
+            states = [file.stat() for file in files]
+            if sum(state.st_size for state in states) > _READ_WHOLE:
+                for file, state in zip(files, states, strict=True):
+                    digest.update(f"{file.name}:{state.st_size}:{state.st_mtime_ns};".encode())
+            else:
+                for entry in self.encoded:
+                    digest.update(entry.read_bytes() if isinstance(entry, Path) else entry)
+        except OSError as error:
+            raise InputError(f"Picture {error.filename} cannot be read ({error.strerror}).") from error
         return digest.hexdigest()
 
     def picture(self, place: int) -> Image.Image:
@@ -71,14 +88,8 @@ class LabelledPictures:
             return list(pool.map(lambda place: make(self.picture(place)), range(len(self))))
 
     def pixels(self, size: int) -> UInt8[Tensor, "pictures 3 size size"]:
-        """All pictures in memory, those of another size resized."""
-
-        def fitting(image: Image.Image) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
-            return np.asarray(
-                image if image.size == (size, size) else image.resize((size, size), Image.Resampling.BICUBIC)
-            )
-
-        return torch.from_numpy(np.stack(self.each(fitting))).permute(0, 3, 1, 2).contiguous()
+        """The middles of all pictures, in memory."""
+        return torch.from_numpy(np.stack(self.each(partial(middle_pixels, size=size))))
 
     def first(self, count: int | None) -> LabelledPictures:
         """The first `count` of them, all if None."""
@@ -116,7 +127,9 @@ def read_labelled(path: Path) -> LabelledPictures:
 def training_and_test(folder: Path) -> tuple[LabelledPictures, LabelledPictures]:
     """Both halves of a data set: `train*.parquet` and `test*.parquet`, or the folders `train/` and `val/`."""
     if not folder.is_dir():
-        raise InputError(f"There is no data folder {folder}.")
+        raise InputError(
+            f"{folder} is no folder: pictures come from one with train*.parquet and test*.parquet, or train/ and val/."
+        )
     train = _checked(_half(folder, ("train",)))
     test = _checked(_half(folder, ("test", "val", "validation"), train.names))
     if test.classes > train.classes:
@@ -173,6 +186,9 @@ def _from_parquet(files: Sequence[Path]) -> LabelledPictures:
     entries = [entry["bytes"] if isinstance(entry, dict) else entry for entry in pictures.to_pylist()]
     if not all(isinstance(entry, bytes) for entry in entries):
         raise InputError(f"{files[0]}: the column {columns[0]} holds no encoded pictures.")
+    if labels.null_count or not pa.types.is_integer(labels.type):
+        found = f"{labels.null_count} empty labels" if labels.null_count else f"labels of type {labels.type}"
+        raise InputError(f"{files[0]}: the column {columns[1]} holds {found}: classes are whole numbers from 0 on.")
     names = (table.schema.metadata or {}).get(NAMES)
     return LabelledPictures(
         files[0],

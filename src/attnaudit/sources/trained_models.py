@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
+from attnaudit.errors import ModelError, UsageError
 from attnaudit.sources.cards import PictureCard, TextCard, read_card
 from attnaudit.sources.model import CARD, LoadedModel, ModelSpec
 from attnaudit.sources.weights import fingerprint, fit_weights, read_weights
@@ -36,9 +37,17 @@ def reads_text(name: str) -> bool:
 
 
 def load(spec: ModelSpec) -> LoadedModel:
-    """Build the network with its weights, in float32, and note how to build it without."""
-    card = read_card(folder_of(spec.name))
-    module = card.build(spec.random_seed or 0)
+    """Build the network with its weights, in float32, and note how to build it without.
+
+    Raises:
+        ModelError: its card cannot be read, or the network not be built.
+    """
+    folder = folder_of(spec.name)
+    card = read_card(folder)
+    try:
+        module = card.build(spec.random_seed or 0)
+    except UsageError as error:
+        raise ModelError(f"{folder / CARD} describes no network that there is: {error}") from error
     if spec.weights is not None:
         weights = {name: tensor.float() for name, tensor in read_weights(spec.weights).items()}
         fit_weights(module, weights, spec.weights, spec.name)

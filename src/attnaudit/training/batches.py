@@ -9,6 +9,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -16,9 +17,10 @@ from jaxtyping import Int64
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from attnaudit.errors import UsageError
+from attnaudit.errors import AttnAuditError, UsageError, first_line
 from attnaudit.extras import optional
 from attnaudit.sources.labelled import LabelledPictures
+from attnaudit.sources.preprocess import middle_pixels
 from attnaudit.training.processes import Ranks
 from attnaudit.training.randomness import generator, global_state_kept, seed_everything
 from attnaudit.training.recipe import PictureRecipe
@@ -91,17 +93,22 @@ class LoadedBatches:
         self, pictures: LabelledPictures, recipe: PictureRecipe, layout: Layout, device: str, workers: int
     ) -> None:
         self._pictures, self._layout, self._device, self._workers = pictures, layout, device, workers
-        create = optional("timm.data", "timm", "Training").create_transform
         size, wishes = recipe.model.image_size, recipe.augmentation
-        self._plain = create(size, is_training=False, use_prefetcher=True, crop_pct=1.0 if size < 64 else None)
-        self._augmenting = create(
-            size,
-            is_training=True,
-            use_prefetcher=True,
-            color_jitter=wishes.colour_jitter,
-            auto_augment=wishes.auto_augment,
-            interpolation="bicubic",
-        )
+        self._plain = partial(middle_pixels, size=size)
+        try:
+            self._augmenting = optional("timm.data", "timm", "Training").create_transform(
+                size,
+                is_training=True,
+                use_prefetcher=True,
+                color_jitter=wishes.colour_jitter,
+                auto_augment=wishes.auto_augment,
+                interpolation="bicubic",
+            )
+        except (AssertionError, LookupError, ValueError) as error:
+            raise UsageError(
+                f"augmentation: timm cannot make a transform of auto_augment {wishes.auto_augment!r} and colour_jitter "
+                f"{wishes.colour_jitter:g} ({first_line(error)}): give e.g. rand-m9-mstd0.5-inc1 and 0.3."
+            ) from error
 
     def training(self, epoch: int, start: int = 0) -> Iterator[Batch]:
         """The batches of an epoch."""
@@ -120,8 +127,12 @@ class LoadedBatches:
             pin_memory=self._device != "cpu",
             generator=torch.Generator(),
         )
-        for pixels, labels in loader:
-            yield pixels.to(self._device, non_blocking=True), labels.to(self._device, non_blocking=True)
+        try:
+            for pixels, labels in loader:
+                yield pixels.to(self._device, non_blocking=True), labels.to(self._device, non_blocking=True)
+        except AttnAuditError as error:
+            # A worker's error arrives with its traceback for words; the sentence stands behind the last name.
+            raise type(error)(str(error).rstrip().rpartition(f"{type(error).__name__}: ")[2]) from error
 
 
 class _Transformed(Dataset[tuple[Tensor, int]]):

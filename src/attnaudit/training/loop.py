@@ -10,12 +10,12 @@ from pathlib import Path
 
 import torch
 
-from attnaudit._version import __version__
-from attnaudit.errors import AttnAuditError, NumericalError
+from attnaudit.errors import NumericalError
 from attnaudit.evidence.folder import RunFolder
-from attnaudit.evidence.versions import installed_versions
-from attnaudit.training import checkpoint, ranks
+from attnaudit.training import checkpoint
 from attnaudit.training.batches import Batch, Layout
+from attnaudit.training.opening import opened
+from attnaudit.training.optimisers import check_optimiser
 from attnaudit.training.outcome import Trained, write_history, write_outcome
 from attnaudit.training.processes import Ranks
 from attnaudit.training.randomness import global_state_kept, seed_everything
@@ -32,7 +32,8 @@ Progress = Callable[[int, int, str], None]
 class Place:
     """Where and how a training runs; none of it decides what comes out, but for rounding and the number of ranks.
 
-    Ranks share every batch, but each has random choices of its own, as has another kind of device.
+    Ranks share every batch, but each has random choices of its own, as has another kind of device. A training that is
+    watched goes on with as many ranks as it began with.
 
     A checkpoint is written when the last one is `save_after` seconds old, and at the end.
     """
@@ -78,28 +79,23 @@ def train(
 
     Raises:
         InputError: the data cannot be learned from.
+        UsageError: the recipe asks for what there is not, such as an optimiser.
         RunFolderError: the folder holds another training, or its checkpoint is damaged.
         NumericalError: the loss is no longer finite.
     """
     place = place or Place()
+    check_optimiser(recipe.optimiser.name)
     task = task_of(recipe, data)
     layout = Layout(task.examples, recipe.batch, seed, place.ranks, recipe.examples)
-    folder = RunFolder(out)
-    identity = {"recipe": task.recipe.identity, "seed": seed, "data": task.fingerprints}
-    about = {"attnaudit": __version__, "versions": installed_versions(), "steps_per_epoch": layout.steps}
-    new = ranks.together(lambda: place.ranks.leads and folder.open(identity, about, keep=("parts", "steps")))
-    try:
-        with global_state_kept():
-            tell(f"Training {recipe.name}, seed {seed}, on {task.about}, on {place.device}, in {out}.")
-            return _Training(task, folder, place, layout).run(progress, tell)
-    except AttnAuditError:
-        if new and not (out / checkpoint.FILE).exists():
-            folder.discard_if_empty()
-        raise
+    with opened(out, task, layout) as folder, global_state_kept():
+        tell(f"Training {recipe.name}, seed {seed}, on {task.about}, on {place.device}, in {out}.")
+        return _Training(task, folder, place, layout, tell).run(progress, tell)
 
 
 class _Training:
-    def __init__(self, task: Task, folder: RunFolder, place: Place, layout: Layout) -> None:
+    def __init__(
+        self, task: Task, folder: RunFolder, place: Place, layout: Layout, tell: Callable[[str], None]
+    ) -> None:
         self.task, self.recipe, self.folder, self.place, self.layout = task, task.recipe, folder, place, layout
         saved = checkpoint.load(folder.path, place.device)
         seed_everything(layout.seed, "before")
@@ -111,7 +107,7 @@ class _Training:
             self.trainee.restore(saved)
             self.going = _Going(saved["step"], saved["loss"], saved["history"])
         self.feed = task.feed(layout, place.device, place.workers)
-        self.monitor = monitor_of(self.trainee.model, self.recipe, folder, self.feed, layout)
+        self.monitor = monitor_of(self.trainee.model, self.recipe, folder, self.feed, layout, tell)
         self._saved_at = time.monotonic()
 
     @property

@@ -201,7 +201,7 @@ class Monitor:
         if self._out is None:
             return MemoryStore()
         if isinstance(self._out, RunFolder):
-            return FolderStore(self._out, self._probe.identity)
+            return FolderStore(self._out)
         return FolderStore.at(self._out, self._probe.identity)
 
     @cached_property

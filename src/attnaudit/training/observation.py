@@ -9,7 +9,8 @@ import pyarrow as pa
 import torch
 from torch import nn
 
-from attnaudit.capture.capture import Transcript, capture_each
+from attnaudit.capture.capture import capture_each
+from attnaudit.capture.captured import Transcript
 from attnaudit.capture.heads import HeadId, Heads
 from attnaudit.capture.record import Refusal
 from attnaudit.errors import AttnAuditError, InputError, first_line

@@ -11,7 +11,7 @@ from attnaudit.errors import UsageError
 from attnaudit.sources.architecture import Architecture
 from attnaudit.sources.decoder import DecoderArchitecture
 from attnaudit.training.recipe_file import recipe_content
-from attnaudit.training.settings import check_range, settings_from
+from attnaudit.typed_settings import check_range, settings_from
 
 
 @dataclass(frozen=True)
@@ -79,16 +79,24 @@ class Watch:
 
 @dataclass(frozen=True)
 class PictureWatch(Watch):
-    """On so many pictures; none for no monitor."""
+    """On so many pictures, as far as a batch has them; none for no monitor."""
 
     images: int = 128
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_range("monitor", 0, images=self.images)
 
 
 @dataclass(frozen=True)
 class TextWatch(Watch):
-    """On so many contexts; none for no monitor."""
+    """On so many contexts, as far as a batch has them; none for no monitor."""
 
     contexts: int = 16
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_range("monitor", 0, contexts=self.contexts)
 
 
 @dataclass(frozen=True)

@@ -46,19 +46,25 @@ def _content(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
     yaml = optional("yaml", "train", "Reading a recipe")
     try:
         own = yaml.safe_load(path.read_text())
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read as YAML ({first_line(error)}).") from error
+    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+        raise UsageError(f"{path} cannot be read as YAML ({_fault(error)}).") from error
     if not isinstance(own, dict):
-        raise UsageError(f"{path} holds no settings.")
+        raise UsageError(f"{path} holds no settings: a recipe has names with values under it, such as epochs: 3.")
     base = own.pop(_BASE, None)
     own = {"name": path.stem, **own}
     if base is None:
         return own
-    beside = path.parent / f"{base}.yaml"
-    under = beside if beside.is_file() and beside.resolve() not in above else _file(str(base))
-    if under.resolve() in above:
+    found = [place for place in (path.parent / f"{base}.yaml", FOLDER / f"{base}.yaml") if place.is_file()]
+    under = next((place for place in found or [_file(str(base))] if place.resolve() not in above), None)
+    if under is None:
         raise UsageError(f"{path} is based on {base}, which is based on it.")
     return _merged(_content(under, above), own)
+
+
+def _fault(error: Exception) -> str:
+    """What is wrong, and in which line; PyYAML itself begins with what it was about to do."""
+    problem, mark = getattr(error, "problem", None), getattr(error, "problem_mark", None)
+    return f"line {mark.line + 1}: {problem}" if problem and mark else first_line(error)
 
 
 def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

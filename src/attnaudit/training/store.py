@@ -35,11 +35,14 @@ class MemoryStore:
 
 
 class FolderStore:
-    """A part per step, named by a hash of what the monitor measures and of the step; `run.json` lists `steps`."""
+    """A part per step, named by a hash of the folder's run and of the step; `run.json` lists `steps`.
 
-    def __init__(self, folder: RunFolder, identity: dict[str, Any]) -> None:
+    The run and not the batches: measured again, though on other inputs, a step must not leave rows of the first time.
+    """
+
+    def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
-        self._identity = identity
+        self._run = folder.settings()["identity"]
 
     @staticmethod
     def at(path: Path, identity: dict[str, Any]) -> FolderStore:
@@ -51,7 +54,7 @@ class FolderStore:
         folder = RunFolder(path)
         description = {"attnaudit": __version__, "versions": installed_versions()}
         folder.open(identity, description, keep=("parts", "steps"))
-        return FolderStore(folder, identity)
+        return FolderStore(folder)
 
     def add(self, step: int, table: pa.Table, notes: Notes) -> None:
         """Write the part of a step."""
@@ -63,7 +66,7 @@ class FolderStore:
             self._folder.extend_settings(parts=[*parts, key], steps={**steps, str(step): key})
 
     def _key(self, step: int) -> str:
-        content = json.dumps({"version": VERSION, "step": step, **self._identity}, sort_keys=True)
+        content = json.dumps({"version": VERSION, "step": step, **self._run}, sort_keys=True)
         return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
 
     @property

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from attnaudit.errors import UsageError
+from attnaudit.errors import InputError, UsageError
 from attnaudit.sources.cards import PictureCard, TextCard
 from attnaudit.sources.corpora import Corpus, training_and_test_text
 from attnaudit.sources.labelled import LabelledPictures, training_and_test
@@ -78,12 +78,18 @@ class Task(typing.Protocol):
 
 
 def read_halves(recipe: Recipe, place: Path, limit: int | None = None) -> Halves:
-    """The data of a recipe, from a folder or, for text, a file; of each half `limit` pictures or lines, or all."""
+    """The data of a recipe, from a folder or, for text, a file; of each half `limit` pictures or lines, or all.
+
+    Raises:
+        InputError: it is not there, or cannot be learned from.
+    """
     if isinstance(recipe, TextRecipe):
         learned, tested = training_and_test_text(place)
         return learned.first(limit), tested.first(limit)
-    train, test = training_and_test(place)
-    return train.spread(limit), test.spread(limit)
+    train, test = (half.spread(limit) for half in training_and_test(place))
+    if len(set(train.labels.tolist())) < 2:
+        raise InputError(f"--limit {limit} takes pictures of one class only from {train.place}: take more, or all.")
+    return train, test
 
 
 def task_of(recipe: Recipe, data: Halves) -> Task:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from torch import nn
 
 from attnaudit.evidence.folder import RunFolder
@@ -15,15 +17,22 @@ from attnaudit.training.task import Feed
 _BATCH = 2
 
 
-def monitor_of(model: nn.Module, recipe: Recipe, folder: RunFolder, feed: Feed, layout: Layout) -> Monitor | None:
-    """A monitor on a fixed batch of training inputs and one of test inputs."""
+def monitor_of(
+    model: nn.Module, recipe: Recipe, folder: RunFolder, feed: Feed, layout: Layout, tell: Callable[[str], None]
+) -> Monitor | None:
+    """A monitor on a fixed batch of training inputs and one of test inputs; tells where they are fewer than wanted."""
     if recipe.watched < 1:
         return None
     own = max(1, recipe.watched // layout.ranks.count)
     seed_everything(layout.seed, "monitor", layout.ranks.rank)
+    batches = feed.watched(min(_BATCH, layout.steps - 1), own)
+    for half, inputs in batches.items():
+        if len(inputs) < own:
+            have, wanted = (f"{count * layout.ranks.count} {half} {recipe.examples}" for count in (len(inputs), own))
+            tell(f"The monitor looks at {have}, not at {wanted}: there are no more in a batch or in all.")
     return Monitor(
         model,
-        dict(feed.watched(min(_BATCH, layout.steps - 1), own)),
+        dict(batches),
         out=folder,
         name=recipe.name,
         scores=recipe.monitor.scores,

@@ -1,4 +1,4 @@
-"""Typed settings from plain data, with a sentence for what does not fit."""
+"""Typed settings from plain data, of recipes and of cards, with a sentence for what does not fit."""
 
 from __future__ import annotations
 
@@ -59,6 +59,8 @@ def _fitted(hint: Any, value: Any, where: str) -> Any:
     if origin is tuple:
         if not isinstance(value, list | tuple):
             raise UsageError(f"{where} is {value!r}: it is a list.")
+        if Ellipsis not in arguments and len(value) != len(arguments):
+            raise UsageError(f"{where} has {len(value)} values: it is a list of {len(arguments)}.")
         return tuple(_fitted(arguments[0], entry, where) for entry in value)
     if origin is not None:
         if not isinstance(value, Mapping):
@@ -70,10 +72,12 @@ def _fitted(hint: Any, value: Any, where: str) -> Any:
 def _plain(hint: Any, value: Any, where: str) -> Any:
     if hint is float and isinstance(value, int | float | str) and not isinstance(value, bool):
         try:
-            return float(value)  # YAML reads 1e-3, without a point, as text
+            number = float(value)  # YAML reads 1e-3, without a point, as text
         except ValueError:
-            pass
+            number = math.nan
+        if math.isfinite(number):
+            return number
     elif isinstance(value, hint) and isinstance(value, bool) == (hint is bool):
         return value
-    words = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+    words = {int: "a whole number", float: "a finite number", bool: "true or false", str: "text"}
     raise UsageError(f"{where} is {value!r}: it is {words[hint]}.")

@@ -1,0 +1,149 @@
+"""What a monitor measures: the right numbers, however the model is run."""
+
+import pyarrow.compute as pc
+import pytest
+import torch
+from torch import nn
+
+import attnaudit
+from attnaudit.evidence.schema import SCHEMA
+from attnaudit.training import Monitor
+from tests.training.networks import HEADS, batch, network
+from tests.training.rows import aggregates, quiet, value
+
+KEY = ["input", "layer", "head", "control", "repeat", "measure", "step"]
+
+
+def test_numbers_are_those_of_a_plain_pass_over_the_batch():
+    model, inputs = network(), batch()
+    table = Monitor(model, inputs, tell=quiet).measure(0)
+    assert set(table["layer"].to_pylist()) == {0, 1}
+    for layer, heads in enumerate(attnaudit.capture(model, inputs).layers):
+        query, key, output = (x.double().view(5, HEADS, 17, -1) for x in (heads.query, heads.key, heads.output))
+        scores = query @ key.mT * heads.scale[0].double()
+        phi = (query.square().sum(-1) * heads.scale[0].double()).exp() / scores.exp().sum(-1).square()
+        h = output.square().sum(-1)
+        for head in range(HEADS):
+            expected = {
+                "phi_norm2": phi[:, head].mean(),
+                "output_norm2": h[:, head].mean(),
+                "projection_error_mae": (phi - h)[:, head].abs().mean(),
+                "projection_error_signed": (phi - h)[:, head].mean(),
+                "output_above_phi": (h > phi)[:, head].double().mean(),
+            }
+            for name, number in expected.items():
+                assert value(table, name, layer=layer, head=head) == pytest.approx(number.item(), rel=1e-9)
+
+
+def test_scored_inputs_have_the_evidence_of_an_audit():
+    model, inputs = network(), batch()
+    monitor = Monitor(model, inputs, scores=2, tell=quiet)
+    table = monitor.measure(0)
+    run = attnaudit.audit(model, inputs[:2], claims=["kpca-values"], controls=["planted"])
+    observed = pc.equal(run.evidence["control"], "observed")
+    for name in ("column_cosine_matched", "projection_error_matched", "projection_error_floor", "kernel_rank"):
+        audited = run.evidence.filter(pc.and_(observed, pc.equal(run.evidence["measure"], name)))["value"].to_pylist()
+        mine = table.filter(pc.and_(pc.equal(table["measure"], name), pc.equal(table["control"], "observed")))
+        assert sorted(mine["value"].to_pylist()) == pytest.approx(sorted(audited), rel=1e-5)
+        assert set(mine["input"].to_pylist()) == {"batch/0", "batch/1"}
+    score = monitor.latest.batches["batch"].scores["column_cosine_matched"]
+    assert score.heads == 2 * 2 * HEADS
+    assert score.null < score.planted == pytest.approx(1)
+
+
+def test_a_head_that_obeys_the_theory_scores_one():
+    """A layer whose values are, for the first input, the kernel-PCA values of its keys."""
+
+    class Obeying(nn.Module):
+        def forward(self, x):
+            key = x[:, None]
+            found = attnaudit.kernel.spectrum(key[:, 0].double(), 4)
+            values = attnaudit.kernel.kernel_pca_values(found)
+            value = (values.values * torch.exp(values.log_scale)[:, None, None])[:, None].to(x.dtype)
+            return torch.nn.functional.scaled_dot_product_attention(key, key, value)
+
+    inputs = torch.randn(2, 20, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    monitor = Monitor(Obeying(), inputs, tell=quiet)
+    monitor.measure(0)
+    reading = monitor.latest.batches["batch"]
+    assert reading.scores["column_cosine_matched"].mean == pytest.approx(1, abs=1e-6)
+    assert reading.scores["projection_error_matched"].mean == pytest.approx(1, abs=1e-6)
+    assert reading.means["projection_error_signed"] > 0
+    assert reading.means["output_above_phi"] == 0
+    assert reading.explained == pytest.approx(
+        reading.means["output_norm2"] / reading.means["phi_norm2"], rel=1e-6
+    )  # what the outputs, being projections, keep
+
+
+def test_rows_have_the_schema_a_step_and_no_double():
+    table = Monitor(network(), {"train": batch(), "test": batch(seed=2)}, legacy=True, tell=quiet).measure(7)
+    assert table.schema.equals(SCHEMA)
+    assert set(table["step"].to_pylist()) == {7}
+    assert table.group_by(KEY).aggregate([]).num_rows == table.num_rows
+    assert set(table["input"].to_pylist()) == {"train", "test", "train/0", "train/1", "test/0", "test/1"}
+    assert set(aggregates(table, "test")["measure"].to_pylist()) == {
+        "phi_norm2", "phi_norm2_median", "output_norm2", "projection_error_signed", "projection_error_mae",
+        "projection_error_rel_output", "projection_error_rel_phi", "output_above_phi", "legacy_log_projection_error",
+    }  # fmt: skip
+
+
+def test_the_legacy_formula_says_why_it_is_missing():
+    table = aggregates(Monitor(network(), batch(), legacy=True, scores=0, tell=quiet).measure(0))
+    lost = table.filter(pc.is_null(table["value"]))
+    assert set(lost["measure"].to_pylist()) == {"legacy_log_projection_error"}
+    assert "no logarithm" in lost["reason"][0].as_py()
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_gradient_checkpointing_changes_no_number(reentrant):
+    plain = Monitor(network(), batch(), tell=quiet).measure(0)
+    assert Monitor(network(reentrant=reentrant), batch(), tell=quiet).measure(0).equals(plain)
+
+
+def test_autocast_changes_no_number():
+    plain = Monitor(network(), batch(), tell=quiet).measure(0)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert Monitor(network(), batch(), tell=quiet).measure(0).equals(plain)
+
+
+def test_a_model_in_bfloat16_is_measured_in_its_own_type():
+    plain = Monitor(network(), batch(), scores=0, tell=quiet).measure(0)
+    coarse = Monitor(network().bfloat16(), batch().bfloat16(), scores=0, tell=quiet).measure(0)
+    exact, rounded = (value(table, "output_norm2") for table in (plain, coarse))
+    assert rounded == pytest.approx(exact, rel=0.05)
+    assert rounded != exact
+
+
+def whole(model, backend):
+    return torch.compile(model, backend=backend)
+
+
+def in_place(model, backend):
+    model.compile(backend=backend)
+    return model
+
+
+def parts(model, backend):
+    for place, block in enumerate(model.blocks):
+        model.blocks[place] = torch.compile(block, backend=backend)
+    return model
+
+
+@pytest.mark.parametrize("compiled", [whole, in_place, parts])
+def test_compiled_models_are_seen_and_not_compiled_again(compiled):
+    torch._dynamo.reset()
+    graphs = []
+
+    def backend(graph, inputs):
+        graphs.append(graph)
+        return graph.forward
+
+    model = compiled(network(), backend)
+    model.eval()(batch())
+    before = len(graphs)
+    assert before
+    monitor = Monitor(model, batch(), tell=quiet)
+    table = monitor.measure(0)
+    assert table["value"].equals(Monitor(network(), batch(), tell=quiet).measure(0)["value"])
+    model(batch())
+    assert len(graphs) == before
