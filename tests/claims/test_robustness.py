@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from scipy import stats
 
 from attnaudit.claims.registry import CLAIMS, ROBUSTNESS_CLAIMS, claims_named
 from attnaudit.claims.robust_groups import Choice
@@ -72,6 +73,9 @@ def judged(claim, *paths):
 
 GAIN, LOSS, NONE, WIDE = (0.05, 0.051, 0.049), (-0.05, -0.051, -0.049), (0.0, 0.0001, -0.0001), (0.1, -0.1, 0.02)
 
+#: About 0; the interval ends at 3.58 standard deviations (Student's t, two differences, three seeds): 0.8, 1.5 points.
+BELOW_A_POINT, BEYOND_A_POINT = (0.0022, 0.0, -0.0022), (0.0042, 0.0, -0.0042)
+
 
 @pytest.mark.parametrize(
     ("corrupted", "attacked", "word"),
@@ -80,9 +84,12 @@ GAIN, LOSS, NONE, WIDE = (0.05, 0.051, 0.049), (-0.05, -0.051, -0.049), (0.0, 0.
         (GAIN, LOSS, Word.REFUTED),
         (LOSS, GAIN, Word.REFUTED),
         (GAIN, NONE, Word.REFUTED),
+        (LOSS, LOSS, Word.REFUTED),
         (NONE, NONE, Word.INDISTINGUISHABLE),
         (GAIN, WIDE, Word.INCONCLUSIVE),
         (GAIN[:1], GAIN[:1], Word.INCONCLUSIVE),
+        (BELOW_A_POINT, BELOW_A_POINT, Word.INDISTINGUISHABLE),
+        (BEYOND_A_POINT, BEYOND_A_POINT, Word.INCONCLUSIVE),
     ],
 )
 def test_robust_is_ahead_under_corruption_and_attack_by_more_than_seeds_differ(tmp_path, corrupted, attacked, word):
@@ -105,13 +112,15 @@ def test_the_budget_is_the_one_at_which_the_baseline_keeps_half_and_the_attack_t
     assert verdict.word is Word.REFUTED
 
 
-def test_where_the_baseline_keeps_too_little_an_attack_tells_nothing_apart(tmp_path):
-    networks = pairs(GAIN, GAIN)
-    strong = [
-        (label, card, [c for c in conditions if c[0] != "attack" or c[2] == 4 / 255], masked)
-        for label, card, conditions, masked in networks
-    ]
-    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", strong))
+def only(networks, keep):
+    """The networks under those of their conditions that are to be kept."""
+    return [(label, card, [c for c in conditions if keep(c)], masked) for label, card, conditions, masked in networks]
+
+
+@pytest.mark.parametrize("epsilon", [1 / 255, 4 / 255])
+def test_where_the_baseline_keeps_too_little_or_too_much_an_attack_tells_nothing_apart(tmp_path, epsilon):
+    networks = only(pairs(GAIN, GAIN), lambda c: c[0] != "attack" or c[2] == epsilon)
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
     assert verdict.word is Word.NOT_IDENTIFIABLE
     assert "tells nothing apart" in verdict.reason
 
@@ -123,6 +132,19 @@ def test_what_was_not_run_is_not_taken_for_granted(tmp_path, kinds, missing):
     (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", pairs(GAIN, GAIN), kinds=kinds))
     assert verdict.word is Word.NOT_MEASURABLE
     assert missing in verdict.reason
+
+
+def test_a_loss_refutes_whatever_else_was_not_run(tmp_path):
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", pairs(LOSS, LOSS), kinds=("clean", "corruption")))
+    assert verdict.word is Word.REFUTED
+
+
+def test_what_one_network_lacks_is_compared_on_none(tmp_path):
+    first, *others = pairs(GAIN, GAIN)
+    networks = [*only([first], lambda c: c[1] != "snow"), *others, network("sym", SYMMETRIC, 7)]
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
+    assert "1 corruptions: +5.00 [" in verdict.reason
+    assert verdict.reason.count("on 3 seeds") == 2
 
 
 def test_attacks_of_another_norm_do_not_count(tmp_path):
@@ -144,6 +166,13 @@ def test_of_two_evaluations_the_one_with_more_pictures_counts(tmp_path):
     for paths in ((few, many), (many, few)):
         (verdict,) = judged(ROBUST, *paths)
         assert verdict.word is Word.SUPPORTED
+
+
+def test_of_two_evaluations_the_one_with_more_seeds_counts_before_the_one_with_more_pictures(tmp_path):
+    many = write_evaluation(tmp_path / "many", pairs(LOSS[:2], LOSS[:2]), pictures=1000)
+    seeds = write_evaluation(tmp_path / "seeds", pairs(GAIN, GAIN), pictures=10)
+    (verdict,) = judged(ROBUST, many, seeds)
+    assert verdict.word is Word.SUPPORTED
 
 
 def test_a_gain_under_attack_does_not_count_while_gradients_are_masked(tmp_path):
@@ -168,6 +197,22 @@ def test_an_interval_is_wider_for_two_subjects_than_for_one(tmp_path):
     more = [network("rpc6", {**RPC, "attention_options": {"iterations": 6}}, seed) for seed in range(3)]
     first, _ = judged(ROBUST, write_evaluation(tmp_path / "two", [*networks, *more]))
     assert alone.reason != first.reason
+
+
+def interval(mean, deviation, differences):
+    """Student's t on three seeds, in points, widened for so many differences, as a reason shows it."""
+    reach = stats.t.ppf(1 - 0.05 / (2 * differences), 2) * deviation / 3**0.5
+    return f"{mean:+.2f} [{mean - reach:+.2f}, {mean + reach:+.2f}]"
+
+
+def test_intervals_are_widened_for_corruption_and_attack_and_for_every_control(tmp_path):
+    spread = (0.01, 0.02, 0.03)
+    (robust,) = judged(ROBUST, write_evaluation(tmp_path / "robust", pairs(spread, spread)))
+    assert robust.reason.count(interval(2.0, 1.0, 2)) == 2
+    (because,) = judged(
+        BECAUSE, write_evaluation(tmp_path / "because", with_controls(0.05, one=0, random=0, tempered=0))
+    )
+    assert because.reason.count(interval(5.01, 0.01, 6)) == 6
 
 
 def with_controls(ahead, **controls):
@@ -196,12 +241,38 @@ def test_pursuit_is_the_reason_only_if_every_control_falls_behind(tmp_path, cont
     (verdict,) = judged(BECAUSE, write_evaluation(tmp_path / "run", with_controls(0.05, **controls)))
     assert (verdict.model, verdict.word) == ("rpc4", word)
     assert all(f"Points over {name}" in verdict.reason for name in controls)
+    assert verdict.reason.count("the baseline keeps 43.0%") == 3  # which is the symmetric network, not the control
 
 
 @pytest.mark.parametrize("missing", CONTROLS)
 def test_without_one_of_its_controls_the_reason_is_not_judged(tmp_path, missing):
     present = {name: 0.0 for name in CONTROLS if name != missing}
     assert judged(BECAUSE, write_evaluation(tmp_path / "run", with_controls(0.05, **present))) == []
+
+
+@pytest.mark.parametrize(
+    "other", [{"attention_layers": [1]}, {"attention": "softmax"}, {"attention_options": {"temperature": 1}}]
+)
+def test_the_tempered_control_is_symmetric_attention_in_the_layers_of_the_pursuit(tmp_path, other):
+    networks = with_controls(0.05, one=0.0, random=0.0)
+    networks += [network("tempered", {**CONTROLS["tempered"], **other}, seed) for seed in range(3)]
+    assert judged(BECAUSE, write_evaluation(tmp_path / "run", networks)) == []
+
+
+@pytest.mark.parametrize(
+    ("attention", "subjects"),
+    [
+        (RPC, ["it"]),
+        ({**RPC, "attention_layers": None}, ["it"]),
+        (CONTROLS["one"], []),
+        (CONTROLS["random"], []),
+        ({**RPC, "other_attention": "softmax"}, []),
+    ],
+)
+def test_subjects_are_networks_that_pursue_in_symmetric_attention(tmp_path, attention, subjects):
+    networks = [network(n, a, seed) for seed in range(3) for n, a in (("sym", SYMMETRIC), ("it", attention))]
+    verdicts = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
+    assert [verdict.model for verdict in verdicts] == subjects
 
 
 def test_every_seed_may_have_its_own_temperature(tmp_path):
@@ -218,6 +289,8 @@ def test_defaults_and_presets_are_the_same_attention_as_the_options_they_stand_f
     written = {"depth": 6, "attention": "rpc", "attention_layers": [-6], "other_attention": "symmetric"}
     plain, long = (Choice.of(written | {"attention_options": options}) for options in ({}, spelt))
     assert plain == long
+    assert plain == Choice.of({**written, "attention_layers": [0]})
+    assert plain != Choice.of({**written, "attention_options": {"form": "learned"}})
     everywhere = {"depth": 2, "attention": "symmetric", "attention_options": {}}
     both = {**everywhere, "attention_layers": [1], "other_attention": "symmetric"}
     assert Choice.of(everywhere | {"attention_layers": None}) == Choice.of(both)

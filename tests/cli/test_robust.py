@@ -1,16 +1,18 @@
 """`attnaudit robust` and `attnaudit corrupt` from the command line."""
 
 import csv
+import errno
 import io
 import json
 import os
 import sys
 
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
 from attnaudit.cli import app
-from attnaudit.errors import AttnAuditError
+from attnaudit.errors import AttnAuditError, RunFolderError
 from tests.robustness.subjects import write_folders, write_model, write_parquet
 
 pytest.importorskip("timm")
@@ -54,6 +56,20 @@ def test_json_is_the_summary(model, tmp_path):
     assert json.loads(result.stdout) == json.loads((tmp_path / "out" / "summary.json").read_text())
 
 
+def test_without_checks_none_are_made_or_shown(model, tmp_path):
+    result = robust("--parquet", "test.parquet", "--attacks", "fgsm,pgd:2", "--no-checks", "--out", "out")
+    assert result.exit_code == 0, result.output
+    assert "believed" not in result.stdout + (tmp_path / "out" / "report.html").read_text()
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["checks"] == []
+
+
+@pytest.mark.parametrize("verb", ["robust", "corrupt"])
+def test_a_negative_seed_is_a_usage_error(model, verb):
+    result = run(verb, "vit", "--parquet", "test.parquet", "--seed", "-1")
+    assert result.exit_code == 2
+    assert "Invalid value for '--seed'" in result.stderr
+
+
 def test_the_default_folder_is_named_after_model_and_protocol(model, tmp_path):
     assert robust("--parquet", "test.parquet", "--attacks", "none", "--protocol", "paper").exit_code == 0
     (folder,) = (tmp_path / "attnaudit-runs").iterdir()
@@ -71,6 +87,36 @@ def test_corrupted_sets_serve_machines_without_the_package(model, tmp_path, monk
     found = [[entry["right"] for entry in json.loads(r.stdout)["accuracies"]] for r in (now, ready)]
     assert found[0] == found[1]
     assert len(found[0]) == 5
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_a_corrupted_set_that_lacks_the_last_class_is_of_all_its_classes(tmp_path, ours):
+    pytest.importorskip("imagecorruptions")
+    write_model(tmp_path / "vit", classes=12)
+    write_parquet(tmp_path / "test.parquet", pictures=24, classes=12)
+    options = ("--corruptions", "fog", "--severities", "1")
+    made = run("corrupt", "vit", "--parquet", "test.parquet", *options, "--limit", "4", "--out", "sets")
+    assert made.exit_code == 0, made.output
+    labels = pq.read_table(tmp_path / "sets" / "clean.parquet")["label"].to_pylist()
+    assert max(labels) < 11
+    if not ours:
+        (tmp_path / "sets" / "set.json").unlink()
+    result = robust("--corrupted", "sets", "--attacks", "none", *options, "--json")
+    if ours:
+        assert [entry["pictures"] for entry in json.loads(result.stdout)["accuracies"]] == [4, 4]
+    else:
+        assert f"vit tells 12 classes apart, but sets/clean.parquet has {max(labels) + 1}" in str(result.exception)
+
+
+def test_corrupt_refuses_a_folder_of_other_pictures(model):
+    pytest.importorskip("imagecorruptions")
+    options = ("--corruptions", "fog", "--severities", "1", "--parquet", "test.parquet", "--out", "sets")
+    assert run("corrupt", "vit", *options, "--limit", "4").exit_code == 0
+    result = run("corrupt", "vit", *options, "--limit", "6")
+    assert isinstance(result.exception, RunFolderError)
+    assert str(result.exception) == (
+        "sets holds a run with other pictures (4 there, 6 here): give --out another folder."
+    )
 
 
 def test_a_baseline_gives_a_corruption_error(model):
@@ -111,28 +157,65 @@ def test_an_evaluation_is_judged_by_the_cards_of_its_networks(tmp_path):
     assert "jproj-convergence" not in told.output
 
 
+LISTS = ("--eps", "--severities", "--attacks", "--corruptions")
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (("--eps", "-1/255"), "is not between 0 and 1"),
         (("--eps", "2"), "is not between 0 and 1"),
+        (("--eps", "none"), "--eps none is no number: write 4/255"),
+        *(((option, ""), f"{option} is empty: give a comma-separated list") for option in LISTS),
+        (("--eps", " , "), "--eps is empty"),
+        (("--severities", "none"), "--severities none is not a list of whole numbers"),
         (("--attacks", "bim"), "no attack 'bim' under --protocol exact; there are noise, fgsm"),
         (("--corruptions", "rain"), "no corruption 'rain'; there are gaussian_noise"),
         (("--corruptions", "fog", "--severities", "9"), "no severity 9; there are 1, 2"),
         (("--baseline", "other"), "--baseline other is none of the models to evaluate: vit"),
         (("--images", "x", "--parquet", "y"), "--images and --parquet exclude each other"),
         (("--parquet", "three.parquet"), "vit tells 2 classes apart, but three.parquet has 3: give pictures"),
-        (("--corrupted", "nowhere", "--corruptions", "fog"), "nowhere has neither fog/1/ nor fog/1.parquet"),
+        (("--corrupted", "nowhere", "--corruptions", "fog"), "There is no folder nowhere: give --corrupted"),
+        (("--corrupted", "test.parquet"), "There is no folder test.parquet: give --corrupted"),
+        (("--corrupted", "vit", "--corruptions", "fog"), "vit has neither fog/1/ nor fog/1.parquet: give --corrupted"),
+        (("--baseline", "vit"), "--baseline vit divides errors under corruption: say which"),
         (("--twin", "nothing"), "nothing"),
+        (("--twin", "large"), "vit sees 32×32 pixels and its twin large 48×48, so that it cannot be shown"),
+        (("--twin", "three"), "three tells 3 classes apart, but test.parquet has 2: give pictures"),
     ],
 )
 def test_bad_input_is_one_sentence(model, tmp_path, arguments, sentence):
     write_parquet(tmp_path / "three.parquet", pictures=9, classes=3)
+    write_model(tmp_path / "large", size=48)
+    write_model(tmp_path / "three", classes=3)
     named = {"--parquet", "--images"} & set(arguments)
     result = robust(*arguments, *(() if named else ("--parquet", "test.parquet")))
     assert isinstance(result.exception, AttnAuditError), result.output
     assert sentence in str(result.exception)
     assert "\n" not in str(result.exception)
+    assert not (tmp_path / "attnaudit-runs").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("robust", "vit", "--attacks", "none"), ("corrupt", "vit", "--corruptions", "fog", "--severities", "1")],
+    ids=lambda arguments: arguments[0],
+)
+@pytest.mark.parametrize("written", range(3))
+def test_a_full_disk_is_one_sentence_whichever_file_it_meets(model, monkeypatch, arguments, written):
+    pytest.importorskip("imagecorruptions")
+    room = iter([None] * written)
+
+    def fsync(handle):
+        try:
+            next(room)
+        except StopIteration:
+            raise OSError(errno.ENOSPC, "No space left on device") from None
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    result = run(*arguments, "--parquet", "test.parquet", "--out", "out")
+    assert isinstance(result.exception, RunFolderError), result.output
+    assert "cannot be written (No space left on device): make room" in str(result.exception)
 
 
 def test_without_data_the_sentence_says_where_it_was_looked_for(model):

@@ -70,9 +70,9 @@ def write_folders(folder, names, each=2):
     return read_labelled(folder)
 
 
-def write_model(folder, classes=2, facts=None, **settings):
+def write_model(folder, classes=2, facts=None, size=SIZE, **settings):
     """The folder of a network of `attnaudit train`, untrained."""
-    sizes = {"image_size": SIZE, "patch_size": 16, "width": 24, "depth": 1, "heads": 2, "classes": classes}
+    sizes = {"image_size": size, "patch_size": 16, "width": 24, "depth": 1, "heads": 2, "classes": classes}
     architecture = Architecture(**sizes, **settings)
     folder.mkdir(parents=True)
     save_file(build(architecture, 0).state_dict(), folder / WEIGHTS)

@@ -1,17 +1,20 @@
 """Corruptions: all fifteen, worse with severity, the same for the same seed, made now or beforehand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
-from attnaudit.errors import InputError, UsageError
+from attnaudit.errors import InputError, RunFolderError, UsageError
 from attnaudit.robustness import Examples
+from attnaudit.robustness import corruptions as corruptions_module
 from attnaudit.robustness.conditions import corruption_conditions
 from attnaudit.robustness.corrupted_sets import write_corrupted_sets
 from attnaudit.robustness.corruptions import CORRUPTIONS, corrupted, ready_made
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.sources.labelled import read_labelled
-from tests.robustness.subjects import loaded, pixels, write_folders, write_parquet
+from tests.robustness.subjects import SIZE, loaded, pixels, write_folders, write_parquet
 
 package = pytest.importorskip("imagecorruptions")
 
@@ -73,7 +76,6 @@ def written(tmp_path):
     examples = Examples.drawn(write_parquet(tmp_path / "data.parquet"), 6, seed=4)
     conditions = corruption_conditions(["fog", "glass_blur"], [2])
     out = tmp_path / "sets"
-    out.mkdir()
     model = PixelModel(loaded())
     write_corrupted_sets(model, examples, conditions, out, seed=7)
     return model, examples, conditions, out
@@ -92,7 +94,6 @@ def test_sets_made_beforehand_are_those_made_now(written):
 def test_several_processes_write_the_same_bytes(written, tmp_path):
     model, examples, conditions, out = written
     other = tmp_path / "other"
-    other.mkdir()
     seen = []
     progress = lambda done, total: seen.append((done, total))  # noqa: E731
     write_corrupted_sets(model, examples, conditions, other, seed=7, workers=2, progress=progress)
@@ -108,9 +109,70 @@ def test_files_that_are_there_are_left(written):
     assert (out / "fog" / "2.parquet").read_bytes() == b"mine"
 
 
+@pytest.mark.parametrize("different", ["data", "pictures", "seed", "size", "sight", "names of classes", "corruptions"])
+def test_a_folder_takes_no_pictures_of_another_set(written, tmp_path, monkeypatch, different):
+    model, examples, conditions, out = written
+    seed = 7
+    if different == "data":
+        examples = Examples(write_parquet(tmp_path / "other.parquet", seed=1), examples.places)
+    if different == "pictures":
+        examples = Examples.drawn(examples.data, 4, seed=4)
+    if different == "seed":
+        seed = 8
+    if different in ("size", "sight"):
+        side = 40 if different == "size" else SIZE
+        model = PixelModel(replace(loaded(), preprocess=blurring(side)))
+    if different == "names of classes":
+        examples = Examples(replace(examples.data, names=("cat", "dog")), examples.places)
+    if different == "corruptions":
+        monkeypatch.setattr(corruptions_module, "_VERSION", 0)
+    before = sorted(path for path in out.rglob("*"))
+    more = corruption_conditions(["snow"], [1])
+    with pytest.raises(
+        RunFolderError, match=rf"sets holds a run with other .*{different}.* here\): give --out another"
+    ):
+        write_corrupted_sets(model, examples, [*conditions, *more], out, seed=seed)
+    assert sorted(path for path in out.rglob("*")) == before
+
+
+def blurring(side):
+    """Preprocessing that shows a model less of a picture, at that size."""
+
+    def preprocess(protocol):
+        def apply(image):
+            pixels = np.asarray(image.resize((8, 8)).resize((side, side)), dtype=np.float32) / 255
+            return torch.from_numpy(pixels).permute(2, 0, 1)
+
+        return apply
+
+    return preprocess
+
+
+def test_corruptions_and_severities_may_be_added_to_the_same_set(written):
+    model, examples, _, out = written
+    write_corrupted_sets(model, examples, corruption_conditions(["fog", "snow"], [2, 3]), out, seed=7)
+    assert {path.relative_to(out).as_posix() for path in out.glob("*/*")} == {
+        "fog/2.parquet", "fog/3.parquet", "snow/2.parquet", "snow/3.parquet", "glass_blur/2.parquet",
+    }  # fmt: skip
+
+
+def test_a_file_where_a_folder_is_wanted_is_named(written):
+    model, examples, _, out = written
+    (out / "snow").touch()
+    with pytest.raises(RunFolderError, match=r"sets/snow cannot be written \(File exists\): give --out another folder"):
+        write_corrupted_sets(model, examples, corruption_conditions(["snow"], [1]), out, seed=7)
+
+
+def test_a_folder_that_holds_something_else_takes_no_pictures(written, tmp_path):
+    model, examples, conditions, _ = written
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "letter.txt").touch()
+    with pytest.raises(RunFolderError, match="home is neither empty nor a run folder"):
+        write_corrupted_sets(model, examples, conditions, tmp_path / "home", seed=7)
+
+
 def test_names_of_classes_survive(tmp_path):
     examples = Examples.drawn(write_folders(tmp_path / "data", ["032", "999"]), None, 0)
-    (tmp_path / "sets").mkdir()
     write_corrupted_sets(PixelModel(loaded()), examples, [], tmp_path / "sets")
     assert read_labelled(tmp_path / "sets" / "clean.parquet").names == ("032", "999")
 

@@ -54,11 +54,13 @@ def outcome(right):
 
 
 def judged(**right):
-    """Checks on invented results: which pictures are right after PGD and after another attack."""
-    conditions = attack_conditions(list(right), [0.1], Protocol.EXACT)
+    """Checks on invented results: which pictures are right after PGD and after another attack, at one ε or several."""
+    curves = {name: own if isinstance(own[0], list) else [own] for name, own in right.items()}
+    epsilons = [0.1 * (place + 1) for place in range(len(next(iter(curves.values()))))]
+    conditions = attack_conditions(list(right), epsilons, Protocol.EXACT)
     groups = {
         ("m", condition): rows("m", Protocol.EXACT, condition, list(range(len(r))), [1] * len(r), outcome(r), 0.0)
-        for condition, r in zip(conditions, right.values(), strict=True)
+        for condition, r in zip(conditions, (r for curve in curves.values() for r in curve), strict=True)
     }
     return {check.name: check for check in masking_checks(Results(groups), "m", conditions)}
 
@@ -67,6 +69,54 @@ def test_one_picture_more_is_chance_and_eight_are_not():
     name = "one step is not stronger than many"
     assert judged(pgd=[1, 1, 0, 0] * 4, fgsm=[0, 1, 1, 0] + [1, 1, 0, 0] * 3)[name].passed
     assert not judged(pgd=[1] * 16, fgsm=[0] * 8 + [1] * 8)[name].passed
+
+
+#: How many pictures only one of two fools, and the probability that of fair coins as many or more fall so.
+SIGN_TESTS = [(0, 9, 1.0), (4, 0, 1 / 16), (5, 0, 1 / 32), (8, 2, 56 / 1024), (9, 1, 11 / 1024), (1, 9, 1023 / 1024)]
+
+
+@pytest.mark.parametrize(("only_fgsm", "only_pgd", "chance"), SIGN_TESTS)
+def test_a_weaker_attack_fools_more_than_chance_lets_it_at_five_percent(only_fgsm, only_pgd, chance):
+    pgd = [1] * only_fgsm + [0] * only_pgd + [1, 0]
+    fgsm = [0] * only_fgsm + [1] * only_pgd + [1, 0]
+    check = judged(pgd=pgd, fgsm=fgsm)["one step is not stronger than many"]
+    assert check.passed is (chance >= 0.05)
+    assert f"(p = {chance:.2g})" in check.finding
+
+
+@pytest.mark.parametrize("worst", [0, 1])
+def test_the_budget_that_is_worst_for_pgd_decides(worst):
+    fgsm = [[1] * 8, [1] * 8]
+    fgsm[worst] = [0] * 8
+    check = judged(pgd=[[1] * 8, [1] * 8], fgsm=fgsm)["one step is not stronger than many"]
+    assert check.passed is False
+    assert f"at ε = 0.{worst + 1} (p = 0.0039)" in check.finding
+
+
+@pytest.mark.parametrize(("back", "lost", "chance"), SIGN_TESTS)
+def test_a_larger_budget_gives_back_no_more_pictures_than_chance(back, lost, chance):
+    before, after = [0] * back + [1] * lost + [1, 0], [1] * back + [0] * lost + [1, 0]
+    assert judged(pgd=[before, after])["a larger ε leaves less"].passed is (chance >= 0.05)
+
+
+@pytest.mark.parametrize(("left", "passed"), [(1, True), (2, False)])
+def test_one_picture_in_a_hundred_may_be_left_of_everything(left, passed):
+    assert of_check(EVERYTHING, [1] * left + [0] * (100 - left)).passed is passed
+
+
+@pytest.mark.parametrize(("rises", "passed"), [(90, True), (89, False)])
+def test_the_loss_rises_along_nine_gradients_of_ten(rises, passed):
+    assert of_check(GRADIENT, [1] * rises + [0] * (100 - rises)).passed is passed
+
+
+def of_check(condition, right):
+    """The check that looks at one condition, beside PGD."""
+    (pgd,) = attack_conditions(["pgd"], [0.1], Protocol.EXACT)
+    groups = {
+        ("m", c): rows("m", Protocol.EXACT, c, list(range(100)), [1] * 100, outcome(right), 0.0)
+        for c in (pgd, condition)
+    }
+    return masking_checks(Results(groups), "m", [pgd, condition])[-1]
 
 
 @pytest.mark.parametrize(("strong", "passed"), [(50, True), (46, True), (44, False), (51, False)])

@@ -15,7 +15,7 @@ def test_mean_and_deviation_are_read_off_the_preprocessing():
     model = PixelModel(loaded())
     torch.testing.assert_close(model.mean, MEAN)
     torch.testing.assert_close(model.deviation, DEVIATION)
-    assert (model.height, model.width, model.outputs) == (SIZE, SIZE, 2)
+    assert (model.size, model.outputs) == ((SIZE, SIZE), 2)
 
 
 def test_pixels_give_the_logits_of_the_preprocessed_picture():

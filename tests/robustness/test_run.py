@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 import torch
 from torch import nn
@@ -156,9 +157,18 @@ def test_an_evaluation_is_no_audit(data, tmp_path):
         open_run(tmp_path / "run")
 
 
-def test_a_damaged_part_is_said(data, tmp_path):
+def other_columns(part):
+    pq.write_table(pq.read_table(part).drop_columns("correct"), part)
+
+
+def fewer_rows(part):
+    pq.write_table(pq.read_table(part).slice(1), part)
+
+
+@pytest.mark.parametrize("damage", [lambda part: part.write_bytes(b"no parquet"), other_columns, fewer_rows])
+def test_a_damaged_part_is_said(data, tmp_path, damage):
     evaluate(plan_of(data), tmp_path / "run")
-    next((tmp_path / "run" / "evidence").iterdir()).write_bytes(b"no parquet")
+    damage(next((tmp_path / "run" / "evidence").iterdir()))
     with pytest.raises(RunFolderError, match="delete the damaged part"):
         evaluate(plan_of(data), tmp_path / "run")
 
@@ -207,6 +217,38 @@ def test_under_the_paper_wrong_predictions_are_attacked_too(data, tmp_path):
     )  # led away from a wrong class, to the right one
 
 
+def constant(label="constant"):
+    """It says class 0 of every picture."""
+    network = nn.Sequential(nn.Flatten(), nn.Linear(3 * SIZE * SIZE, 2)).requires_grad_(False)
+    network[1].weight.zero_()
+    network[1].bias.copy_(torch.tensor([1.0, 0.0]))
+    return loaded(label, network=network)
+
+
+def test_pictures_that_are_wrong_anyway_are_left_alone_by_all_but_noise(data, tmp_path):
+    conditions = attack_conditions(["noise", "pgd:2"], [EPSILON], Protocol.EXACT)
+    done = evaluate(plan_of(data, *conditions, models=(constant(),)), tmp_path / "run")
+    noise, pgd = (done.results.under("constant", condition)["perturbation"].to_pylist() for condition in conditions)
+    right = done.results.right("constant", CLEAN)
+    assert right.tolist() == [True, False] * 6
+    assert [change > 0 for change in pgd] == right.tolist()
+    assert min(noise) > 0
+
+
+def test_pictures_of_another_twin_are_computed_anew_and_nothing_else_is(data, tmp_path):
+    (condition,) = transfer_conditions([EPSILON], Protocol.EXACT)
+    plans = [plan_of(data, *ATTACKS, condition, twin=twin) for twin in (loaded("twin"), constant("twin"))]
+    keys = [{unit.key for unit in plan.units} for plan in plans]
+    transfers = [{unit.key for unit in plan.units if unit.condition == condition} for plan in plans]
+    assert not transfers[0] & transfers[1]
+    assert keys[0] - transfers[0] == keys[1] - transfers[1]
+    alone = evaluate(plans[1], tmp_path / "alone")
+    evaluate(plans[0], tmp_path / "run")
+    after = evaluate(plans[1], tmp_path / "run")
+    rights = [run.results.right("model", condition).tolist() for run in (alone, after)]
+    assert rights[0] == rights[1]
+
+
 def test_pictures_of_the_twin_are_made_on_the_twin(data, tmp_path):
     (condition,) = transfer_conditions([EPSILON], Protocol.EXACT)
     own = evaluate(plan_of(data, *ATTACKS, condition, twin=loaded("twin")), tmp_path / "a")
@@ -226,10 +268,7 @@ def test_pictures_of_the_twin_are_made_on_the_twin(data, tmp_path):
 def test_corruption_errors_are_divided_by_the_baselines(data, tmp_path):
     pytest.importorskip("imagecorruptions")
     fogs = corruption_conditions(["gaussian_noise", "contrast"], [1, 5])
-    constant = nn.Sequential(nn.Flatten(), nn.Linear(3 * SIZE * SIZE, 2)).requires_grad_(False)
-    constant[1].weight.zero_()
-    constant[1].bias.copy_(torch.tensor([1.0, 0.0]))
-    models = (loaded(), loaded("constant", network=constant))
+    models = (loaded(), constant())
     done = evaluate(plan_of(data, *fogs, models=models), tmp_path / "run", baseline="constant")
     scores = {score.model: score for score in done.summary.scores}
     assert scores["constant"].value == 1

@@ -36,6 +36,11 @@ def as_parquet(pictures, path):
     pq.write_table(pa.table({"img": rows, "label": pictures.labels.tolist()}), path)
 
 
+def test_every_picture_is_made_into_something_in_order(folders):
+    train, _ = training_and_test(folders)
+    assert train.each(lambda image: image.getpixel((0, 0))[0]) == [0, 1, 2, 40, 41, 42]
+
+
 def test_folders_and_parquet_hold_the_same_pictures(folders, tmp_path):
     train, test = training_and_test(folders)
     assert (train.names, len(train), len(test), train.classes) == (("cat", "dog"), 6, 4, 2)

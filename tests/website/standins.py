@@ -12,6 +12,12 @@ from PIL import Image
 from safetensors.torch import save_file
 
 from attnaudit import attention
+from attnaudit.robustness import Examples
+from attnaudit.robustness.conditions import corruption_conditions
+from attnaudit.robustness.corrupted_sets import write_corrupted_sets
+from attnaudit.robustness.pixels import PixelModel
+from attnaudit.sources.labelled import read_labelled
+from attnaudit.sources.model import load_model, parse_model
 from attnaudit.training import read_halves, read_recipe
 from attnaudit.training.loop import train
 from tests.report.synthetic import write_run
@@ -60,11 +66,17 @@ def _classifiers(folder):
     (folder / "cifar10").mkdir()
     for half in ("train", "test"):
         write_parquet(folder / "cifar10" / f"{half}.parquet", pictures=10, classes=10)
-    (folder / "cifar10-corrupted" / "fog").mkdir(parents=True)
-    for place in ("clean.parquet", "fog/1.parquet"):
-        write_parquet(folder / "cifar10-corrupted" / place, pictures=10, classes=10)
+    _in_fog(folder / "cifar10" / "test.parquet", folder / "cifar10-corrupted")
     for place in ("ilsvrc/val", "imagenet-a", "imagenet-o", "imagenet-c/weather/fog/1"):
         write_folders(folder / place, ["n01440764", "n01443537"], each=1)
+
+
+def _in_fog(pictures, out):
+    """What `attnaudit corrupt` makes of pictures for the model that ships."""
+    out.mkdir()
+    model = PixelModel(load_model(parse_model("vit-small-cifar")))
+    examples = Examples.drawn(read_labelled(pictures), None, 0)
+    write_corrupted_sets(model, examples, corruption_conditions(["fog"], [1]), out)
 
 
 def _encoder(folder):

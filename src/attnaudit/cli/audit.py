@@ -77,13 +77,13 @@ def audit(
 
     resources = work.resources(workers, cluster, memory)
     failing = _failing_words(fail_on)
-    judged = claims_named(tuple(CLAIMS) if claims == "all" else options.names(claims))
-    theories = dict.fromkeys((*interpretations_for(judged), *options.names(interpretations)))
+    judged = claims_named(tuple(CLAIMS) if claims == "all" else options.names(claims, "--claims"))
+    theories = dict.fromkeys((*interpretations_for(judged), *options.names(interpretations, "--interpretations")))
     specs = work.specs(models, weights=weights, random_weights=random_weights, seed=seed, download=download)
     settings = Settings(
         protocol=protocol,
         interpretations=tuple(theories),
-        controls=ALL_CONTROLS if controls == "all" else options.names(controls),
+        controls=ALL_CONTROLS if controls == "all" else options.names(controls, "--controls"),
         repeats=repeats,
         seed=seed,
         device=work.device_name(device),
@@ -141,7 +141,7 @@ def _failing_words(text: str) -> tuple[str, ...]:
     from attnaudit.claims.verdict import Word
     from attnaudit.errors import UsageError
 
-    words = options.names(text)
+    words = options.names(text, "--fail-on")
     for word in words:
         if word not in tuple(Word):
             raise UsageError(f"--fail-on {word!r} is no verdict; there are {', '.join(Word)}.")

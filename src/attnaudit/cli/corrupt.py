@@ -50,7 +50,6 @@ def corrupt(
     data = labelled.labelled(images, parquet, subject.outputs)
     outputs_of(data, subject.outputs, subject.label)
     examples = Examples.drawn(data, limit, seed)
-    work.make_folder(out)
     say(f"Corrupting {len(examples.places):,} pictures of {data.place} in {len(conditions)} ways.")
     with progress_bar("corrupting") as progress:
         write_corrupted_sets(subject, examples, conditions, out, seed=seed, workers=workers, progress=progress)

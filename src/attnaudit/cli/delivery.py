@@ -18,11 +18,11 @@ def deliver(
     json: bool,
 ) -> None:
     """Write the files of a figure into a folder and say which."""
-    from attnaudit.cli import work
+    from attnaudit.evidence.folder import make_folder
     from attnaudit.report.drawing import for_screen_and_print
     from attnaudit.report.figures import write_csv
 
-    work.make_folder(out)
+    make_folder(out)
     pictures, table = for_screen_and_print(out, name), out / f"{name}.csv"
     draw(records, pictures)
     write_csv(records, table)

@@ -48,7 +48,7 @@ def judge(
     judges = {name: (claim.needs, partial(claim.judge, trainings)) for name, claim in TRAINING_CLAIMS.items()}
     judges |= {name: (claim.needs, partial(claim.judge, evaluations)) for name, claim in ROBUSTNESS_CLAIMS.items()}
     everything = (*(TRAINING_CLAIMS if trainings else ()), *(ROBUSTNESS_CLAIMS if evaluations else ()))
-    chosen = everything if claims == "all" else options.names(claims)
+    chosen = everything if claims == "all" else options.names(claims, "--claims")
     for name in chosen:
         if name not in judges:
             raise UsageError(f"{name!r} is no claim about training or robustness; there are {', '.join(judges)}.")

@@ -53,4 +53,4 @@ def corruption_names(text: str) -> tuple[str, ...]:
     from attnaudit.cli import options
     from attnaudit.robustness.corruptions import CORRUPTIONS
 
-    return CORRUPTIONS if text == "all" else options.names(text)
+    return CORRUPTIONS if text == "all" else options.names(text, "--corruptions")

@@ -80,7 +80,7 @@ def recipe_for(steps: int, prompts: int | None, queries: int, rate: float, optim
 def whole_numbers(text: str, option: str) -> tuple[int, ...]:
     """A comma-separated list."""
     try:
-        return tuple(int(part) for part in options.names(text))
+        return tuple(int(part) for part in options.listed(text, option))
     except ValueError as error:
         raise UsageError(f"{option} {text} is not a list of whole numbers, e.g. 1,4,16.") from error
 
@@ -110,12 +110,13 @@ def deliver(
 ) -> None:
     """Table and verdicts to stdout; figure and data to the folder."""
     from attnaudit.cli import work
+    from attnaudit.evidence.folder import make_folder
     from attnaudit.report.drawing import for_screen_and_print
     from attnaudit.report.figures import write_parquet, write_rows
     from attnaudit.report.gaussian import check_rows, check_table, laboratory_verdicts
 
     folder = out or work.RUNS / f"gaussian-{verb}"
-    work.make_folder(folder)
+    make_folder(folder)
     pictures, data, table = for_screen_and_print(folder, verb), folder / f"{verb}.parquet", folder / f"{verb}.csv"
     write_parquet(findings.records, data)
     write_rows(check_rows(findings.checks), table)

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from attnaudit.errors import UsageError
+
 
 class Device(StrEnum):
     """Where the model and the measures run."""
@@ -37,7 +39,7 @@ TextOption = Annotated[
         "--text", help="Text file or folder, for language models. Default: Python's own reference.", show_default=False
     ),
 ]
-Seed = Annotated[int, typer.Option(help="Seed of every random choice.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of every random choice.")]
 First = Annotated[bool, typer.Option("--first", help="Take the first inputs in order instead of a draw.")]
 DeviceOption = Annotated[Device, typer.Option(help="Where to compute.")]
 Workers = Annotated[
@@ -67,6 +69,14 @@ Out = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
 
 
-def names(text: str) -> tuple[str, ...]:
+def listed(text: str, option: str) -> tuple[str, ...]:
+    """A comma-separated list of one entry at least: an empty one is a mistake, such as a variable that is not set."""
+    found = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not found:
+        raise UsageError(f"{option} is empty: give a comma-separated list, or leave the option out.")
+    return found
+
+
+def names(text: str, option: str) -> tuple[str, ...]:
     """A comma-separated list; `none` is the empty one."""
-    return () if text == "none" else tuple(part.strip() for part in text.split(",") if part.strip())
+    return () if text == "none" else listed(text, option)

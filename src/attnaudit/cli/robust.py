@@ -102,7 +102,7 @@ def robust(
     """
     from attnaudit.cli import work
     from attnaudit.cli.laboratory import whole_numbers
-    from attnaudit.errors import UsageError
+    from attnaudit.errors import InputError, UsageError
     from attnaudit.report.robustness import robustness_report
     from attnaudit.robustness import Plan, Settings, evaluate
     from attnaudit.robustness.conditions import attack_conditions, corruption_conditions, epsilon, transfer_conditions
@@ -110,10 +110,14 @@ def robust(
 
     if baseline is not None and baseline not in models:
         raise UsageError(f"--baseline {baseline} is none of the models to evaluate: {', '.join(models)}.")
-    budgets = [epsilon(text) for text in options.names(eps)]
+    if baseline is not None and corruptions == "none":
+        raise UsageError(f"--baseline {baseline} divides errors under corruption: say which, as in --corruptions all.")
+    if corrupted is not None and not corrupted.is_dir():
+        raise InputError(f"There is no folder {corrupted}: give --corrupted ImageNet-C or one of attnaudit corrupt.")
+    budgets = [epsilon(text) for text in options.listed(eps, "--eps")]
     conditions = _conditions(
         corruption_conditions(labelled.corruption_names(corruptions), whole_numbers(severities, "--severities")),
-        attack_conditions(options.names(attacks), budgets, protocol),
+        attack_conditions(options.names(attacks, "--attacks"), budgets, protocol),
         transfer_conditions(budgets, protocol) if twin else [],
         checks=checks and protocol is Protocol.EXACT,
         outliers=outliers is not None,
@@ -128,6 +132,7 @@ def robust(
         conditions,
         Settings(seed, protocol, precision.value, mask, place, batch or _BATCH[place]),
         load_model(twins[0]) if twins else None,
+        checks,
     )
     folder = out or work.RUNS / plan.name
     about = f"{len(plan.examples.places):,} pictures of {plan.examples.data.place.name}, protocol {protocol.value}"
@@ -163,15 +168,17 @@ def _examples(
 ) -> Examples:
     """The pictures; beside corrupted ones of ours lie the clean ones they were made from."""
     from attnaudit.robustness import Examples
-    from attnaudit.robustness.corrupted_sets import CLEAN_FILE
+    from attnaudit.robustness.corrupted_sets import CLEAN_FILE, classes_of
     from attnaudit.robustness.pixels import PixelModel
     from attnaudit.sources.labelled import read_labelled
 
-    cut = corrupted is not None and images is None and parquet is None and (corrupted / CLEAN_FILE).exists()
-    source = corrupted / CLEAN_FILE if cut and corrupted is not None else parquet
+    ours = corrupted if images is None and parquet is None and corrupted and (corrupted / CLEAN_FILE).exists() else None
+    classes = None if ours is None else classes_of(ours)
+    source = parquet if ours is None else ours / CLEAN_FILE
     data = labelled.labelled(images, source, PixelModel(model).outputs)
     strangers = None if outliers is None else read_labelled(outliers)
-    return Examples.drawn(data, limit, seed, ready=corrupted, cut=cut, outliers=strangers)
+    cut = ours is not None
+    return Examples.drawn(data, limit, seed, ready=corrupted, cut=cut, outliers=strangers, classes=classes)
 
 
 def _deliver(done: Robustness, title: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from attnaudit.cli.console import progress_bar, say
 from attnaudit.cli.options import Device
-from attnaudit.errors import AttnAuditError, InputError, UsageError
+from attnaudit.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from attnaudit.evidence import Measured, Plan, Resources
@@ -122,14 +122,6 @@ def device_name(device: Device) -> str:
     if device is Device.AUTO:
         return "cuda" if torch.cuda.is_available() else "cpu"
     return device.value
-
-
-def make_folder(path: Path) -> None:
-    """The folder a verb writes into."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise AttnAuditError(f"{path} cannot be written ({error.strerror}): give --out another folder.") from error
 
 
 def resources(workers: int | None, cluster: str | None, memory: str | None) -> Resources:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from attnaudit.errors import RunFolderError
+from attnaudit.evidence.identity import begins, settings_in
 from attnaudit.evidence.reading import Evidence
 from attnaudit.evidence.unit import Notes
 
@@ -39,19 +40,13 @@ class RunFolder:
         Raises:
             RunFolderError: it cannot be written, holds something else, or a run with another identity.
         """
-        new, kept = not self.settings_file.exists(), {}
-        if not new:
-            self._check_same_run(identity)
-            kept = {name: value for name, value in self.settings().items() if name in keep}
-        elif self.path.is_dir() and any(self.path.iterdir()):
-            raise RunFolderError(f"{self.path} is neither empty nor a run folder: give --out another folder.")
-        try:
-            self._parts.mkdir(parents=True, exist_ok=True)
-            for leftover in (*self.path.glob(".*.tmp"), *self._parts.glob(".*.tmp")):
-                leftover.unlink(missing_ok=True)
-            write_whole(self.settings_file, _json({"identity": identity, **description, **kept}))
-        except OSError as error:
-            raise RunFolderError(f"{self.path} cannot be written ({error.strerror}): give --out another.") from error
+        new = begins(self.settings_file, identity)
+        kept = {} if new else {name: value for name, value in self.settings().items() if name in keep}
+        make_folder(self._parts)
+        for leftover in (*self.path.glob(".*.tmp"), *self._parts.glob(".*.tmp")):
+            with suppress(OSError):  # if it cannot go, nothing can be written either, which the next line says
+                leftover.unlink()
+        write_whole(self.settings_file, as_json({"identity": identity, **description, **kept}))
         return new
 
     def discard_if_empty(self) -> None:
@@ -62,26 +57,9 @@ class RunFolder:
                 with suppress(OSError):
                     parent.rmdir()
 
-    def _check_same_run(self, identity: dict[str, Any]) -> None:
-        found = self.settings()["identity"]
-        if found == identity:
-            return
-        differing = [name for name in sorted(identity.keys() | found.keys()) if found.get(name) != identity.get(name)]
-        detail = _first_difference(found, identity, differing)
-        raise RunFolderError(
-            f"{self.path} holds a run with other {' and '.join(differing)} ({detail}): give --out another folder."
-        )
-
     def settings(self) -> dict[str, Any]:
         """The content of `run.json`."""
-        try:
-            content: dict[str, Any] = json.loads(self.settings_file.read_text())
-            content["identity"]
-        except FileNotFoundError as error:
-            raise RunFolderError(f"{self.path} is not a run folder: it has no run.json.") from error
-        except (ValueError, KeyError, TypeError, OSError) as error:
-            raise RunFolderError(f"{self.settings_file} is not readable as the settings of a run.") from error
-        return content
+        return settings_in(self.settings_file)
 
     def part(self, key: str) -> Path:
         """The file of a unit."""
@@ -97,12 +75,7 @@ class RunFolder:
         Raises:
             RunFolderError: it cannot be written, for want of space or rights.
         """
-        try:
-            write_whole(self.part(key), content)
-        except OSError as error:
-            raise RunFolderError(
-                f"{self.part(key)} cannot be written ({error.strerror}): make room and repeat the command to go on."
-            ) from error
+        write_whole(self.part(key), content)
 
     def evidence(self, keys: Sequence[str]) -> Evidence:
         """The rows of these units, in this order; read when they are asked for."""
@@ -124,11 +97,11 @@ class RunFolder:
 
     def write_summary(self, summary: dict[str, Any]) -> None:
         """Store `summary.json`."""
-        write_whole(self.summary_file, _json(summary))
+        write_whole(self.summary_file, as_json(summary))
 
     def extend_settings(self, **more: Any) -> None:
         """Add to `run.json` what is known only at the end."""
-        write_whole(self.settings_file, _json({**self.settings(), **more}))
+        write_whole(self.settings_file, as_json({**self.settings(), **more}))
 
 
 def encoded(table: pa.Table, notes: Notes) -> bytes:
@@ -139,8 +112,34 @@ def encoded(table: pa.Table, notes: Notes) -> bytes:
     return content
 
 
+def make_folder(path: Path) -> None:
+    """A folder to write into, and those above it.
+
+    Raises:
+        RunFolderError: it cannot be made.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunFolderError(f"{path} cannot be written ({error.strerror}): give --out another folder.") from error
+
+
 def write_whole(path: Path, content: bytes) -> None:
-    """Write through a temporary file beside it, so that readers and a killed writer never leave half a file."""
+    """Write through a temporary file beside it, so that readers and a killed writer never leave half a file.
+
+    Raises:
+        RunFolderError: it cannot be written, for want of space, rights or a folder; what was there before still is.
+    """
+    try:
+        _write_through_temporary(path, content)
+    except OSError as error:
+        raise RunFolderError(
+            f"{path} cannot be written ({error.strerror}): make room or give --out another place, and repeat the "
+            "command."
+        ) from error
+
+
+def _write_through_temporary(path: Path, content: bytes) -> None:
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -154,15 +153,6 @@ def write_whole(path: Path, content: bytes) -> None:
         raise
 
 
-def _json(content: dict[str, Any]) -> bytes:
+def as_json(content: dict[str, Any]) -> bytes:
+    """The text of a settings or summary file; a number that is not finite has no place in it."""
     return (json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
-
-
-def _first_difference(found: dict[str, Any], wanted: dict[str, Any], names: Sequence[str]) -> str:
-    old, new = found.get(names[0]), wanted.get(names[0])
-    if isinstance(old, dict) and isinstance(new, dict):
-        name = next(key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key))
-        return f"{name} {old.get(name)} there, {new.get(name)} here"
-    if isinstance(old, list) and isinstance(new, list):
-        return f"{len(old)} there, {len(new)} here" if len(old) != len(new) else "of the same number"
-    return f"{old} there, {new} here"

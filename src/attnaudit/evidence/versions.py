@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
-_PACKAGES = ("torch", "numpy", "scipy", "pyarrow", "timm", "transformers")
+_PACKAGES = ("torch", "numpy", "scipy", "pyarrow", "timm", "transformers", "imagecorruptions-imaug")
 
 
 def installed_versions() -> dict[str, str]:

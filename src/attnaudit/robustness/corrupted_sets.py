@@ -7,6 +7,7 @@ import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,15 +17,18 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from attnaudit.evidence.folder import write_whole
+from attnaudit.evidence.folder import as_json, make_folder, write_whole
+from attnaudit.evidence.identity import begins, settings_in
 from attnaudit.robustness.conditions import Condition
-from attnaudit.robustness.corruptions import corrupted
+from attnaudit.robustness.corruptions import corrupted, version
 from attnaudit.robustness.examples import Examples
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.sources.labelled import NAMES
 
 #: The pictures as they were, beside the folders of the corruptions.
 CLEAN_FILE = "clean.parquet"
+#: What the pictures of a folder were made from.
+IDENTITY_FILE = "set.json"
 
 
 def write_corrupted_sets(
@@ -39,9 +43,16 @@ def write_corrupted_sets(
 ) -> None:
     """Write what the model sees: `clean.parquet`, and `<corruption>/<severity>.parquet` of each condition.
 
-    Files that are there are left; the pictures do not depend on the number of workers. They are stored as PNG, since
-    another compression would be another corruption.
+    Files that are there are left, and a folder begun with other pictures is not touched; the pictures do not depend on
+    the number of workers. They are stored as PNG, since another compression would be another corruption.
+
+    Raises:
+        RunFolderError: the folder holds something else, or cannot be written.
     """
+    file, identity = out / IDENTITY_FILE, _identity(model, examples, seed)
+    if begins(file, identity):
+        make_folder(out)
+        write_whole(file, as_json({"identity": identity}))
     pictures = examples.chosen
     clean, labels, names = examples.clean(model), pictures.labels.tolist(), pictures.names
     if not (out / CLEAN_FILE).exists():
@@ -50,10 +61,31 @@ def write_corrupted_sets(
     done = len(conditions) - len(missing)
     progress(done, len(conditions))
     for condition, content in _made(clean, missing, (labels, names, examples.places, seed), workers):
-        _file(out, condition).parent.mkdir(exist_ok=True)
+        make_folder(_file(out, condition).parent)
         write_whole(_file(out, condition), content)
         done += 1
         progress(done, len(conditions))
+
+
+def classes_of(folder: Path) -> int | None:
+    """How many classes the set has that the pictures of a folder were drawn from; None if we did not write it."""
+    file = folder / IDENTITY_FILE
+    found = settings_in(file)["identity"].get("classes") if file.exists() else None
+    return found if isinstance(found, int) else None
+
+
+def _identity(model: PixelModel, examples: Examples, seed: int) -> dict[str, Any]:
+    """What the pictures depend on, beside corruption and severity."""
+    return {
+        "data": examples.data.fingerprint,
+        "pictures": list(examples.places),
+        "classes": examples.data.classes,
+        "names of classes": None if examples.data.names is None else list(examples.data.names),
+        "seed": seed,
+        "size": list(model.size),
+        "sight": model.sight,
+        "corruptions": version(),
+    }
 
 
 _About = tuple[list[int], tuple[str, ...] | None, Sequence[int], int]

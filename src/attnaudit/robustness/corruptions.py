@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import torch
@@ -11,6 +12,7 @@ from jaxtyping import UInt8
 from torch import Tensor
 
 from attnaudit.errors import InputError
+from attnaudit.evidence.versions import installed_versions
 from attnaudit.extras import optional
 from attnaudit.sources.labelled import LabelledPictures, read_labelled
 from attnaudit.training.randomness import derived_seed, global_state_kept
@@ -26,6 +28,8 @@ SEVERITIES = (1, 2, 3, 4, 5)
 #: Those that draw from a generator of their own, which is told its seed.
 _OWN_SEED = ("impulse_noise", "glass_blur")
 _SMALLEST = 32
+#: Raised when the same seed gives another picture.
+_VERSION = 1
 
 
 def corrupted(
@@ -36,7 +40,7 @@ def corrupted(
     The constants are ImageNet-C's, meant for 224 pixels: on smaller pictures a blur of the same radius is a stronger
     one, and the result is not CIFAR-10-C.
     """
-    package = optional("imagecorruptions", "robust", "Corrupting pictures")
+    package = _package()
     if min(pixels.shape[2:]) < _SMALLEST:
         raise InputError(f"Pictures of {tuple(pixels.shape[2:])} pixels cannot be corrupted: {_SMALLEST} are needed.")
     changed = []
@@ -49,6 +53,16 @@ def corrupted(
     return torch.from_numpy(np.stack(changed)).permute(0, 3, 1, 2).contiguous()
 
 
+def version() -> str:
+    """Of what makes them, which must be installed: two versions may make two pictures of one."""
+    _package()
+    return f"{_VERSION} by imagecorruptions {installed_versions().get('imagecorruptions-imaug', 'of unknown version')}"
+
+
+def _package() -> ModuleType:
+    return optional("imagecorruptions", "robust", "Corrupting pictures")
+
+
 def ready_made(folder: Path, name: str, severity: int) -> LabelledPictures:
     """The pictures of `<corruption>/<severity>/` (ImageNet-C's layout) or `<corruption>/<severity>.parquet` (ours).
 
@@ -58,4 +72,7 @@ def ready_made(folder: Path, name: str, severity: int) -> LabelledPictures:
         for found in (place / str(severity), place / f"{severity}.parquet"):
             if found.exists():
                 return read_labelled(found)
-    raise InputError(f"{folder} has neither {name}/{severity}/ nor {name}/{severity}.parquet.")
+    raise InputError(
+        f"{folder} has neither {name}/{severity}/ nor {name}/{severity}.parquet: give --corrupted ImageNet-C or a "
+        "folder of attnaudit corrupt, which can add it."
+    )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import torch
@@ -19,8 +18,6 @@ from attnaudit.robustness.corruptions import corrupted, ready_made
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.sources.labelled import LabelledPictures
 
-_THREADS = 8
-
 
 @dataclass(frozen=True)
 class Examples:
@@ -32,6 +29,7 @@ class Examples:
         ready: a folder of the same set, corrupted; by default corruptions are made when they are needed.
         cut: whether the pictures of `data` are what models see already, as those of `attnaudit corrupt` are.
         outliers: pictures of no class that the models know.
+        classes: how many there are, where `data` is itself a draw, which need not show the last of them.
     """
 
     data: LabelledPictures
@@ -39,6 +37,7 @@ class Examples:
     ready: Path | None = None
     cut: bool = False
     outliers: LabelledPictures | None = None
+    classes: int | None = None
 
     @staticmethod
     def drawn(
@@ -49,6 +48,7 @@ class Examples:
         ready: Path | None = None,
         cut: bool = False,
         outliers: LabelledPictures | None = None,
+        classes: int | None = None,
     ) -> Examples:
         """`limit` pictures drawn by seed, in the order of the set; all if None. Of the outliers as many."""
         return Examples(
@@ -57,6 +57,7 @@ class Examples:
             ready,
             cut,
             None if outliers is None else outliers.chosen(_draw(len(outliers), limit, seed)),
+            classes,
         )
 
     @cached_property
@@ -94,9 +95,7 @@ def seen(
     model: PixelModel, pictures: LabelledPictures, *, ready: bool = False
 ) -> UInt8[Tensor, "pictures 3 height width"]:
     """What a model sees of pictures; they are held in memory, a byte per number."""
-    with ThreadPoolExecutor(_THREADS) as pool:
-        rows = pool.map(lambda place: model.seen(pictures.picture(place), ready=ready), range(len(pictures)))
-        return torch.stack(list(rows))
+    return torch.stack(pictures.each(partial(model.seen, ready=ready)))
 
 
 def _draw(total: int, limit: int | None, seed: int) -> tuple[int, ...]:

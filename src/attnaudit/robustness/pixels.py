@@ -52,7 +52,7 @@ class PixelModel:
         self.device, self.precision = torch.device(device), precision
         self._preprocess = loaded.preprocess(Protocol.EXACT)
         black, white = (self._preprocess(Image.new("RGB", _ANY_SIZE, colour)) for colour in ("black", "white"))
-        self.height, self.width = black.shape[1:]
+        self.size = (black.shape[1], black.shape[2])
         deviation = 1 / (white - black)[:, :1, :1]
         self._mean, self._deviation = -black[:, :1, :1] * deviation, deviation
         self.mean, self.deviation = self._mean.to(self.device), self._deviation.to(self.device)
@@ -78,7 +78,7 @@ class PixelModel:
     def outputs(self) -> int:
         """How many classes it tells apart."""
         with torch.no_grad():
-            found = self.on_normalised(torch.zeros(1, 3, self.height, self.width, device=self.device))
+            found = self.on_normalised(torch.zeros(1, 3, *self.size, device=self.device))
         if found.ndim != 2:
             raise ModelError(
                 f"{self.label} gives {tuple(found.shape)} for a picture: a classifier gives a row of logits."
@@ -91,7 +91,7 @@ class PixelModel:
         `ready` pictures of the right size are taken as they are: ImageNet-C's have been resized before they were
         corrupted, and a second time would soften the corruption.
         """
-        if ready and image.size == (self.width, self.height):
+        if ready and image.size == self.size[::-1]:
             return torch.from_numpy(np.array(image)).permute(2, 0, 1)
         pixels = self._preprocess(image) * self._deviation + self._mean
         return (pixels * 255).round().clamp(0, 255).to(torch.uint8)

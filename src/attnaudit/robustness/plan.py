@@ -58,7 +58,8 @@ class Subject:
     def of(loaded: LoadedModel, examples: Examples, settings: Settings) -> Subject:
         """The model on its device; fails unless its classes are those of the pictures."""
         model = PixelModel(loaded, settings.device, settings.precision)
-        places, own = outputs_of(examples.data, model.outputs, model.label), examples.chosen.labels
+        places = outputs_of(examples.data, model.outputs, model.label, examples.classes)
+        own = examples.chosen.labels
         if not settings.masked:
             return Subject(model, places[own])
         return Subject(PixelModel(loaded, settings.device, settings.precision, places), own)
@@ -76,13 +77,23 @@ class Unit:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that is asked for. `twin` makes the pictures of the condition `transfer`."""
+    """Everything that is asked for.
+
+    Args:
+        models: what is evaluated; their names differ.
+        examples: on which pictures.
+        conditions: under what.
+        settings: how.
+        twin: makes the pictures of the condition `transfer`, for models of the same picture size.
+        checks: whether the attacks are compared for signs of gradient masking.
+    """
 
     models: tuple[LoadedModel, ...]
     examples: Examples
     conditions: tuple[Condition, ...]
     settings: Settings
     twin: LoadedModel | None = None
+    checks: bool = True
 
     def __post_init__(self) -> None:
         labels = [model.label for model in self.models]
@@ -96,8 +107,18 @@ class Plan:
 
     @cached_property
     def twin_subject(self) -> Subject | None:
-        """The twin, ready."""
-        return None if self.twin is None else Subject.of(self.twin, self.examples, self.settings)
+        """The twin, ready; fails unless every model can be shown the pictures that it makes."""
+        if self.twin is None:
+            return None
+        found = Subject.of(self.twin, self.examples, self.settings)
+        for subject in self.subjects:
+            if subject.model.size != found.model.size:
+                own, its = ("×".join(map(str, model.size)) for model in (subject.model, found.model))
+                raise UsageError(
+                    f"{subject.model.label} sees {own} pixels and its twin {found.model.label} {its}, so that it "
+                    "cannot be shown the twin's pictures: give --twin a model for pictures of the same size."
+                )
+        return found
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -128,7 +149,8 @@ class Plan:
     def _under(self, condition: Condition) -> Iterator[Unit]:
         pictures = self.pictures(condition)
         content = self._content(pictures)
-        twin = self.twin.fingerprint if self.twin is not None and condition.name == TRANSFER else None
+        maker = self.twin_subject if condition.name == TRANSFER else None
+        twin = None if maker is None else maker.model.fingerprint
         for subject in self.subjects:
             model = [subject.model.label, subject.model.fingerprint, twin]
             whole = _hash(VERSION, model, condition.identity, content, self.settings.identity)

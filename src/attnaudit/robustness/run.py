@@ -26,7 +26,7 @@ from attnaudit.robustness.outcome import Outcome, along_gradient, attacked, plai
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.robustness.plan import Plan, Unit
 from attnaudit.robustness.summary import Summary, summarise
-from attnaudit.robustness.table import Results, rows
+from attnaudit.robustness.table import SCHEMA, Results, rows
 from attnaudit.training.precision import short_products
 from attnaudit.training.randomness import derived_seed
 
@@ -155,6 +155,8 @@ def _read(folder: RunFolder, units: Sequence[Unit]) -> Results:
     try:
         for unit in units:
             own = pq.read_table(folder.part(unit.key))
+            if (own.column_names, len(own)) != (SCHEMA.names, unit.batch.stop - unit.batch.start):
+                raise pa.ArrowInvalid(f"{folder.part(unit.key)} holds something else")
             parts.setdefault((unit.subject.model.label, unit.condition), []).append(own)
     except (OSError, pa.ArrowInvalid) as error:
         raise RunFolderError(

@@ -77,7 +77,8 @@ def summarise(results: Results, plan: Plan, baseline: str | None) -> Summary:
     judged = [condition for condition in plan.conditions if condition != OUTLIERS]
     accuracies = tuple(_accuracy(results, label, condition) for label in labels for condition in judged)
     scores = [*_corruption_errors(results, plan, labels, baseline), *_outlier_scores(results, plan, labels)]
-    checks = [check for label in labels for check in masking_checks(results, label, plan.conditions)]
+    checked = labels if plan.checks else []
+    checks = [check for label in checked for check in masking_checks(results, label, plan.conditions)]
     shown = tuple(entry for entry in accuracies if entry.condition.kind is not Kind.CHECK)
     return Summary(shown, tuple(scores), tuple(checks))
 

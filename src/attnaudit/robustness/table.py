@@ -16,7 +16,7 @@ from attnaudit.robustness.conditions import Condition
 from attnaudit.robustness.outcome import Outcome
 
 #: Raised when the meaning of a number changes, so that older parts are not taken for newer ones.
-VERSION = 1
+VERSION = 2
 _NAME = pa.dictionary(pa.int32(), pa.string())
 SCHEMA = pa.schema(
     [

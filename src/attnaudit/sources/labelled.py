@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +30,8 @@ _THREADS = 8
 _READ_WHOLE = 2**31
 #: Under which key of a Parquet file's metadata the names of its classes stand, a line each, where we wrote it.
 NAMES = b"attnaudit.classes"
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -79,14 +82,14 @@ class LabelledPictures:
             name = f"number {place} of {self.place}" if isinstance(entry, bytes) else str(entry)
             raise InputError(f"Picture {name} cannot be read ({error}).") from error
 
+    def each(self, make: Callable[[Image.Image], Made]) -> list[Made]:
+        """What `make` makes of every picture, in their order; by several threads, since decoding can be shared."""
+        with ThreadPoolExecutor(_THREADS) as pool:
+            return list(pool.map(lambda place: make(self.picture(place)), range(len(self))))
+
     def pixels(self, size: int) -> UInt8[Tensor, "pictures 3 size size"]:
         """The middles of all pictures, in memory."""
-
-        def read(place: int) -> UInt8[np.ndarray, "3 size size"]:
-            return middle_pixels(self.picture(place), size)
-
-        with ThreadPoolExecutor(_THREADS) as pool:
-            return torch.from_numpy(np.stack(list(pool.map(read, range(len(self))))))
+        return torch.from_numpy(np.stack(self.each(partial(middle_pixels, size=size))))
 
     def first(self, count: int | None) -> LabelledPictures:
         """The first `count` of them, all if None."""

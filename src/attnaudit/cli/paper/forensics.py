@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 def try_conventions(specs: Sequence[ModelSpec], choice: Choice, device: str, out: Path, json: bool) -> None:
     """Every convention on every model; the nearest to stdout, all of them to a CSV file per model."""
     from attnaudit.claims.forensics import investigate
-    from attnaudit.cli import work
+    from attnaudit.evidence.folder import make_folder
     from attnaudit.evidence.plan import file_name
     from attnaudit.report.figures import write_rows
     from attnaudit.report.terminal import forensics_table
 
     shard = one_batch(specs, choice)
-    work.make_folder(out)
+    make_folder(out)
     for spec in specs:
         with progress_bar("96 conventions") as progress:
             progress(0, 1)

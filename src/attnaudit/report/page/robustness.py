@@ -8,7 +8,8 @@ from pathlib import Path
 from markupsafe import Markup
 
 from attnaudit._version import __version__
-from attnaudit.report.page.templates import part, store, templates
+from attnaudit.evidence.folder import write_whole
+from attnaudit.report.page.templates import part, templates
 from attnaudit.report.robustness import accuracy_rows, lines, models_of
 from attnaudit.robustness.summary import Summary
 
@@ -37,4 +38,5 @@ def write_robustness_page(summary: Summary, title: str, curves: Path | None, pat
             version=__version__,
         )
     )
-    return store(text.encode("utf-8", "replace"), path)
+    write_whole(path, text.encode("utf-8", "replace"))
+    return path

@@ -1,14 +1,11 @@
-"""The parts that pages are made from, and how a page is stored; everything that is filled in is escaped."""
+"""The parts that pages are made from; everything that is filled in is escaped."""
 
 from __future__ import annotations
 
 from importlib.resources import files
-from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from attnaudit.errors import AttnAuditError
-from attnaudit.evidence.folder import write_whole
 from attnaudit.report.page.numbers import shown
 
 
@@ -28,12 +25,3 @@ def templates() -> Environment:
 def part(name: str) -> str:
     """A style or a script as it is."""
     return files("attnaudit.report.page").joinpath("parts", name).read_text(encoding="utf-8")
-
-
-def store(content: bytes, path: Path) -> Path:
-    """Write a page, whole or not at all."""
-    try:
-        write_whole(path, content)
-    except OSError as error:
-        raise AttnAuditError(f"{path} cannot be written ({error.strerror}): give --out another file.") from error
-    return path

@@ -13,9 +13,10 @@ from attnaudit.claims.scores import POWER
 from attnaudit.claims.verdict import MEANINGS
 from attnaudit.errors import AttnAuditError
 from attnaudit.evidence.finished import FinishedRun
+from attnaudit.evidence.folder import write_whole
 from attnaudit.report.page.document import Document, document
 from attnaudit.report.page.numbers import embedded
-from attnaudit.report.page.templates import part, store, templates
+from attnaudit.report.page.templates import part, templates
 
 #: The name of the page in a run folder.
 FILE = "report.html"
@@ -28,7 +29,8 @@ _LADDER = ((50, "all"), (50, "deciding"), (20, "no"))
 
 def write_page(runs: Sequence[FinishedRun], path: Path) -> Path:
     """Write the page of one or several runs, whole or not at all."""
-    return store(page(runs), path)
+    write_whole(path, page(runs))
+    return path
 
 
 def page(runs: Sequence[FinishedRun]) -> bytes:

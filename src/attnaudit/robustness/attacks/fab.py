@@ -21,28 +21,33 @@ def targeted_fab(problem: Problem, epsilon: float, *, steps: int = 100, targets:
     """The fast adaptive boundary attack (Croce & Hein 2020b), towards each of the likeliest other classes in turn.
 
     The boundary z_t = z_y is made linear where the iterate is; iterate and original are projected onto it, and the
-    next iterate lies between the two, 5 % beyond it. Once it fools, it goes back a tenth of the way. The nearest
-    picture that fools counts if it is in the ball.
+    next iterate lies between the two, 5 % beyond it. Where that fools, the next iteration begins a tenth of the way
+    back. The nearest picture that fools counts if it is in the ball.
     """
     logits = problem.logits(problem.images)
-    best, nearest = problem.images, torch.full_like(logits[:, 0], torch.inf)
+    best, nearest = problem.images, torch.where(problem.fooled(logits), 0, torch.inf).to(problem.images)
     for target in likeliest_others(logits, problem.labels, targets).unbind(1):
         images = problem.images
         for _ in range(steps):
-            ahead, gradient, logits = problem.gradient(images, partial(difference, targets=target))
+            images = _beyond_boundary(problem, images, target)
+            fooled = problem.fooled(problem.logits(images))
             away = distance(images - problem.images, Norm.MAX)
-            closer = problem.fooled(logits) & (away < nearest)
+            closer = fooled & (away < nearest)
             nearest, best = torch.where(closer, away, nearest), torch.where(per_picture(closer), images, best)
-            beyond = problem.fooled(logits)
-            offset = -ahead + sums(gradient * images)
-            here = _onto_plane(images, gradient, offset, problem.bounds)
-            there = _onto_plane(problem.images, gradient, offset, problem.bounds)
-            lengths = [distance(change, Norm.MAX) for change in (here, there)]
-            pull = per_picture((lengths[0] / (lengths[0] + lengths[1]).clamp(min=1e-12)).clamp(max=_LARGEST_PULL))
-            step = (1 - pull) * (images + _OVERSHOOT * here) + pull * (problem.images + _OVERSHOOT * there)
             back = problem.images + _BACK * (images - problem.images)
-            images = problem.inside(torch.where(per_picture(beyond), back, step))
+            images = torch.where(per_picture(fooled), back, images)
     return torch.where(per_picture(nearest <= epsilon), best, problem.images)
+
+
+def _beyond_boundary(problem: Problem, images: Tensor, target: Tensor) -> Tensor:
+    """A step across the linear boundary; an iterate far from it is pulled towards the original, by a tenth at most."""
+    ahead, gradient, _ = problem.gradient(images, partial(difference, targets=target))
+    offset = -ahead + sums(gradient * images)
+    here = _onto_plane(images, gradient, offset, problem.bounds)
+    there = _onto_plane(problem.images, gradient, offset, problem.bounds)
+    lengths = [distance(change, Norm.MAX) for change in (here, there)]
+    pull = per_picture((lengths[0] / (lengths[0] + lengths[1]).clamp(min=1e-12)).clamp(max=_LARGEST_PULL))
+    return problem.inside((1 - pull) * (images + _OVERSHOOT * here) + pull * (problem.images + _OVERSHOOT * there))
 
 
 def _onto_plane(images: Tensor, normal: Tensor, offset: Tensor, bounds: tuple[float, float]) -> Tensor:
