@@ -9,7 +9,7 @@ from attnaudit.claims.registry import CLAIMS, ROBUSTNESS_CLAIMS, claims_named
 from attnaudit.claims.robust_groups import Choice
 from attnaudit.claims.verdict import Word
 from attnaudit.errors import RunFolderError, UsageError
-from attnaudit.evidence.robustness_results import holds_evaluation, open_evaluation
+from attnaudit.evidence.robustness_results import holds_evaluation, open_evaluation, open_evaluations
 
 ROBUST, BECAUSE = ROBUSTNESS_CLAIMS["rpc-robust"], ROBUSTNESS_CLAIMS["rpc-because-of-pcp"]
 FIRST = {"attention_layers": [0], "other_attention": "symmetric"}
@@ -38,10 +38,12 @@ def network(recipe, attention, seed, *, corrupted=0.0, attacked=0.0, pgd=0.0, ma
     return f"{recipe}-{seed}", card, conditions, masked
 
 
-def write_evaluation(path, networks, pictures=100, kinds=("clean", "corruption", "attack")):
+def write_evaluation(path, networks, pictures=100, kinds=("clean", "corruption", "attack"), *, data=None, checked=True):
+    """In a folder; of pictures of its own unless `data` names some."""
     path.mkdir()
-    models = [{"label": label, "card": card} for label, card, _, _ in networks]
-    run = {"identity": {"kind": "robustness"}, "models": [*models, {"label": "timm:x", "card": None}]}
+    models = [{"label": label, "fingerprint": label, "card": card} for label, card, _, _ in networks]
+    identity = {"kind": "robustness", "data": data or path.name}
+    run = {"identity": identity, "models": [*models, {"label": "timm:x", "fingerprint": "x", "card": None}]}
     (path / "run.json").write_text(json.dumps(run | {"pictures": pictures}))
     accuracies = [
         {
@@ -54,6 +56,7 @@ def write_evaluation(path, networks, pictures=100, kinds=("clean", "corruption",
         if c[0] in kinds
     ]
     checks = [{"model": label, "name": name, "passed": False} for label, _, _, masked in networks for name in masked]
+    checks += [{"model": label, "name": "twin", "passed": True if checked else None} for label, _, _, _ in networks]
     (path / "summary.json").write_text(json.dumps({"accuracies": accuracies, "checks": checks}))
     return path
 
@@ -68,7 +71,7 @@ def pairs(corrupted, attacked, **more):
 
 
 def judged(claim, *paths):
-    return claim.judge([open_evaluation(path) for path in paths])
+    return claim.judge(open_evaluations(paths))
 
 
 GAIN, LOSS, NONE, WIDE = (0.05, 0.051, 0.049), (-0.05, -0.051, -0.049), (0.0, 0.0001, -0.0001), (0.1, -0.1, 0.02)
@@ -184,6 +187,45 @@ def test_a_gain_under_attack_does_not_count_while_gradients_are_masked(tmp_path)
     assert loss.word is Word.REFUTED
 
 
+def test_a_gain_under_attack_does_not_count_where_gradients_were_not_checked(tmp_path):
+    (gain,) = judged(ROBUST, write_evaluation(tmp_path / "gain", pairs(GAIN, GAIN), checked=False))
+    assert gain.word is Word.INCONCLUSIVE
+    assert "3 of its networks were not checked for gradient masking" in gain.reason
+
+
+def test_networks_evaluated_alike_on_the_same_pictures_are_compared_across_folders(tmp_path):
+    networks = pairs(GAIN, GAIN)
+    first = write_evaluation(tmp_path / "first", networks[:3], data="same")
+    second = write_evaluation(tmp_path / "second", networks[3:], data="same")
+    (verdict,) = judged(ROBUST, first, second)
+    assert verdict.word is Word.SUPPORTED
+    assert verdict.reason.count("on 3 seeds") == 2
+    elsewhere = write_evaluation(tmp_path / "elsewhere", networks[3:])
+    (apart,) = judged(ROBUST, first, elsewhere)
+    assert "on one seed" in apart.reason
+
+
+def test_conditions_of_one_network_add_up_across_folders_and_so_do_its_failed_checks(tmp_path):
+    masked = pairs(GAIN, GAIN, masked=("noise is not stronger than the gradient",))
+    corrupted = write_evaluation(tmp_path / "c", pairs(GAIN, GAIN), kinds=("clean", "corruption"), data="same")
+    attacked = write_evaluation(tmp_path / "a", masked, kinds=("clean", "attack"), data="same")
+    (joined,) = open_evaluations([corrupted, attacked])
+    assert len(joined.networks) == 6
+    assert {held.kind for held in joined.networks[0].held} == {"clean", "corruption", "attack"}
+    (verdict,) = judged(ROBUST, corrupted, attacked)
+    assert verdict.word is Word.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(
+    ("again", "first"),
+    [(RPC, "rpc4-1"), ({**CONTROLS["tempered"], "attention_options": {"temperature": 1}}, "sym-1")],
+)
+def test_two_networks_of_one_attention_and_seed_are_refused(tmp_path, again, first):
+    networks = [*pairs(GAIN, GAIN), network("again", again, 1)]
+    with pytest.raises(UsageError, match=f"{first} and again-1 have the same attention and seed: judge one of them"):
+        judged(ROBUST, write_evaluation(tmp_path / "run", networks))
+
+
 def test_networks_of_other_size_or_epochs_are_not_compared(tmp_path):
     rpc = [network("rpc4", RPC, seed, corrupted=0.1, attacked=0.1, epochs=41) for seed in range(3)]
     rpc += [network("rpc4", {**RPC, "width": 195}, seed + 3) for seed in range(3)]
@@ -250,9 +292,7 @@ def test_without_one_of_its_controls_the_reason_is_not_judged(tmp_path, missing)
     assert judged(BECAUSE, write_evaluation(tmp_path / "run", with_controls(0.05, **present))) == []
 
 
-@pytest.mark.parametrize(
-    "other", [{"attention_layers": [1]}, {"attention": "softmax"}, {"attention_options": {"temperature": 1}}]
-)
+@pytest.mark.parametrize("other", [{"attention_layers": [1]}, {"attention": "softmax"}])
 def test_the_tempered_control_is_symmetric_attention_in_the_layers_of_the_pursuit(tmp_path, other):
     networks = with_controls(0.05, one=0.0, random=0.0)
     networks += [network("tempered", {**CONTROLS["tempered"], **other}, seed) for seed in range(3)]

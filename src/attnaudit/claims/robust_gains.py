@@ -24,7 +24,8 @@ RULE = (
     "Student's t over seeds, widened for all differences of the claim. It is one above 0, and none if the interval "
     "holds 0 and excludes 1 point. Corruption: the mean over all corruptions and severities. Attack: at the ε where "
     "the symmetric baseline keeps nearest to half of its clean accuracy (and 10 to 60 %), each network under the "
-    "attack that leaves it least; no gain counts while a network that has it fails a check for gradient masking."
+    "attack that leaves it least; no gain counts while a network that has it fails a check for gradient masking, or "
+    "was not checked."
 )
 
 #: (name, strength) of a corruption or an attack.
@@ -83,11 +84,14 @@ class Contest:
         if not _BAND[0] <= left[chosen] <= _BAND[1]:
             return Gain(Word.NOT_IDENTIFIABLE, f"{words} tells nothing apart")
         gain = _gain(shared.gains(lambda network: kept(network, chosen)), words, level)
-        doubtful = sum(bool(network.masked) for network in shared.networks[0])
-        if not doubtful:
+        masked = sum(bool(network.masked) for network in shared.networks[0])
+        unchecked = sum(not network.checked for network in shared.networks[0])
+        doubts = [f"{masked} of its networks fail a check for gradient masking"] if masked else []
+        doubts += [f"{unchecked} of its networks were not checked for gradient masking"] if unchecked else []
+        if not doubts:
             return gain
         word = Word.INCONCLUSIVE if gain.word is Word.SUPPORTED else gain.word
-        return Gain(word, f"{gain.reason}, though {doubtful} of its networks fail a check for gradient masking")
+        return Gain(word, f"{gain.reason}, though {' and '.join(doubts)}")
 
 
 def every(gains: Sequence[Gain]) -> Word:

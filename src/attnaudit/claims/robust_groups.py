@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from attnaudit.attention.functional import Pursuit
+from attnaudit.errors import UsageError
 from attnaudit.evidence.robustness_results import EvaluatedNetwork, Evaluation
 
 _ATTENTION = ("attention", "attention_layers", "attention_options", "other_attention")
@@ -75,7 +76,11 @@ def settings(evaluations: Sequence[Evaluation]) -> list[list[Group]]:
         for network in evaluation.networks:
             if "seed" in network.facts:
                 runs = found[_setting(network)].setdefault(Choice.of(network.architecture), [{} for _ in evaluations])
-                runs[place][int(network.facts["seed"])] = network
+                first = runs[place].setdefault(int(network.facts["seed"]), network)
+                if first is not network:
+                    raise UsageError(
+                        f"{first.label} and {network.label} have the same attention and seed: judge one of them."
+                    )
     return [[_group(choice, runs) for choice, runs in groups.items()] for groups in found.values()]
 
 

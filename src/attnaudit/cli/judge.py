@@ -40,10 +40,10 @@ def judge(
     from attnaudit.claims.registry import ROBUSTNESS_CLAIMS, TRAINING_CLAIMS
     from attnaudit.claims.training import open_trainings
     from attnaudit.errors import UsageError
-    from attnaudit.evidence.robustness_results import holds_evaluation, open_evaluation
+    from attnaudit.evidence.robustness_results import holds_evaluation, open_evaluations
     from attnaudit.report.training import training_verdicts
 
-    evaluations = [open_evaluation(path) for path in runs if holds_evaluation(path)]
+    evaluations = open_evaluations([path for path in runs if holds_evaluation(path)])
     trainings = open_trainings([path for path in runs if not holds_evaluation(path)])
     judges = {name: (claim.needs, partial(claim.judge, trainings)) for name, claim in TRAINING_CLAIMS.items()}
     judges |= {name: (claim.needs, partial(claim.judge, evaluations)) for name, claim in ROBUSTNESS_CLAIMS.items()}

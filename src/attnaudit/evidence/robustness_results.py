@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -39,32 +39,59 @@ class Held:
 
 @dataclass(frozen=True)
 class EvaluatedNetwork:
-    """A network of `attnaudit train` and how well it held; `masked` names the checks of its gradients that fail."""
+    """A network of `attnaudit train` and how well it held.
+
+    `masked` names the checks of its gradients that fail, and `checked` says whether any was made.
+    """
 
     label: str
+    fingerprint: str
     architecture: Mapping[str, Any]
     facts: Mapping[str, Any]
     held: tuple[Held, ...]
     masked: tuple[str, ...]
+    checked: bool
 
     def under(self, kind: Kind) -> list[Held]:
         """The conditions of one kind."""
         return [held for held in self.held if held.kind is kind]
 
+    def joined(self, other: EvaluatedNetwork) -> EvaluatedNetwork:
+        """With what is known of it from elsewhere."""
+        held = tuple(dict.fromkeys((*self.held, *other.held)))
+        masked = tuple(dict.fromkeys((*self.masked, *other.masked)))
+        return replace(self, held=held, masked=masked, checked=self.checked or other.checked)
+
 
 @dataclass(frozen=True)
 class Evaluation:
-    """An evaluation of networks on the same pictures."""
+    """An evaluation of networks; those with one `identity` are of the same pictures in the same way."""
 
-    path: Path
+    identity: str
     pictures: int
     networks: tuple[EvaluatedNetwork, ...]
+
+    def joined(self, other: Evaluation) -> Evaluation:
+        """With the networks and conditions of another one of the same identity."""
+        found: dict[tuple[str, str], EvaluatedNetwork] = {}
+        for network in (*self.networks, *other.networks):
+            key = network.label, network.fingerprint
+            found[key] = found[key].joined(network) if key in found else network
+        return replace(self, networks=tuple(found.values()))
 
 
 def holds_evaluation(path: Path) -> bool:
     """Whether a run folder is one of `attnaudit robust`."""
     identity = RunFolder(path).settings()["identity"] if path.is_dir() else None
     return isinstance(identity, dict) and identity.get("kind") == ROBUSTNESS
+
+
+def open_evaluations(paths: Sequence[Path]) -> list[Evaluation]:
+    """Evaluations in folders; what was evaluated on the same pictures in the same way is one, in however many."""
+    found: dict[str, Evaluation] = {}
+    for own in map(open_evaluation, paths):
+        found[own.identity] = found[own.identity].joined(own) if own.identity in found else own
+    return list(found.values())
 
 
 def open_evaluation(path: Path) -> Evaluation:
@@ -80,7 +107,8 @@ def open_evaluation(path: Path) -> Evaluation:
         summary = json.loads(folder.summary_file.read_text())
         settings = folder.settings()
         models = [model for model in settings["models"] if model.get("card")]
-        return Evaluation(path, int(settings["pictures"]), tuple(_network(model, summary) for model in models))
+        identity = json.dumps([settings["identity"], settings["pictures"]], sort_keys=True)
+        return Evaluation(identity, int(settings["pictures"]), tuple(_network(model, summary) for model in models))
     except FileNotFoundError as error:
         raise RunFolderError(
             f"{path} holds an evaluation that is not finished: repeat its command to go on."
@@ -92,8 +120,11 @@ def open_evaluation(path: Path) -> Evaluation:
 def _network(model: Mapping[str, Any], summary: Mapping[str, Any]) -> EvaluatedNetwork:
     label = model["label"]
     held = tuple(_held(entry) for entry in summary["accuracies"] if entry["model"] == label)
-    failed = tuple(check["name"] for check in summary["checks"] if check["model"] == label and check["passed"] is False)
-    return EvaluatedNetwork(label, model["card"]["architecture"], model["card"]["facts"], held, failed)
+    checks = [check for check in summary["checks"] if check["model"] == label]
+    failed = tuple(check["name"] for check in checks if check["passed"] is False)
+    checked = any(check["passed"] is not None for check in checks)
+    card = model["card"]
+    return EvaluatedNetwork(label, model["fingerprint"], card["architecture"], card["facts"], held, failed, checked)
 
 
 def _held(entry: Mapping[str, Any]) -> Held:
