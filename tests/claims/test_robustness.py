@@ -38,7 +38,9 @@ def network(recipe, attention, seed, *, corrupted=0.0, attacked=0.0, pgd=0.0, ma
     return f"{recipe}-{seed}", card, conditions, masked
 
 
-def write_evaluation(path, networks, pictures=100, kinds=("clean", "corruption", "attack"), *, data=None, checked=True):
+def write_evaluation(
+    path, networks, pictures=100_000, kinds=("clean", "corruption", "attack"), *, data=None, checked=True
+):
     """In a folder; of pictures of its own unless `data` names some."""
     path.mkdir()
     models = [{"label": label, "fingerprint": label, "card": card} for label, card, _, _ in networks]
@@ -172,8 +174,8 @@ def test_of_two_evaluations_the_one_with_more_pictures_counts(tmp_path):
 
 
 def test_of_two_evaluations_the_one_with_more_seeds_counts_before_the_one_with_more_pictures(tmp_path):
-    many = write_evaluation(tmp_path / "many", pairs(LOSS[:2], LOSS[:2]), pictures=1000)
-    seeds = write_evaluation(tmp_path / "seeds", pairs(GAIN, GAIN), pictures=10)
+    many = write_evaluation(tmp_path / "many", pairs(LOSS[:2], LOSS[:2]), pictures=100_000)
+    seeds = write_evaluation(tmp_path / "seeds", pairs(GAIN, GAIN), pictures=10_000)
     (verdict,) = judged(ROBUST, many, seeds)
     assert verdict.word is Word.SUPPORTED
 
@@ -185,6 +187,15 @@ def test_a_gain_under_attack_does_not_count_while_gradients_are_masked(tmp_path)
     assert "3 of its networks fail a check for gradient masking" in gain.reason
     (loss,) = judged(ROBUST, write_evaluation(tmp_path / "loss", pairs(GAIN, LOSS, masked=checks)))
     assert loss.word is Word.REFUTED
+
+
+def test_equal_gains_of_one_picture_are_not_certain(tmp_path):
+    """Two of ten pictures, in both seeds: no spread to see, and still a matter of a picture."""
+    networks = pairs((0.2, 0.2), (0.2, 0.2))
+    (many,) = judged(ROBUST, write_evaluation(tmp_path / "many", networks))
+    assert many.word is Word.SUPPORTED
+    (few,) = judged(ROBUST, write_evaluation(tmp_path / "few", networks, pictures=10))
+    assert few.word is Word.INCONCLUSIVE
 
 
 def test_a_gain_under_attack_does_not_count_where_gradients_were_not_checked(tmp_path):

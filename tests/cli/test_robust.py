@@ -152,9 +152,16 @@ def test_an_evaluation_is_judged_by_the_cards_of_its_networks(tmp_path):
     assert verdict["model"] == "rpc-recipe"
     assert verdict["word"] == "not measurable"
     assert "no corruption was run on both" in verdict["reason"]
-    told = run("judge", "out")
+    told = run("judge", "out", "--out", "pictures")
     assert "rpc-because-of-pcp is not judged: it needs" in told.stderr
     assert "jproj-convergence" not in told.output
+    with (tmp_path / "pictures" / "gains.csv").open() as file:
+        gains = {(row["recipe"], row["condition"]): row for row in csv.DictReader(file)}
+    assert gains["rpc-recipe", "clean"]["seeds"] == "2"
+    assert float(gains["rpc-recipe", "clean"]["gain"]) == float(gains["rpc-recipe", "clean"]["accuracy"]) - float(
+        gains["symmetric-recipe", "clean"]["accuracy"]
+    )
+    assert "symmetric attention" in (tmp_path / "pictures" / "gains.svg").read_text()
 
 
 LISTS = ("--eps", "--severities", "--attacks", "--corruptions")

@@ -162,9 +162,13 @@ def area_under_curve(positive: Numbers, negative: Numbers) -> float:
     return float((below + ties / 2).mean() / len(negative))
 
 
-def student_interval(values: Numbers, level: float) -> tuple[float, float] | None:
-    """Student's t for the mean of a handful of repetitions; None for fewer than two."""
+def student_interval(values: Numbers, level: float, coarseness: float = 0.0) -> tuple[float, float] | None:
+    """Student's t for the mean of a handful of repetitions; None for fewer than two.
+
+    `coarseness` is the least deviation to reckon with: counts that happen to be equal are not known exactly.
+    """
     if len(values) < 2:
         return None
-    reach = float(stats.t.ppf((1 + level) / 2, len(values) - 1) * values.std(ddof=1)) / len(values) ** 0.5
+    deviation = max(float(values.std(ddof=1)), coarseness)
+    reach = float(stats.t.ppf((1 + level) / 2, len(values) - 1)) * deviation / len(values) ** 0.5
     return float(values.mean()) - reach, float(values.mean()) + reach

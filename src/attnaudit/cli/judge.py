@@ -15,6 +15,7 @@ from attnaudit.cli.console import data_console, print_json, say
 
 if TYPE_CHECKING:
     from attnaudit.claims.training import Training
+    from attnaudit.evidence.robustness_results import Evaluation
 
 
 def judge(
@@ -28,7 +29,8 @@ def judge(
 ) -> None:
     """Judge claims about training and robustness on the folders of trainings, finished or not, and of evaluations.
 
-    With --out, also draw test accuracy and calibrated scores of trainings by epoch.
+    With --out, also draw test accuracy and calibrated scores of trainings by epoch, and what attentions gain over
+    symmetric attention in evaluations.
 
     Examples:
         attnaudit judge attnaudit-runs/vit-small-cifar-0
@@ -64,15 +66,19 @@ def judge(
     elif verdicts:
         data_console().print(training_verdicts(verdicts))
     if out is not None:
-        _draw(trainings, out)
+        _draw(trainings, evaluations, out)
 
 
-def _draw(trainings: Sequence[Training], out: Path) -> None:
+def _draw(trainings: Sequence[Training], evaluations: Sequence[Evaluation], out: Path) -> None:
+    from attnaudit.claims.robust_table import group_records
     from attnaudit.claims.training_curves import accuracy_records, score_records
     from attnaudit.cli.delivery import deliver
+    from attnaudit.report.robustness_gains import gains_figure
     from attnaudit.report.training_figures import accuracy_figure, score_figure
 
     if accuracies := accuracy_records(trainings):
         deliver("accuracy", accuracies, accuracy_figure, out, json=False)
     if scores := score_records(trainings):
         deliver("scores", scores, score_figure, out, json=False)
+    if gains := group_records(evaluations):
+        deliver("gains", gains, gains_figure, out, json=False)

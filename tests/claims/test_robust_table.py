@@ -1,0 +1,73 @@
+"""The table of attentions over seeds: means, intervals, and gains over the baseline, by hand."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from attnaudit.claims.robust_table import group_records
+from attnaudit.evidence.robustness_results import open_evaluations
+
+from .test_robustness import CONTROLS, EPSILONS, RPC, SYMMETRIC, network, pairs, write_evaluation
+
+
+def records(*paths):
+    return {(record.recipe, record.condition): record for record in group_records(open_evaluations(paths))}
+
+
+def test_accuracies_are_means_over_seeds_with_students_interval(tmp_path):
+    found = records(write_evaluation(tmp_path / "run", pairs((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))))
+    clean = found["sym", "clean"]
+    values = np.array([0.80, 0.81, 0.82])
+    reach = stats.t.ppf(0.975, 2) * values.std(ddof=1) / 3**0.5
+    assert (clean.seeds, clean.accuracy) == (3, pytest.approx(0.81))
+    assert (clean.low, clean.high) == (pytest.approx(0.81 - reach), pytest.approx(0.81 + reach))
+    assert found["sym", "corrupted"].accuracy == pytest.approx(0.61)
+
+
+def test_what_cards_say_of_the_whole_test_half_is_shown_where_all_say_it(tmp_path):
+    networks = pairs((0.0, 0.0), (0.0, 0.0))
+    for place, (_, card, _, _) in enumerate(networks):
+        card["facts"]["test_accuracy"] = 0.7 + 0.01 * place
+    found = records(write_evaluation(tmp_path / "run", networks))
+    assert found["sym", "clean, whole test half"].accuracy == pytest.approx(0.71)
+    assert found["rpc4", "clean, whole test half"].gain == pytest.approx(0.01)
+    del networks[0][1]["facts"]["test_accuracy"]
+    assert ("sym", "clean, whole test half") not in records(write_evaluation(tmp_path / "less", networks))
+
+
+def test_gains_are_paired_by_seed_and_the_baseline_has_none(tmp_path):
+    found = records(write_evaluation(tmp_path / "run", pairs((0.01, 0.02, 0.03), (0.05, 0.05, 0.05))))
+    corrupted = found["rpc4", "corrupted"]
+    reach = stats.t.ppf(0.975, 2) * 0.01 / 3**0.5
+    assert corrupted.gain == pytest.approx(0.02)
+    assert (corrupted.gain_low, corrupted.gain_high) == (pytest.approx(0.02 - reach), pytest.approx(0.02 + reach))
+    assert found["rpc4", "attacked, ε = 2/255"].gain == pytest.approx(0.05)
+    assert found["sym", "corrupted"].gain is None
+    assert found["rpc4", "clean"].gain == pytest.approx(0)
+
+
+def test_a_network_is_under_the_attack_that_leaves_it_least_at_every_budget(tmp_path):
+    found = records(write_evaluation(tmp_path / "run", [network("sym", SYMMETRIC, 0, pgd=-0.2)]))
+    left = [found["sym", f"attacked, ε = {n}/255"].accuracy for n in (1, 2, 4)]
+    assert len(EPSILONS) == len(left)
+    assert left == [pytest.approx(value) for value in (0.45, 0.27, -0.13)]
+    assert found["sym", "clean"].low is None
+
+
+def test_gains_are_of_common_seeds_and_conditions_only(tmp_path):
+    few = [network("rpc4", RPC, seed, corrupted=0.1) for seed in (1, 2)]
+    networks = [*(network("sym", SYMMETRIC, seed) for seed in range(3)), *few]
+    found = records(write_evaluation(tmp_path / "run", networks))
+    assert found["rpc4", "corrupted"].gain == pytest.approx(0.1)
+    assert found["rpc4", "corrupted"].seeds == 2
+    alone = write_evaluation(tmp_path / "alone", [network("rpc4", RPC, 0)])
+    assert records(alone)["rpc4", "corrupted"].gain is None
+
+
+def test_networks_of_another_size_are_held_against_the_baseline_too(tmp_path):
+    wide = [network("wide", {**SYMMETRIC, "width": 195}, seed, corrupted=0.02) for seed in range(2)]
+    tempered = [network("tempered", CONTROLS["tempered"], seed) for seed in range(2)]
+    networks = [*(network("sym", SYMMETRIC, seed) for seed in range(2)), *wide, *tempered]
+    found = records(write_evaluation(tmp_path / "run", networks))
+    assert found["wide", "corrupted"].gain == pytest.approx(0.02)
+    assert found["tempered", "corrupted"].gain == pytest.approx(0)
