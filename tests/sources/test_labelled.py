@@ -116,7 +116,7 @@ def test_a_picture_that_vanishes_before_it_is_hashed_is_named(folders):
 def test_a_broken_picture_is_named(tmp_path):
     rows = {"img": [{"bytes": b"no picture", "path": None}] * 2, "label": [0, 1]}
     pq.write_table(pa.table(rows), tmp_path / "x.parquet")
-    with pytest.raises(InputError, match=r"Picture number 1 of .*x\.parquet cannot be read"):
+    with pytest.raises(InputError, match=r"Picture number 1 of .*x\.parquet cannot be read \(it is no picture\)"):
         read_labelled(tmp_path / "x.parquet").picture(1)
 
 

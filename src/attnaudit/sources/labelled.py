@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 from jaxtyping import Int64, UInt8
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
 from torch import Tensor
 
 from attnaudit.errors import InputError, first_line
@@ -80,7 +80,8 @@ class LabelledPictures:
                 return image.convert("RGB")
         except (OSError, SyntaxError, Image.DecompressionBombError) as error:
             name = f"number {place} of {self.place}" if isinstance(entry, bytes) else str(entry)
-            raise InputError(f"Picture {name} cannot be read ({error}).") from error
+            reason = "it is no picture" if isinstance(error, UnidentifiedImageError) else first_line(error)
+            raise InputError(f"Picture {name} cannot be read ({reason}).") from error
 
     def each(self, make: Callable[[Image.Image], Made]) -> list[Made]:
         """What `make` makes of every picture, in their order; by several threads, since decoding can be shared."""

@@ -37,10 +37,7 @@ def save(folder: Path, state: State) -> None:
     """
     buffer = io.BytesIO()
     torch.save(state, buffer)
-    try:
-        write_whole(folder / FILE, buffer.getvalue())
-    except OSError as error:
-        raise RunFolderError(f"{folder / FILE} cannot be written ({error.strerror}): make room and go on.") from error
+    write_whole(folder / FILE, buffer.getvalue())
 
 
 def load(folder: Path, device: str) -> State | None:

@@ -54,6 +54,10 @@ class Augmentation:
     smoothing: float = 0.1
 
     def __post_init__(self) -> None:
+        if self.auto_augment is not None and self.kind != "timm":
+            raise UsageError(
+                f"augmentation: auto_augment is for kind timm, not {self.kind}, which has distort: set one of the two."
+            )
         check_range("augmentation", 0, padding=self.padding, mixup=self.mixup, cutmix=self.cutmix)
         check_range("augmentation", 0, 1, distort=self.distort, erase=self.erase)
         check_range("augmentation", 0, 1, mix_share=self.mix_share, smoothing=self.smoothing)
