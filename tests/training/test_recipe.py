@@ -63,7 +63,7 @@ def test_changes_reach_nested_settings_and_read_numbers_as_numbers(recipe_file):
         ("augmentation.smoothing=7", "augmentation: smoothing is 7: it is at least 0 and at most 1."),
         ("augmentation.padding=-9", "augmentation: padding is -9: it is at least 0."),
         ("augmentation.distort=2", "augmentation: distort is 2: it is at least 0 and at most 1."),
-        ("augmentation.auto_augment=rand-m9", "augmentation: auto_augment is for kind timm, not crop-flip, "),
+        ("augmentation.auto_augment=rand-m9", "augmentation: auto_augment is for kind timm; crop-flip has distort."),
         ("average=1.5", "recipe tiny: average is 1.5: it is at least 0 and at most 1."),
         ("optimiser.rate=.inf", "recipe tiny: optimiser: rate is inf: it is a finite number."),
         ("model.width=-24", "A width of -24 does not split into 2 heads."),

@@ -55,9 +55,7 @@ class Augmentation:
 
     def __post_init__(self) -> None:
         if self.auto_augment is not None and self.kind != "timm":
-            raise UsageError(
-                f"augmentation: auto_augment is for kind timm, not {self.kind}, which has distort: set one of the two."
-            )
+            raise UsageError(f"augmentation: auto_augment is for kind timm; {self.kind} has distort.")
         check_range("augmentation", 0, padding=self.padding, mixup=self.mixup, cutmix=self.cutmix)
         check_range("augmentation", 0, 1, distort=self.distort, erase=self.erase)
         check_range("augmentation", 0, 1, mix_share=self.mix_share, smoothing=self.smoothing)
