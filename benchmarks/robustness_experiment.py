@@ -44,7 +44,6 @@ FOLDER = Path(__file__).parents[1] / "docs" / "results" / "robustness" / "recipe
 #: What decides the claims, and is trained in more seeds than the others.
 DECIDING = ("symmetric", "rpc4", "rpc1", "rpc4-random", "symmetric-temperature")
 TEMPERED, PURSUING, TWIN = "symmetric-temperature", "rpc4", "softmax"
-#: The twin first, since pictures made for it are shown to all others.
 RECIPES = (
     TWIN, *DECIDING, "rpc6", "rpc-all2", "rpc5", "rpc4-paper", "rpc4-admm", "scaled-alpha", "softmax-compute",
     "symmetric-compute",
@@ -106,11 +105,16 @@ def temperature(pursuing: Path, data: Path) -> float:
     return float(f"{found:.3g}")
 
 
+def twin_of(arguments: argparse.Namespace) -> Training:
+    """The network whose adversarial pictures are shown to all others."""
+    return Training(TWIN, arguments.twin_seed, arguments)
+
+
 def conditions(arguments: argparse.Namespace) -> dict[str, tuple[str, ...]]:
     """The options of each evaluation by its name."""
     common = ("--device", arguments.device, "--precision", arguments.precision, "--json")
     parquet = str(next(arguments.data.glob("test*.parquet")))
-    twin = str(Training(TWIN, 0, arguments).folder)
+    twin = str(twin_of(arguments).folder)
 
     def drawn(pictures: int) -> tuple[str, ...]:
         return ("--parquet", parquet, "--limit", str(pictures), "--batch", str(pictures), *common)
@@ -138,7 +142,7 @@ def shares(block: Sequence[Training], arguments: argparse.Namespace) -> dict[str
     """What is to be evaluated of these networks; by AutoAttack, which takes longest, those of the first seed."""
     found: dict[str, Share] = {}
     for name, options in conditions(arguments).items():
-        twin = (Training(TWIN, 0, arguments),) if "--twin" in options else ()
+        twin = (twin_of(arguments),) if "--twin" in options else ()
         own = tuple(training for training in block if name != STRONGEST or training.seed == 0)
         if own:
             numbers = "-".join(str(training.seed) for training in own)
@@ -202,6 +206,16 @@ def pack(trainings: Sequence[Training], names: Sequence[str], arguments: argpars
     print(f"{arguments.pack}: {len(buffer.getvalue()) / 1e6:.1f} MB")
 
 
+def jobs_of(
+    blocks: Sequence[Sequence[Training]], evaluated: Sequence[dict[str, Share]], arguments: argparse.Namespace
+) -> list[Job]:
+    """The twin, then networks recipe by recipe, each evaluated before the next is trained: that waits for the host."""
+    found: list[Job] = [] if arguments.as_they_are else [twin_of(arguments)]
+    for block, own in zip(blocks, evaluated, strict=True):
+        found += [*block, *own.values()]
+    return list(dict.fromkeys(found))
+
+
 def main(arguments: argparse.Namespace) -> None:
     deadline = time.monotonic() + 60 * arguments.minutes
     (arguments.runs / "shares").mkdir(parents=True, exist_ok=True)
@@ -210,11 +224,7 @@ def main(arguments: argparse.Namespace) -> None:
         blocks = [kept for block in blocks if (kept := list(filter(finished, block)))]
     evaluated = [shares(block, arguments) for block in blocks]
     trainings = [training for block in blocks for training in block]
-    # Networks of a recipe are evaluated before the next recipe is trained: the one waits for the host, the other not.
-    jobs: list[Job] = []
-    for block, own in zip(blocks, evaluated, strict=True):
-        jobs += [*block, *own.values()]
-    if carry_out(jobs, arguments.jobs, deadline) or arguments.as_they_are:
+    if carry_out(jobs_of(blocks, evaluated, arguments), arguments.jobs, deadline) or arguments.as_they_are:
         names = list(conditions(arguments))
         together = [put_together(name, [own[name] for own in evaluated if name in own], arguments) for name in names]
         attentions(trainings, arguments)
@@ -231,6 +241,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--recipes", default=",".join(RECIPES), help="without robust- before them")
     options.add_argument("--seeds", default="0,1,2")
     options.add_argument("--more-seeds", default="3,4", help="of the recipes that decide the claims")
+    options.add_argument("--twin-seed", type=int, default=0, help="of the softmax network that pictures are made for")
     options.add_argument("--jobs", type=int, default=6, help="trainings and evaluations at a time")
     options.add_argument("--minutes", type=float, default=60.0)
     options.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")

@@ -159,6 +159,15 @@ def test_networks_are_evaluated_once_they_and_the_twin_are_there(arguments, star
     assert "robust-strongest-rpc4-0" in names
 
 
+def test_the_twin_is_trained_once_and_first_even_where_it_is_not_evaluated(arguments):
+    for recipes, seed in (("rpc4", 3), ("symmetric,softmax", 0)):
+        arguments.recipes, arguments.twin_seed = recipes, seed
+        blocks = experiment.blocks_of(arguments)
+        found = experiment.jobs_of(blocks, [experiment.shares(block, arguments) for block in blocks], arguments)
+        assert found[0] == experiment.Training("softmax", seed, arguments)
+        assert found.count(found[0]) == 1
+
+
 def test_more_seeds_are_of_what_decides_and_come_last(arguments):
     blocks = experiment.blocks_of(arguments)
     assert [block[0].recipe for block in blocks] == [*experiment.RECIPES, *experiment.DECIDING]
