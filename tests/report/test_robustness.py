@@ -7,7 +7,7 @@ from rich.console import Console
 
 from attnaudit.evidence.robustness_results import Kind
 from attnaudit.report.page.robustness import write_robustness_page
-from attnaudit.report.robustness import accuracy_rows, lines, robustness_report
+from attnaudit.report.robustness import accuracy_rows, lines, models_of, robustness_report, with_short_names
 from attnaudit.report.robustness_figures import accuracy_curves
 from attnaudit.robustness.conditions import CLEAN, Condition
 from attnaudit.robustness.masking_checks import Check
@@ -59,6 +59,29 @@ def test_the_terminal_says_words_for_checks():
     text = printed(summary("m"))
     for words in ("0.800 [0.700, 0.900]", "pass", "FAIL", "not run", "a finding"):
         assert words in text
+
+
+def test_models_in_one_folder_are_called_without_it():
+    models = models_of(with_short_names(summary("runs/a/one", "runs/a/two")))
+    assert models == ["one", "two"]
+    for kept in (("runs/one",), ("runs/one", "other/one"), ("one", "runs/two")):
+        assert models_of(with_short_names(summary(*kept))) == list(kept)
+
+
+def test_many_models_are_shown_a_few_abreast_and_their_checks_counted():
+    text = printed(summary(*(f"runs/model-{number}" for number in range(9))))
+    assert text.count("fog, mean of severities") == 3
+    assert text.count("model-8") == 3  # beside its accuracies, its score, and its failed check
+    assert text.count("a finding") == 0
+    (counted,) = (line for line in text.splitlines() if line.strip().startswith("a check"))
+    assert counted.split()[2:5] == ["9", "9", "9"]
+
+
+def test_the_heading_of_a_page_counts_many_models(tmp_path):
+    few = write_robustness_page(summary("runs/one", "runs/two"), "t", None, tmp_path / "few.html").read_text()
+    assert "<h1><bdi>one, two</bdi></h1>" in few
+    many = write_robustness_page(summary(*"abcd"), "t", None, tmp_path / "many.html").read_text()
+    assert "<h1><bdi>4 models</bdi></h1>" in many
 
 
 def test_markup_in_a_name_is_only_text():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import fmean
+from typing import TypeVar
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -11,19 +13,40 @@ from rich.table import Table
 from rich.text import Text
 
 from attnaudit.evidence.robustness_results import Kind
-from attnaudit.robustness.summary import Accuracy, Summary
+from attnaudit.robustness.masking_checks import Check
+from attnaudit.robustness.summary import Accuracy, Score, Summary
+
+Named = TypeVar("Named", Accuracy, Score, Check)
 
 _TONES = {"pass": "green", "FAIL": "bold red", "not run": "dim"}
+#: As many models fit side by side on a terminal; the checks of more are counted.
+_ABREAST = 4
 
 
 def robustness_report(summary: Summary) -> RenderableType:
     """Accuracies, scores and checks."""
-    parts: list[RenderableType] = [_accuracies(summary)]
+    summary = with_short_names(summary)
+    models = models_of(summary)
+    places = range(0, len(models), _ABREAST)
+    parts: list[RenderableType] = [_accuracies(summary, place, models[place : place + _ABREAST]) for place in places]
     if summary.scores:
         parts.append(_scores(summary))
     if summary.checks:
-        parts.append(_checks(summary))
+        parts.append(_checks(summary) if len(models) <= _ABREAST else _counted_checks(summary))
     return Group(*parts)
+
+
+def with_short_names(summary: Summary) -> Summary:
+    """The same with models called without the folder that all of them lie in."""
+    models = models_of(summary)
+    folders = {model.rpartition("/")[0] for model in models}
+    if len(models) < 2 or len(folders) > 1:
+        return summary
+
+    def short(entries: Sequence[Named]) -> tuple[Named, ...]:
+        return tuple(replace(entry, model=entry.model.rpartition("/")[2]) for entry in entries)
+
+    return Summary(short(summary.accuracies), short(summary.scores), short(summary.checks))
 
 
 def lines(summary: Summary) -> list[tuple[str, list[str]]]:
@@ -81,15 +104,16 @@ def _cell(entries: Sequence[Accuracy]) -> str:
     return f"{entries[0].accuracy:.1%} [{low:.1%}, {high:.1%}]"
 
 
-def _accuracies(summary: Summary) -> Table:
+def _accuracies(summary: Summary, place: int, models: Sequence[str]) -> Table:
+    """Of some models, from number `place` on."""
     pictures = summary.accuracies[0].pictures
-    title = f"Accuracy on {pictures:,} pictures [95 %]"
-    table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD)
+    title = None if place else Text(f"Accuracy on {pictures:,} pictures [95 %]")
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("condition")
-    for model in models_of(summary):
+    for model in models:
         table.add_column(Text(model), justify="right")
     for words, cells in lines(summary):
-        table.add_row(Text(words), *cells)
+        table.add_row(Text(words), *cells[place : place + len(models)])
     return table
 
 
@@ -111,4 +135,18 @@ def _checks(summary: Summary) -> Table:
     for check in summary.checks:
         subject = (Text(check.model),) if several else ()
         table.add_row(*subject, check.name, Text(check.word, _TONES[check.word]), Text(check.finding))
+    return table
+
+
+def _counted_checks(summary: Summary) -> Table:
+    """How many models pass each check, and which fail."""
+    table = Table(title="Can the attacks be believed?", title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("check")
+    for word, tone in _TONES.items():
+        table.add_column(Text(word, tone), justify="right")
+    table.add_column("fails for")
+    for name in dict.fromkeys(check.name for check in summary.checks):
+        own = [check for check in summary.checks if check.name == name]
+        counts = [str(sum(check.word == word for check in own)) for word in _TONES]
+        table.add_row(name, *counts, Text(", ".join(check.model for check in own if check.word == "FAIL")))
     return table

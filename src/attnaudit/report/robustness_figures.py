@@ -8,17 +8,16 @@ from statistics import fmean
 from typing import Any
 
 from attnaudit.evidence.robustness_results import Kind
-from attnaudit.report.drawing import BLUE, GREEN, VERMILION, drawing
-from attnaudit.report.robustness import models_of
+from attnaudit.report.drawing import drawing, look
+from attnaudit.report.robustness import models_of, with_short_names
 from attnaudit.robustness.summary import Accuracy, Summary
 
-#: Colours first, then lines, so that nine models can be told apart.
-_LOOKS = [(colour, line) for line in ("-", "--", ":") for colour in (BLUE, VERMILION, GREEN)]
 _CORRUPTIONS = "corruptions"
 
 
 def accuracy_curves(summary: Summary, paths: Sequence[Path]) -> bool:
     """A panel per attack with a line per model, from clean on, and one of the mean over corruptions; False if none."""
+    summary = with_short_names(summary)
     models = models_of(summary)
     attacks = [entry.condition.name for entry in summary.accuracies if entry.condition.kind is Kind.ATTACK]
     panels = list(dict.fromkeys(attacks))
@@ -28,13 +27,14 @@ def accuracy_curves(summary: Summary, paths: Sequence[Path]) -> bool:
         return False
     columns = min(len(panels), 3)
     rows = -(-len(panels) // columns)
-    with drawing(paths, rows, columns, (max(3.4, 2.3 * columns), 0.5 + 2.0 * rows)) as axes:
+    names = -(-len(models) // 3)
+    with drawing(paths, rows, columns, (max(3.4, 2.3 * columns), 0.4 + 0.13 * names + 2.0 * rows)) as axes:
         for place, axis in enumerate(axes.flat):
             if place >= len(panels):
                 axis.set_visible(False)
                 continue
-            for model, (colour, line) in zip(models, _LOOKS * (1 + len(models) // len(_LOOKS)), strict=False):
-                _curve(axis, summary, model, panels[place], color=colour, ls=line)
+            for number, model in enumerate(models):
+                _curve(axis, summary, model, panels[place], **look(number))
             axis.set(ylim=(-0.02, 1.02), title=panels[place])
             axis.set_xlabel("severity" if panels[place] == _CORRUPTIONS else "255 ε")
             if place % columns == 0:
@@ -44,17 +44,17 @@ def accuracy_curves(summary: Summary, paths: Sequence[Path]) -> bool:
     return True
 
 
-def _curve(axis: Any, summary: Summary, model: str, panel: str, **look: Any) -> None:
+def _curve(axis: Any, summary: Summary, model: str, panel: str, **style: Any) -> None:
     if panel == _CORRUPTIONS:
         entries = summary.of(model, Kind.CORRUPTION)
         severities = sorted({entry.condition.strength for entry in entries})
         means = [fmean(e.accuracy for e in entries if e.condition.strength == severity) for severity in severities]
-        axis.plot(severities, means, marker="o", ms=2.5, label=model, **look)
+        axis.plot(severities, means, marker="o", ms=2.5, label=model, **style)
         axis.xaxis.get_major_locator().set_params(integer=True)
         return
     own: list[Accuracy] = [entry for entry in summary.of(model, Kind.ATTACK) if entry.condition.name == panel]
     shown = sorted([*summary.of(model, Kind.CLEAN), *own], key=lambda entry: entry.condition.strength)
     x = [entry.condition.strength * 255 for entry in shown]
-    axis.plot(x, [entry.accuracy for entry in shown], marker="o", ms=2.5, label=model, **look)
+    axis.plot(x, [entry.accuracy for entry in shown], marker="o", ms=2.5, label=model, **style)
     low, high = zip(*(entry.interval for entry in shown), strict=True)
-    axis.fill_between(x, low, high, color=look["color"], alpha=0.15, lw=0)
+    axis.fill_between(x, low, high, color=style["color"], alpha=0.15, lw=0)

@@ -7,10 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from attnaudit.claims.training_curves import AccuracyRecord, ScoreRecord
-from attnaudit.report.drawing import BLUE, GREEN, VERMILION, drawing
-
-_COLOURS = (BLUE, VERMILION, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-_LINES = ("-", "--", "-.", ":")
+from attnaudit.report.drawing import drawing, look
 
 
 def accuracy_figure(records: Sequence[AccuracyRecord], paths: Sequence[Path]) -> None:
@@ -22,7 +19,7 @@ def accuracy_figure(records: Sequence[AccuracyRecord], paths: Sequence[Path]) ->
             most = max(record.seeds for record in own)
             label = f"{recipe} ({most} seed{'s' if most > 1 else ''})"
             epochs = [record.epoch for record in own]
-            axis.plot(epochs, [record.mean for record in own], label=label, **_look(place))
+            axis.plot(epochs, [record.mean for record in own], label=label, **look(place))
             _band(axis, epochs, own, place)
         axis.set(xlabel="epoch", ylabel="test accuracy, mean over seeds")
         axis.legend(loc="lower right")
@@ -37,7 +34,7 @@ def score_figure(records: Sequence[ScoreRecord], paths: Sequence[Path]) -> None:
             for place, training in enumerate(trainings):
                 own = [r for r in records if (r.measure, r.training) == (measure, training) and r.score is not None]
                 epochs = [record.epoch for record in own]
-                axis.plot(epochs, [record.score for record in own], label=training, **_look(place))
+                axis.plot(epochs, [record.score for record in own], label=training, **look(place))
                 _band(axis, epochs, own, place)
             for level, name in ((0, "chance"), (1, "kernel PCA")):
                 axis.axhline(level, color="0.5", lw=0.8)
@@ -49,12 +46,8 @@ def score_figure(records: Sequence[ScoreRecord], paths: Sequence[Path]) -> None:
         axes[0, 0].figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
 
 
-def _look(place: int) -> dict[str, Any]:
-    return {"color": _COLOURS[place % len(_COLOURS)], "ls": _LINES[place % len(_LINES)]}
-
-
 def _band(axis: Any, epochs: Sequence[float], own: Sequence[AccuracyRecord | ScoreRecord], place: int) -> None:
     bounds = [(e, r.low, r.high) for e, r in zip(epochs, own, strict=True) if r.low is not None]
     if bounds:
         at, low, high = zip(*bounds, strict=True)
-        axis.fill_between(at, low, high, color=_COLOURS[place % len(_COLOURS)], alpha=0.2, lw=0)
+        axis.fill_between(at, low, high, color=look(place)["color"], alpha=0.2, lw=0)

@@ -10,8 +10,11 @@ from markupsafe import Markup
 from attnaudit._version import __version__
 from attnaudit.evidence.folder import write_whole
 from attnaudit.report.page.templates import part, templates
-from attnaudit.report.robustness import accuracy_rows, lines, models_of
+from attnaudit.report.robustness import accuracy_rows, lines, models_of, with_short_names
 from attnaudit.robustness.summary import Summary
+
+#: As many models are named in the heading.
+_NAMED = 3
 
 
 def write_robustness_page(summary: Summary, title: str, curves: Path | None, path: Path) -> Path:
@@ -24,14 +27,17 @@ def write_robustness_page(summary: Summary, title: str, curves: Path | None, pat
         path: the file.
     """
     picture = None if curves is None else base64.b64encode(curves.read_bytes()).decode()
+    named = with_short_names(summary)
+    models = models_of(named)
     text = (
         templates()
         .get_template("robustness.html")
         .render(
-            summary=summary,
+            summary=named,
+            heading=", ".join(models) if len(models) <= _NAMED else f"{len(models)} models",
             title=title,
-            models=models_of(summary),
-            lines=lines(summary),
+            models=models,
+            lines=lines(named),
             rows=accuracy_rows(summary),
             picture=picture,
             style=Markup(part("page.css")),
