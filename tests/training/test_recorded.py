@@ -2,9 +2,11 @@
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from attnaudit.errors import AttnAuditError, UsageError
 from attnaudit.sources.architecture import build
+from attnaudit.training.loop import Place, train
 from attnaudit.training.processes import Ranks
 from attnaudit.training.randomness import seed_everything
 from attnaudit.training.recipe import read_recipe
@@ -91,3 +93,16 @@ def test_steps_on_a_cpu_are_not_recorded():
     recipe = read_recipe("vit-small-cifar", CHANGES)
     with pytest.raises(UsageError, match="--graph records the steps of one process on a GPU"):
         Trainee(build(recipe.model, 0), recipe, 10, "cpu", Ranks(), recorded=True)
+
+
+@needs_gpu
+@pytest.mark.parametrize("change", ["monitor.images=0", "monitor.images=4"])
+def test_a_whole_training_is_the_same_recorded_watched_or_neither(recipe_file, halves, tmp_path, change):
+    """With drop path, augmentation, averaging and evaluations between the steps."""
+    plain = train(read_recipe(str(recipe_file)), halves, tmp_path / "plain", place=Place("cuda"))
+    recipe = read_recipe(str(recipe_file), [change])
+    recorded = train(recipe, halves, tmp_path / "recorded", place=Place("cuda", recorded=True))
+    for file in ("model.safetensors", "average.safetensors"):
+        own, wanted = (load_file(run.path / file) for run in (recorded, plain))
+        for name, tensor in own.items():
+            torch.testing.assert_close(tensor, wanted[name], rtol=1e-3, atol=1e-3, msg=lambda m, n=name: f"{n}: {m}")
