@@ -99,6 +99,7 @@ def test_a_unit_that_keeps_killing_workers_is_given_up_and_the_cluster_lives_on(
 
 def test_a_worker_with_other_versions_is_named_in_one_line(cluster, picture_folder, tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(cluster_module, "__version__", "9.9")
+    cluster.wait_for_workers(2)  # one that an earlier test killed may still be starting again
     run(picture_folder, tmp_path / "run", cluster=cluster.scheduler_address, limit=1)
     lines = [record.getMessage() for record in caplog.records if record.name == cluster_module.__name__]
     assert len(lines) == 2  # one for each worker
