@@ -71,3 +71,23 @@ def test_networks_of_another_size_are_held_against_the_baseline_too(tmp_path):
     found = records(write_evaluation(tmp_path / "run", networks))
     assert found["wide", "corrupted"].gain == pytest.approx(0.02)
     assert found["tempered", "corrupted"].gain == pytest.approx(0)
+
+
+def test_gains_are_as_coarse_as_the_pictures_that_both_saw(tmp_path):
+    many = write_evaluation(tmp_path / "many", [network("rpc4", RPC, seed) for seed in range(3)], pictures=50_000)
+    both = [network(name, own, seed) for name, own in (("sym", SYMMETRIC), ("rpc4", RPC)) for seed in range(2)]
+    found = records(many, write_evaluation(tmp_path / "few", both, pictures=50))["rpc4", "corrupted"]
+    assert found.seeds == 3
+    assert found.gain_high - found.gain_low == pytest.approx(2 * stats.t.ppf(0.975, 1) / (6**0.5 * 50 * 2**0.5))
+
+
+def test_the_baseline_is_that_of_most_attentions_whatever_comes_first(tmp_path):
+    wide = [network("wide", {**SYMMETRIC, "width": 195}, seed, corrupted=0.1) for seed in range(2)]
+    others = [network(name, own, seed) for name, own in (("sym", SYMMETRIC), ("rpc4", RPC)) for seed in range(2)]
+    found = records(write_evaluation(tmp_path / "run", [*wide, *others]))
+    assert found["rpc4", "corrupted"].gain == pytest.approx(0)
+
+
+def test_recipes_of_one_name_are_numbered(tmp_path):
+    twice = [network("sym", {**SYMMETRIC, "width": width}, 0) for width in (192, 195)]
+    assert {name for name, _ in records(write_evaluation(tmp_path / "run", twice))} == {"sym (1)", "sym (2)"}

@@ -23,7 +23,9 @@ CONTROLS = {
 EPSILONS = (1 / 255, 2 / 255, 4 / 255)
 
 
-def network(recipe, attention, seed, *, corrupted=0.0, attacked=0.0, pgd=0.0, masked=(), epochs=40, norm="max"):
+def network(
+    recipe, attention, seed, *, corrupted=0.0, attacked=0.0, pgd=0.0, masked=(), epochs=40, norm="max", sparse=0.2
+):
     """A network ahead of the baseline, of 80 % clean, by so much; PGD, which is weaker, by `pgd` more."""
     own = 0.01 * seed
     conditions = [("clean", "clean", 0.0, None, 0.8 + own)]
@@ -34,14 +36,16 @@ def network(recipe, attention, seed, *, corrupted=0.0, attacked=0.0, pgd=0.0, ma
         conditions.append(("attack", "apgd", epsilon, norm, left + own + attacked))
         conditions.append(("attack", "pgd", epsilon, norm, left + own + attacked + 0.05 + pgd))
     architecture = {"depth": 6, "width": 192, "attention_layers": None, "attention_options": {}, **attention}
-    card = {"architecture": architecture, "facts": {"recipe": recipe, "seed": seed, "epochs": epochs}}
+    facts = {"recipe": recipe, "seed": seed, "epochs": epochs, "attention": {"blocks.0.attn": {"nonzero": sparse}}}
+    card = {"architecture": architecture, "facts": facts}
     return f"{recipe}-{seed}", card, conditions, masked
 
 
 def write_evaluation(
-    path, networks, pictures=100_000, kinds=("clean", "corruption", "attack"), *, data=None, checked=True
+    path, networks, pictures=100_000, kinds=("clean", "corruption", "attack"), *, data=None, checked=True, **how
 ):
-    """In a folder; of pictures of its own unless `data` names some."""
+    """In a folder; of pictures of its own unless `data` names some; `how` are the steps and source of conditions."""
+    steps, source = how.get("steps", 20), how.get("source", "pictures")
     path.mkdir()
     models = [{"label": label, "fingerprint": label, "card": card} for label, card, _, _ in networks]
     identity = {"kind": "robustness", "data": data or path.name}
@@ -50,7 +54,8 @@ def write_evaluation(
     accuracies = [
         {
             "model": label,
-            "condition": dict(zip(("kind", "name", "strength", "norm"), c[:4], strict=True)),
+            "condition": dict(zip(("kind", "name", "strength", "norm"), c[:4], strict=True)) | {"steps": steps},
+            "source": source,
             "accuracy": c[4],
         }
         for label, _, conditions, _ in networks
@@ -144,18 +149,19 @@ def test_a_loss_refutes_whatever_else_was_not_run(tmp_path):
     assert verdict.word is Word.REFUTED
 
 
-def test_what_one_network_lacks_is_compared_on_none(tmp_path):
+def test_a_seed_that_lacks_a_corruption_is_left_out_of_the_mean_over_corruptions(tmp_path):
     first, *others = pairs(GAIN, GAIN)
     networks = [*only([first], lambda c: c[1] != "snow"), *others, network("sym", SYMMETRIC, 7)]
     (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
-    assert "1 corruptions: +5.00 [" in verdict.reason
-    assert verdict.reason.count("on 3 seeds") == 2
+    assert "2 corruptions: +5.00 [" in verdict.reason
+    assert verdict.reason.count("on 2 seeds") == 1  # not the seed that lacks a corruption
+    assert verdict.reason.count("on 3 seeds") == 1
 
 
 def test_attacks_of_another_norm_do_not_count(tmp_path):
     networks = [network(n, a, seed, norm="rms") for seed in range(3) for n, a in (("sym", SYMMETRIC), ("rpc4", RPC))]
     (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
-    assert "no attack was run" in verdict.reason
+    assert "no attack by gradients was run" in verdict.reason
 
 
 def test_corruption_and_attack_may_lie_in_two_folders(tmp_path):
@@ -227,6 +233,67 @@ def test_conditions_of_one_network_add_up_across_folders_and_so_do_its_failed_ch
     assert verdict.word is Word.INCONCLUSIVE
 
 
+def test_attacks_of_other_strength_or_origin_are_not_compared_across_folders(tmp_path):
+    networks = pairs(GAIN, GAIN)
+    baseline, ours = networks[::2], networks[1::2]
+    for place, how in enumerate(({"steps": 1}, {"source": "another twin"})):
+        one = write_evaluation(tmp_path / f"b{place}", baseline, data="same")
+        other = write_evaluation(tmp_path / f"o{place}", ours, data="same", **how)
+        (verdict,) = judged(ROBUST, one, other)
+        assert verdict.word is Word.NOT_MEASURABLE
+
+
+def test_two_results_for_one_network_and_condition_are_refused(tmp_path):
+    """Whichever folder comes first."""
+    first = write_evaluation(tmp_path / "first", pairs(GAIN, GAIN), data="same")
+    second = write_evaluation(tmp_path / "second", pairs(LOSS, LOSS), data="same")
+    for paths in ((first, second), (second, first)):
+        with pytest.raises(RunFolderError, match=r"rpc4-0 keeps \d+\.\d% in one folder and \d+\.\d% in another"):
+            open_evaluations(paths)
+
+
+def test_one_network_by_two_names_is_one(tmp_path):
+    networks = pairs(GAIN, GAIN)
+    corrupted = write_evaluation(tmp_path / "c", networks, kinds=("clean", "corruption"), data="same")
+    attacked = write_evaluation(tmp_path / "a", networks, kinds=("clean", "attack"), data="same")
+    for name in ("run.json", "summary.json"):
+        renamed = (
+            (attacked / name)
+            .read_text()
+            .replace('"label": "', '"label": "/abs/')
+            .replace('"model": "', '"model": "/abs/')
+        )
+        (attacked / name).write_text(renamed)
+    (verdict,) = judged(ROBUST, corrupted, attacked)
+    assert verdict.word is Word.SUPPORTED
+
+
+def test_a_check_that_fails_in_another_evaluation_counts(tmp_path):
+    """As AutoAttack's, of fewer networks and pictures."""
+    main = write_evaluation(tmp_path / "main", pairs(GAIN, GAIN))
+    failing = pairs(GAIN, GAIN, masked=("AutoAttack leaves no more than PGD, and hardly less",))[:2]
+    (verdict,) = judged(ROBUST, main, write_evaluation(tmp_path / "strongest", failing, pictures=200))
+    assert verdict.word is Word.INCONCLUSIVE
+    assert "1 of its networks fail a check" in verdict.reason
+
+
+def test_noise_alone_is_no_attack_to_compare_by(tmp_path):
+    networks = [
+        (label, card, [(k, "noise" if k == "attack" else n, *more) for k, n, *more in conditions], masked)
+        for label, card, conditions, masked in only(pairs(GAIN, LOSS), lambda c: c[1] != "pgd")
+    ]
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
+    assert verdict.word is Word.NOT_MEASURABLE
+
+
+@pytest.mark.parametrize("fact", ["setting", "epochs"])
+def test_networks_that_were_trained_otherwise_are_not_compared(tmp_path, fact):
+    networks = pairs(GAIN, GAIN)
+    for place, (_, card, _, _) in enumerate(networks):
+        card["facts"][fact] = place % 2
+    assert judged(ROBUST, write_evaluation(tmp_path / "run", networks)) == []
+
+
 @pytest.mark.parametrize(
     ("again", "first"),
     [(RPC, "rpc4-1"), ({**CONTROLS["tempered"], "attention_options": {"temperature": 1}}, "sym-1")],
@@ -265,7 +332,7 @@ def test_intervals_are_widened_for_corruption_and_attack_and_for_every_control(t
     (because,) = judged(
         BECAUSE, write_evaluation(tmp_path / "because", with_controls(0.05, one=0, random=0, tempered=0))
     )
-    assert because.reason.count(interval(5.01, 0.01, 6)) == 6
+    assert because.reason.count(interval(5.01, 0.01, 8)) == 8
 
 
 def with_controls(ahead, **controls):
@@ -294,7 +361,36 @@ def test_pursuit_is_the_reason_only_if_every_control_falls_behind(tmp_path, cont
     (verdict,) = judged(BECAUSE, write_evaluation(tmp_path / "run", with_controls(0.05, **controls)))
     assert (verdict.model, verdict.word) == ("rpc4", word)
     assert all(f"Points over {name}" in verdict.reason for name in controls)
-    assert verdict.reason.count("the baseline keeps 43.0%") == 3  # which is the symmetric network, not the control
+    assert verdict.reason.count("the baseline keeps 43.0%") == 4  # which is the symmetric network, not the control
+
+
+def test_without_a_gain_there_is_nothing_to_explain(tmp_path):
+    networks = with_controls(0.0, one=-0.05, random=-0.05, tempered=-0.05)
+    (verdict,) = judged(BECAUSE, write_evaluation(tmp_path / "run", networks))
+    assert verdict.word is Word.NOT_IDENTIFIABLE
+    assert verdict.reason.startswith("There is no gain to explain. Points over sym: ")
+
+
+def test_only_what_is_gained_must_be_explained(tmp_path):
+    """Ahead under corruption alone, and the controls under attack alone."""
+    networks = []
+    for seed in range(3):
+        own = 0.0001 * seed
+        networks.append(network("sym", SYMMETRIC, seed))
+        networks.append(network("rpc4", RPC, seed, corrupted=0.05 + own))
+        networks += [network(name, control, seed, attacked=0.05) for name, control in CONTROLS.items()]
+    (verdict,) = judged(BECAUSE, write_evaluation(tmp_path / "run", networks))
+    assert verdict.word is Word.SUPPORTED
+
+
+@pytest.mark.parametrize(("sparse", "word"), [(0.2, Word.REFUTED), (0.0005, Word.SUPPORTED), (None, Word.SUPPORTED)])
+def test_places_of_a_sparse_part_decide_nothing_where_there_is_none(tmp_path, sparse, word):
+    networks = with_controls(0.05, one=0.0, random=0.05, tempered=0.0)
+    for _, card, _, _ in networks:
+        card["facts"]["attention"] = {"blocks.0.attn": {"entropy": 3.0} if sparse is None else {"nonzero": sparse}}
+    (verdict,) = judged(BECAUSE, write_evaluation(tmp_path / "run", networks))
+    assert verdict.word is word
+    assert ("decide nothing" in verdict.reason) == (word is Word.SUPPORTED)
 
 
 @pytest.mark.parametrize("missing", CONTROLS)

@@ -17,7 +17,7 @@ from tests.report.test_page import HOSTILE, Elements
 
 
 def accuracy(model, condition, right, pictures=100):
-    return Accuracy(model, condition, pictures, right, right / pictures, wilson(right, pictures), None, 1.0)
+    return Accuracy(model, condition, "source", pictures, right, right / pictures, wilson(right, pictures), None, 1.0)
 
 
 def summary(*models):

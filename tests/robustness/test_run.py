@@ -249,6 +249,17 @@ def test_pictures_of_another_twin_are_computed_anew_and_nothing_else_is(data, tm
     assert rights[0] == rights[1]
 
 
+def test_a_source_names_the_pictures_and_who_made_them(data, tmp_path):
+    (condition,) = transfer_conditions([EPSILON], Protocol.EXACT)
+    one, other = (plan_of(data, condition, twin=twin) for twin in (loaded("twin"), constant("twin")))
+    assert one.source(condition) != other.source(condition)
+    assert one.source(ATTACKS[0]) == other.source(ATTACKS[0]) == one.source(CLEAN)
+    less = plan_of(data, limit=6)
+    assert less.source(CLEAN) != one.source(CLEAN)
+    (entry, *_) = evaluate(plan_of(data), tmp_path / "run").summary.accuracies
+    assert entry.source == one.source(CLEAN)
+
+
 def test_pictures_of_the_twin_are_made_on_the_twin(data, tmp_path):
     (condition,) = transfer_conditions([EPSILON], Protocol.EXACT)
     own = evaluate(plan_of(data, *ATTACKS, condition, twin=loaded("twin")), tmp_path / "a")

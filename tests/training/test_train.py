@@ -10,6 +10,7 @@ from safetensors.torch import load_file
 
 from attnaudit.errors import AttnAuditError, InputError, NumericalError, RunFolderError, UsageError
 from attnaudit.sources import load_model, parse_model
+from attnaudit.sources.cards import read_card
 from attnaudit.sources.labelled import training_and_test
 from attnaudit.training import checkpoint
 from attnaudit.training.loop import Place, train
@@ -253,3 +254,20 @@ def test_the_training_loss_is_a_mean_over_steps(recipe_file, halves, tmp_path):
     recipe = read_recipe(str(recipe_file), ["optimiser.rate=1e-9", "optimiser.warmup_rate=0", "monitor.images=0"])
     for record in train(recipe, halves, tmp_path / "run").history:
         assert record["train_loss"] == pytest.approx(0.693, abs=0.15)  # two classes, nothing learned
+
+
+def test_a_card_says_what_was_trained_alike_and_what_layers_attend_with(recipe_file, halves, tmp_path):
+    def facts(name, *changes, seed=0):
+        recipe = read_recipe(str(recipe_file), ["epochs=1", *changes])
+        return read_card(train(recipe, halves, tmp_path / name, seed=seed).path).facts
+
+    softmax = facts("softmax")
+    rpc = facts("rpc", "model.attention=rpc", "model.attention_layers=[0]", "name=other", "monitor.images=0", seed=1)
+    assert "attention" not in softmax
+    assert rpc["attention"].keys() == {"blocks.0.attn"}
+    assert 0 <= rpc["attention"]["blocks.0.attn"]["nonzero"] <= 1
+    assert rpc["setting"] == softmax["setting"]
+    assert facts("slower", "optimiser.rate=1e-4")["setting"] != softmax["setting"]
+    fewer = halves[0].first(16), halves[1]
+    less = train(read_recipe(str(recipe_file), ["epochs=1"]), fewer, tmp_path / "less")
+    assert read_card(less.path).facts["setting"] != softmax["setting"]

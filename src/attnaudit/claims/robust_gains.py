@@ -17,9 +17,12 @@ from attnaudit.evidence.robustness_results import Evaluation, Kind
 SMALLEST_GAIN = 0.01
 #: Where a baseline's accuracy must lie for an attack to tell networks apart.
 _BAND = (0.1, 0.6)
+#: Corruption and attack.
+KINDS = 2
 #: How gains are measured, in the words of a claim's rule.
 RULE = (
-    "A gain is a difference of accuracies to networks of the same size, epochs and seed on the same pictures; "
+    "A gain is a difference of accuracies to networks of the same size, training and seed on the same pictures, whose "
+    "draw the intervals do not cover; "
     "Student's t over seeds, widened for all differences of the claim. It is one above 0, and none if the interval "
     "holds 0 and excludes 1 point. Corruption: the mean over all corruptions and severities. Attack: at the ε where "
     "the symmetric baseline keeps nearest to half of its clean accuracy (and 10 to 60 %), each network under the "
@@ -57,13 +60,13 @@ class Contest:
         shared = Shared.of([self.ours, self.theirs], Kind.CORRUPTION, evaluations)
         if shared is None:
             return Gain(Word.NOT_MEASURABLE, "no corruption was run on both")
-        words = f"{len({name for name, _ in shared.keys})} corruptions"
+        words = f"{len({key.name for key in shared.keys})} corruptions"
         return _gain(shared.gains(shared.corrupted), shared.coarseness, words, level)
 
     def _under_attack(self, evaluations: Sequence[Evaluation], level: float) -> Gain:
         shared = Shared.of([self.ours, self.theirs, self.baseline], Kind.ATTACK, evaluations)
         if shared is None:
-            return Gain(Word.NOT_MEASURABLE, "no attack was run on both and the baseline")
+            return Gain(Word.NOT_MEASURABLE, "no attack by gradients was run on both and the baseline")
         base = shared.networks[2]
         half = float(np.mean([clean(network) for network in base])) / 2
         left = {e: float(np.mean([shared.attacked(network, e) for network in base])) for e in shared.strengths}

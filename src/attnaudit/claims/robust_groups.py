@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from statistics import fmean
 from typing import Any
 
 from attnaudit.attention.functional import Pursuit
@@ -68,9 +69,24 @@ class Group:
     choice: Choice
     runs: tuple[Mapping[int, EvaluatedNetwork], ...]
 
+    @property
+    def sparse_share(self) -> float | None:
+        """The share of S that is not 0, over its layers and networks; None if a card does not say."""
+        shares = []
+        for network in (network for own in self.runs for network in own.values()):
+            layers = network.facts.get("attention") or {}
+            own_shares = [float(layer["nonzero"]) for layer in layers.values() if "nonzero" in layer]
+            if not own_shares:
+                return None
+            shares += own_shares
+        return fmean(shares) if shares else None
+
 
 def settings(evaluations: Sequence[Evaluation]) -> list[list[Group]]:
-    """Groups of networks that are alike but for their attention: of equal size, trained for as many epochs."""
+    """Groups of networks that are alike but for their attention: of equal size, trained alike on the same data.
+
+    Trained alike is what has the same `setting` on its card, or, where a card says none, as many epochs.
+    """
     found: dict[str, dict[Choice, list[dict[int, EvaluatedNetwork]]]] = defaultdict(dict)
     for place, evaluation in enumerate(evaluations):
         for network in evaluation.networks:
@@ -78,15 +94,14 @@ def settings(evaluations: Sequence[Evaluation]) -> list[list[Group]]:
                 runs = found[_setting(network)].setdefault(Choice.of(network.architecture), [{} for _ in evaluations])
                 first = runs[place].setdefault(int(network.facts["seed"]), network)
                 if first is not network:
-                    raise UsageError(
-                        f"{first.label} and {network.label} have the same attention and seed: judge one of them."
-                    )
+                    own = f"{network.label} with other weights" if network.label == first.label else network.label
+                    raise UsageError(f"{first.label} and {own} have the same attention and seed: judge one of them.")
     return [[_group(choice, runs) for choice, runs in groups.items()] for groups in found.values()]
 
 
 def _setting(network: EvaluatedNetwork) -> str:
     same = {name: value for name, value in network.architecture.items() if name not in _ATTENTION}
-    return json.dumps([same, network.facts.get("epochs")], sort_keys=True)
+    return json.dumps([same, network.facts.get("epochs"), network.facts.get("setting")], sort_keys=True)
 
 
 def _group(choice: Choice, runs: Sequence[Mapping[int, EvaluatedNetwork]]) -> Group:

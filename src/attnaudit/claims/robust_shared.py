@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,9 +15,17 @@ from attnaudit.evidence.robustness_results import EvaluatedNetwork, Evaluation, 
 
 #: Attacks are compared in this norm, which bounds the largest change of a pixel.
 _NORM = "max"
+#: Attacks that follow the gradient of the network itself, in many steps.
+_WHITE_BOX = frozenset({"pgd", "apgd", "autoattack"})
 
-#: (name, strength) of a corruption or an attack.
-Key = tuple[str, float]
+
+class Key(NamedTuple):
+    """A corruption or an attack, with what was shown."""
+
+    name: str
+    strength: float
+    steps: int | None
+    source: str
 
 
 @dataclass(frozen=True)
@@ -28,20 +38,34 @@ class Shared:
 
     @staticmethod
     def of(groups: Sequence[Group], kind: Kind, evaluations: Sequence[Evaluation]) -> Shared | None:
-        """In the evaluation with most seeds, and of these with most pictures; None if none has all groups."""
+        """In the evaluation with most seeds, and of these with most pictures; None if none has all groups.
+
+        Seeds that lack a corruption which others have are left out, since a mean over fewer is another one. Of attacks,
+        which do not add up, those count that all have, if one of them is strong.
+        """
         found = []
         for place, evaluation in enumerate(evaluations):
-            seeds = sorted(set.intersection(*(set(group.runs[place]) for group in groups)))
-            networks = tuple(tuple(group.runs[place][seed] for seed in seeds) for group in groups)
-            sets = [frozenset(_accuracies(network, kind)) for own in networks for network in own]
-            if sets and (keys := frozenset.intersection(*sets)):
+            by_seed = {
+                seed: frozenset.intersection(
+                    *(frozenset(_accuracies(group.runs[place][seed], kind)) for group in groups)
+                )
+                for seed in sorted(set.intersection(*(set(group.runs[place]) for group in groups)))
+            }
+            most = max(by_seed.values(), key=len, default=frozenset())
+            seeds = [seed for seed, keys in by_seed.items() if kind is not Kind.CORRUPTION or keys == most]
+            keys = frozenset.intersection(*(by_seed[seed] for seed in seeds)) if seeds else frozenset()
+            if kind is Kind.ATTACK:
+                strong = {key.strength for key in keys if key.name in _WHITE_BOX}
+                keys = frozenset(key for key in keys if key.strength in strong)
+            if keys:
+                networks = tuple(tuple(group.runs[place][seed] for seed in seeds) for group in groups)
                 found.append((len(seeds), evaluation.pictures, Shared(networks, keys, evaluation.pictures)))
         return max(found, key=lambda entry: entry[:2])[2] if found else None
 
     @property
     def strengths(self) -> list[float]:
         """Of the conditions, in order: severities, or ε."""
-        return sorted({strength for _, strength in self.keys})
+        return sorted({key.strength for key in self.keys})
 
     @property
     def coarseness(self) -> float:
@@ -54,12 +78,14 @@ class Shared:
 
     def corrupted(self, network: EvaluatedNetwork) -> float:
         """The mean accuracy over corruptions and severities."""
-        return float(np.mean(list(_accuracies(network, Kind.CORRUPTION, self.keys).values())))
+        found = _accuracies(network, Kind.CORRUPTION)
+        return fmean(found[key] for key in sorted(self.keys))
 
     def attacked(self, network: EvaluatedNetwork, epsilon: float) -> float:
         """The accuracy under the attack that leaves least."""
-        at = [key for key in self.keys if key[1] == epsilon]
-        return min(_accuracies(network, Kind.ATTACK, at).values())
+        at = [key for key in self.keys if key.strength == epsilon]
+        found = _accuracies(network, Kind.ATTACK)
+        return min(found[key] for key in at)
 
 
 def clean(network: EvaluatedNetwork) -> float:
@@ -67,11 +93,10 @@ def clean(network: EvaluatedNetwork) -> float:
     return next(held.accuracy for held in network.under(Kind.CLEAN))
 
 
-def _accuracies(network: EvaluatedNetwork, kind: Kind, keys: Collection[Key] | None = None) -> dict[Key, float]:
+def _accuracies(network: EvaluatedNetwork, kind: Kind) -> dict[Key, float]:
     """By condition; of attacks those in the norm that is compared."""
-    found = {
-        (held.name, held.strength): held.accuracy
+    return {
+        Key(held.name, held.strength, held.steps, held.source): held.accuracy
         for held in network.under(kind)
         if kind is not Kind.ATTACK or held.norm == _NORM
     }
-    return found if keys is None else {key: found[key] for key in keys}

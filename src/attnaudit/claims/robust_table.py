@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -38,10 +38,26 @@ class GroupRecord:
 
 
 def group_records(evaluations: Sequence[Evaluation]) -> list[GroupRecord]:
-    """By attention and condition; the baseline is the first plain symmetric attention, whatever its size."""
-    groups = [group for alike in settings(evaluations) for group in alike]
+    """By attention and condition.
+
+    The baseline is the plain symmetric attention among most others that were trained alike; networks of another size
+    are held against it, too. Names that occur twice are numbered.
+    """
+    alike = sorted(settings(evaluations), key=len, reverse=True)
+    groups = [group for own in alike for group in own]
     baseline = next((group for group in groups if group.choice.is_plain_symmetric), None)
-    return [record for group in groups for record in _records(group, baseline, evaluations)]
+    return [
+        replace(record, recipe=name)
+        for name, group in zip(_told_apart([group.name for group in groups]), groups, strict=True)
+        for record in _records(group, baseline, evaluations)
+    ]
+
+
+def _told_apart(names: list[str]) -> list[str]:
+    return [
+        name if names.count(name) == 1 else f"{name} ({names[: place + 1].count(name)})"
+        for place, name in enumerate(names)
+    ]
 
 
 def _records(group: Group, baseline: Group | None, evaluations: Sequence[Evaluation]) -> Iterator[GroupRecord]:
@@ -53,8 +69,8 @@ def _records(group: Group, baseline: Group | None, evaluations: Sequence[Evaluat
         gains = {} if both is None else {name: both.gains(kept) for name, kept in _conditions(kind, both)}
         for condition, kept in _conditions(kind, own):
             values = np.array([kept(network) for network in own.networks[0]])
-            coarse = own.coarseness
-            seen = _summary(values, coarse / 2**0.5), _summary(gains.get(condition, np.array([])), coarse)
+            ours = gains.get(condition, np.array([]))
+            seen = _summary(values, own.coarseness / 2**0.5), _summary(ours, 0.0 if both is None else both.coarseness)
             yield GroupRecord(group.name, condition, len(values), *seen[0], *seen[1])
 
 

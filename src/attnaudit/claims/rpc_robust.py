@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from attnaudit.claims.claim import widened_level
-from attnaudit.claims.robust_gains import RULE, Contest, every
+from attnaudit.claims.robust_gains import KINDS, RULE, Contest, every
 from attnaudit.claims.robust_groups import settings
 from attnaudit.claims.robustness import RobustnessClaim
 from attnaudit.claims.verdict import Verdict
 from attnaudit.evidence.robustness_results import Evaluation
-
-#: Corruption and attack.
-_PARTS = 2
 
 
 def _judge(evaluations: Sequence[Evaluation]) -> list[Verdict]:
@@ -25,7 +22,7 @@ def _judge(evaluations: Sequence[Evaluation]) -> list[Verdict]:
         for ours in groups
         if ours.choice.pursues
     ]
-    level = widened_level(_PARTS * len(contests))
+    level = widened_level(KINDS * len(contests))
     return [_verdict(contest, evaluations, level) for contest in contests]
 
 

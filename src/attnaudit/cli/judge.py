@@ -50,7 +50,7 @@ def judge(
     judges = {name: (claim.needs, partial(claim.judge, trainings)) for name, claim in TRAINING_CLAIMS.items()}
     judges |= {name: (claim.needs, partial(claim.judge, evaluations)) for name, claim in ROBUSTNESS_CLAIMS.items()}
     everything = (*(TRAINING_CLAIMS if trainings else ()), *(ROBUSTNESS_CLAIMS if evaluations else ()))
-    chosen = everything if claims == "all" else options.names(claims, "--claims")
+    chosen = everything if claims == "all" else options.listed(claims, "--claims")
     for name in chosen:
         if name not in judges:
             raise UsageError(f"{name!r} is no claim about training or robustness; there are {', '.join(judges)}.")
@@ -80,5 +80,8 @@ def _draw(trainings: Sequence[Training], evaluations: Sequence[Evaluation], out:
         deliver("accuracy", accuracies, accuracy_figure, out, json=False)
     if scores := score_records(trainings):
         deliver("scores", scores, score_figure, out, json=False)
-    if gains := group_records(evaluations):
+    gains = group_records(evaluations)
+    if any(record.gain is not None for record in gains):
         deliver("gains", gains, gains_figure, out, json=False)
+    elif gains:
+        say("No gains are drawn: there is no symmetric attention among the networks to compare others with.")

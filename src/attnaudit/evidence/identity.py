@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from attnaudit.errors import RunFolderError
+
+
+def digest(*parts: Any) -> str:
+    """A name for plain data: equal data, equal name, on every machine."""
+    return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def begins(file: Path, identity: dict[str, Any]) -> bool:

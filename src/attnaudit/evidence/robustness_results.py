@@ -28,13 +28,23 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Held:
-    """The share of pictures that a network gets right under one condition."""
+    """The share of pictures that a network gets right under one condition.
+
+    `source` names the pictures that were shown, or made into others, and who made them.
+    """
 
     kind: Kind
     name: str
     strength: float
     norm: str | None
+    steps: int | None
+    source: str
     accuracy: float
+
+    @property
+    def condition(self) -> tuple[Any, ...]:
+        """Everything but the outcome."""
+        return self.kind, self.name, self.strength, self.norm, self.steps, self.source
 
 
 @dataclass(frozen=True)
@@ -57,10 +67,24 @@ class EvaluatedNetwork:
         return [held for held in self.held if held.kind is kind]
 
     def joined(self, other: EvaluatedNetwork) -> EvaluatedNetwork:
-        """With what is known of it from elsewhere."""
-        held = tuple(dict.fromkeys((*self.held, *other.held)))
+        """With what else was found of it.
+
+        Raises:
+            RunFolderError: the two do not agree.
+        """
+        held = {own.condition: own for own in self.held}
+        for own in other.held:
+            if (before := held.setdefault(own.condition, own)) != own:
+                raise RunFolderError(
+                    f"{self.label} keeps {before.accuracy:.1%} in one folder and {own.accuracy:.1%} in another under "
+                    f"{own.name} {own.strength:.3g}: judge one of the folders."
+                )
+        return replace(self, held=tuple(held.values()))
+
+    def doubted(self, other: EvaluatedNetwork) -> EvaluatedNetwork:
+        """With the checks of another evaluation of the same network."""
         masked = tuple(dict.fromkeys((*self.masked, *other.masked)))
-        return replace(self, held=held, masked=masked, checked=self.checked or other.checked)
+        return replace(self, masked=masked, checked=self.checked or other.checked)
 
 
 @dataclass(frozen=True)
@@ -73,9 +97,9 @@ class Evaluation:
 
     def joined(self, other: Evaluation) -> Evaluation:
         """With the networks and conditions of another one of the same identity."""
-        found: dict[tuple[str, str], EvaluatedNetwork] = {}
+        found: dict[str, EvaluatedNetwork] = {}
         for network in (*self.networks, *other.networks):
-            key = network.label, network.fingerprint
+            key = network.fingerprint
             found[key] = found[key].joined(network) if key in found else network
         return replace(self, networks=tuple(found.values()))
 
@@ -87,11 +111,23 @@ def holds_evaluation(path: Path) -> bool:
 
 
 def open_evaluations(paths: Sequence[Path]) -> list[Evaluation]:
-    """Evaluations in folders; what was evaluated on the same pictures in the same way is one, in however many."""
+    """Evaluations in folders; what was evaluated on the same pictures with the same settings is one, in however many.
+
+    A check of a network's gradients that fails in one of them fails in all.
+
+    Raises:
+        RunFolderError: a folder holds no finished evaluation, or two do not agree.
+    """
     found: dict[str, Evaluation] = {}
+    checks: dict[str, EvaluatedNetwork] = {}
     for own in map(open_evaluation, paths):
         found[own.identity] = found[own.identity].joined(own) if own.identity in found else own
-    return list(found.values())
+        for network in own.networks:
+            checks[network.fingerprint] = network.doubted(checks.get(network.fingerprint, network))
+    return [
+        replace(own, networks=tuple(network.doubted(checks[network.fingerprint]) for network in own.networks))
+        for own in found.values()
+    ]
 
 
 def open_evaluation(path: Path) -> Evaluation:
@@ -129,4 +165,5 @@ def _network(model: Mapping[str, Any], summary: Mapping[str, Any]) -> EvaluatedN
 
 def _held(entry: Mapping[str, Any]) -> Held:
     own = entry["condition"]
-    return Held(Kind(own["kind"]), own["name"], float(own["strength"]), own["norm"], float(entry["accuracy"]))
+    condition = Kind(own["kind"]), own["name"], float(own["strength"]), own["norm"], own["steps"]
+    return Held(*condition, str(entry["source"]), float(entry["accuracy"]))

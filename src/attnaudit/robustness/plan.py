@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +11,7 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from attnaudit.errors import UsageError
+from attnaudit.evidence.identity import digest
 from attnaudit.evidence.robustness_results import ROBUSTNESS, Kind
 from attnaudit.protocol import Protocol
 from attnaudit.robustness.conditions import OUTLIERS, TRANSFER, Condition
@@ -129,7 +128,7 @@ class Plan:
     def name(self) -> str:
         """Of the run folder."""
         labels = "+".join(model.label.rpartition("/")[2] for model in self.models[:3])
-        return f"robust-{labels}-{self.settings.protocol.value}-{_hash(self.identity, labels)[:8]}"
+        return f"robust-{labels}-{self.settings.protocol.value}-{digest(self.identity, labels)[:8]}"
 
     @cached_property
     def units(self) -> tuple[Unit, ...]:
@@ -146,20 +145,18 @@ class Plan:
             return self.examples.ready_pictures(condition)
         return self.examples.chosen
 
-    def _under(self, condition: Condition) -> Iterator[Unit]:
-        pictures = self.pictures(condition)
-        content = self._content(pictures)
+    def source(self, condition: Condition) -> str:
+        """A name for what a model is shown under a condition: the pictures on disk, and who makes others of them."""
         maker = self.twin_subject if condition.name == TRANSFER else None
-        twin = None if maker is None else maker.model.fingerprint
+        return digest(self._content(self.pictures(condition)), None if maker is None else maker.model.fingerprint)
+
+    def _under(self, condition: Condition) -> Iterator[Unit]:
+        source = self.source(condition)
         for subject in self.subjects:
-            model = [subject.model.label, subject.model.fingerprint, twin]
-            whole = _hash(VERSION, model, condition.identity, content, self.settings.identity)
-            for batch in batches(len(pictures), self.settings.batch):
-                yield Unit(subject, condition, batch, _hash(whole, batch.start))
+            model = [subject.model.label, subject.model.fingerprint]
+            whole = digest(VERSION, model, condition.identity, source, self.settings.identity)
+            for batch in batches(len(self.pictures(condition)), self.settings.batch):
+                yield Unit(subject, condition, batch, digest(whole, batch.start))
 
     def _content(self, pictures: LabelledPictures) -> str:
-        return _hash(pictures.fingerprint, self.examples.places)
-
-
-def _hash(*parts: Any) -> str:
-    return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=16).hexdigest()
+        return digest(pictures.fingerprint, self.examples.places)

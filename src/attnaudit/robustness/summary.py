@@ -32,10 +32,11 @@ _LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How many pictures a model gets right under a condition, with Wilson's interval."""
+    """How many pictures a model gets right under a condition, with Wilson's interval; `source` as `Plan.source`."""
 
     model: str
     condition: Condition
+    source: str
     pictures: int
     right: int
     accuracy: float
@@ -75,7 +76,9 @@ def summarise(results: Results, plan: Plan, baseline: str | None) -> Summary:
     """Everything that the rows of a run amount to."""
     labels = [model.label for model in plan.models]
     judged = [condition for condition in plan.conditions if condition != OUTLIERS]
-    accuracies = tuple(_accuracy(results, label, condition) for label in labels for condition in judged)
+    accuracies = tuple(
+        _accuracy(results, label, condition, plan.source(condition)) for label in labels for condition in judged
+    )
     scores = [*_corruption_errors(results, plan, labels, baseline), *_outlier_scores(results, plan, labels)]
     checked = labels if plan.checks else []
     checks = [check for label in checked for check in masking_checks(results, label, plan.conditions)]
@@ -83,13 +86,14 @@ def summarise(results: Results, plan: Plan, baseline: str | None) -> Summary:
     return Summary(shown, tuple(scores), tuple(checks))
 
 
-def _accuracy(results: Results, model: str, condition: Condition) -> Accuracy:
+def _accuracy(results: Results, model: str, condition: Condition, source: str) -> Accuracy:
     own, right = results.under(model, condition), results.right(model, condition)
     changes = own["perturbation"].drop_null().to_numpy()
     count = int(right.sum())
     return Accuracy(
         model,
         condition,
+        source,
         len(right),
         count,
         count / len(right),

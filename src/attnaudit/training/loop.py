@@ -13,10 +13,11 @@ import torch
 from attnaudit.errors import NumericalError
 from attnaudit.evidence.folder import RunFolder
 from attnaudit.training import checkpoint
+from attnaudit.training.attending import attended
 from attnaudit.training.batches import Batch, Layout
 from attnaudit.training.opening import opened
 from attnaudit.training.optimisers import check_optimiser
-from attnaudit.training.outcome import Trained, write_history, write_outcome
+from attnaudit.training.outcome import Trained, setting, write_history, write_outcome
 from attnaudit.training.processes import Ranks
 from attnaudit.training.randomness import global_state_kept, seed_everything
 from attnaudit.training.recipe import Recipe
@@ -24,6 +25,8 @@ from attnaudit.training.task import Halves, Task, task_of
 from attnaudit.training.trainee import Trainee
 from attnaudit.training.watching import monitor_of
 
+#: Test inputs on which it is measured at the end what layers attend with.
+_ATTENDED = 64
 #: Told of every step: (steps done, steps in all, a few words).
 Progress = Callable[[int, int, str], None]
 
@@ -216,7 +219,10 @@ class _Training:
     def _conclude(self) -> Trained:
         history = tuple(self.going.history)
         words = self.task.phrase(history[-1])
-        trained = Trained(self.folder.path, self.recipe, self.layout.seed, history, self.task.facts, words)
+        facts = {**self.task.facts, "setting": setting(self.recipe, self.task.fingerprints)}
+        if found := attended(self.trainee.model, self.feed.watched(0, _ATTENDED)["test"]):
+            facts["attention"] = found
+        trained = Trained(self.folder.path, self.recipe, self.layout.seed, history, facts, words)
         if self.place.ranks.leads:
             write_outcome(trained, self.folder, self.task, self.trainee.model, self.trainee.average)
         return trained

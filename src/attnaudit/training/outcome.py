@@ -13,6 +13,7 @@ from torch import nn
 
 from attnaudit._version import __version__
 from attnaudit.evidence.folder import RunFolder, write_whole
+from attnaudit.evidence.identity import digest
 from attnaudit.evidence.training_course import HISTORY
 from attnaudit.sources.model import CARD
 from attnaudit.sources.trained_models import WEIGHTS
@@ -41,6 +42,12 @@ class Trained:
 
     def __repr__(self) -> str:
         return f"Trained({self.recipe.name}, seed {self.seed}: {self.words})"
+
+
+def setting(recipe: Recipe, data: Sequence[str]) -> str:
+    """A name for everything but model and seed that decides a training: what has the same was trained alike."""
+    left_out = ("name", "about", "model", "monitor")
+    return digest({name: value for name, value in recipe.identity.items() if name not in left_out}, list(data))
 
 
 def write_outcome(trained: Trained, folder: RunFolder, task: Task, model: nn.Module, average: nn.Module | None) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,7 @@ import pyarrow as pa
 
 from attnaudit._version import __version__
 from attnaudit.evidence.folder import RunFolder, encoded
+from attnaudit.evidence.identity import digest
 from attnaudit.evidence.reading import Evidence
 from attnaudit.evidence.schema import SCHEMA, VERSION
 from attnaudit.evidence.unit import Notes
@@ -66,8 +65,7 @@ class FolderStore:
             self._folder.extend_settings(parts=[*parts, key], steps={**steps, str(step): key})
 
     def _key(self, step: int) -> str:
-        content = json.dumps({"version": VERSION, "step": step, **self._run}, sort_keys=True)
-        return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
+        return digest(VERSION, step, self._run)
 
     @property
     def evidence(self) -> Evidence:
