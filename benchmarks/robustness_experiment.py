@@ -25,20 +25,14 @@ import sys
 import tarfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
-from functools import cache
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
+from benchmarks.robustness_attention import ATTENTION, attentions, temperature
 from benchmarks.robustness_jobs import SUMMARY, Job, Share, carry_out, evaluation, finished
-from PIL import Image
-from torch import Tensor, nn
 
-from attnaudit.attention import Diagnosis, diagnosing, matching_temperatures
 from attnaudit.evidence.folder import write_whole
-from attnaudit.protocol import Protocol
-from attnaudit.sources.labelled import training_and_test
-from attnaudit.sources.model import load_model, parse_model
 
 FOLDER = Path(__file__).parents[1] / "docs" / "results" / "robustness" / "recipes"
 #: What decides the claims, and is trained in more seeds than the others.
@@ -49,8 +43,7 @@ RECIPES = (
     "symmetric-compute",
 )  # fmt: skip
 STRONGEST = "robust-strongest"
-PICTURES = 512
-ATTENTION, VERDICTS = "attention.json", "verdicts.json"
+VERDICTS = "verdicts.json"
 #: What is packed: of trainings, of evaluations.
 KEPT = ("run.json", "history.json", "card.json"), ("run.json", SUMMARY, "accuracy.csv", "curves.svg", "report.html")
 
@@ -82,27 +75,6 @@ class Training:
         for pursuing in self.needs:
             words += ["--set", f"model.attention_options.temperature={temperature(pursuing.folder, own.data)}"]
         return [*words, *shlex.split(own.train)]
-
-
-@cache
-def training_pictures(data: Path) -> list[Image.Image]:
-    pictures = training_and_test(data)[0].first(PICTURES)
-    return [pictures.picture(place) for place in range(len(pictures))]
-
-
-def network_and_batch(folder: Path, data: Path) -> tuple[nn.Module, Tensor]:
-    """A trained network, and the first training pictures as it reads them."""
-    model = load_model(parse_model(str(folder)))
-    assert model.preprocess is not None
-    prepare = model.preprocess(Protocol.EXACT)
-    return model.module, torch.stack([prepare(picture) for picture in training_pictures(data)])
-
-
-def temperature(pursuing: Path, data: Path) -> float:
-    """At which symmetric attention is as sharp as the RPC-Attention of this network; to three digits."""
-    network, batch = network_and_batch(pursuing, data)
-    (found,) = matching_temperatures(network, [batch]).values()
-    return float(f"{found:.3g}")
 
 
 def twin_of(arguments: argparse.Namespace) -> Training:
@@ -166,23 +138,6 @@ def put_together(name: str, parts: Sequence[Share], arguments: argparse.Namespac
         words = evaluation(networks, done[0].options, folder)
         subprocess.run([sys.executable, "-m", "attnaudit", *words], stdout=log, stderr=log, check=True)
     return folder
-
-
-@torch.no_grad()
-def attentions(trainings: Sequence[Training], arguments: argparse.Namespace) -> None:
-    """Write what the layers of every network end up attending with: whether controls have what they are to share."""
-    found: dict[str, dict[str, dict[str, float]]] = {}
-    for training in filter(finished, trainings):
-        network, batch = network_and_batch(training.folder, arguments.data)
-        with diagnosing(network.to(arguments.device)) as layers:
-            network(batch.to(arguments.device))
-        found[training.folder.name] = {name: means(passes[-1]) for name, passes in layers.items()}
-    write_whole(arguments.runs / ATTENTION, (json.dumps(found, indent=1) + "\n").encode())
-
-
-def means(seen: Diagnosis) -> dict[str, float]:
-    numbers = {field.name: getattr(seen, field.name) for field in fields(seen)}
-    return {name: float(values.mean()) for name, values in numbers.items() if values is not None}
 
 
 def judge(folders: Sequence[Path], arguments: argparse.Namespace) -> None:

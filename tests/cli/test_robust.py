@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from attnaudit.cli import app
-from attnaudit.errors import AttnAuditError, RunFolderError
+from attnaudit.errors import AttnAuditError, RunFolderError, UsageError
 from tests.robustness.subjects import write_folders, write_model, write_parquet
 
 pytest.importorskip("timm")
@@ -119,6 +119,33 @@ def test_corrupt_refuses_a_folder_of_other_pictures(model):
     )
 
 
+def test_corrupt_names_another_seed_before_the_pictures_that_it_draws(model):
+    pytest.importorskip("imagecorruptions")
+    options = (
+        "--corruptions",
+        "fog",
+        "--severities",
+        "1",
+        "--parquet",
+        "test.parquet",
+        "--limit",
+        "4",
+        "--out",
+        "sets",
+    )
+    assert run("corrupt", "vit", *options).exit_code == 0
+    assert str(run("corrupt", "vit", *options, "--seed", "1").exception) == (
+        "sets holds a run with other seed and pictures (0 there, 1 here): give --out another folder."
+    )
+
+
+def test_corrupt_with_no_corruption_is_a_usage_error_and_writes_nothing(model, tmp_path):
+    result = run("corrupt", "vit", "--parquet", "test.parquet", "--corruptions", "none", "--out", "sets")
+    assert isinstance(result.exception, UsageError)
+    assert "--corruptions none leaves nothing to write: say which, as in --corruptions all" in str(result.exception)
+    assert not (tmp_path / "sets").exists()
+
+
 def test_a_baseline_gives_a_corruption_error(model):
     pytest.importorskip("imagecorruptions")
     result = robust(
@@ -184,6 +211,7 @@ LISTS = ("--eps", "--severities", "--attacks", "--corruptions")
         (("--parquet", "three.parquet"), "vit tells 2 classes apart, but three.parquet has 3: give pictures"),
         (("--corrupted", "nowhere", "--corruptions", "fog"), "There is no folder nowhere: give --corrupted"),
         (("--corrupted", "test.parquet"), "There is no folder test.parquet: give --corrupted"),
+        (("--corrupted", "vit"), "--corrupted vit has pictures that no condition asks for: add --corruptions all"),
         (("--corrupted", "vit", "--corruptions", "fog"), "vit has neither fog/1/ nor fog/1.parquet: give --corrupted"),
         (("--baseline", "vit"), "--baseline vit divides errors under corruption: say which"),
         (("--twin", "nothing"), "nothing"),

@@ -6,7 +6,7 @@ import shutil
 import pytest
 from typer.testing import CliRunner
 
-from attnaudit.cli import app
+from attnaudit.cli import app, work
 from attnaudit.errors import InputError, RunFolderError, UsageError
 from tests.training.conftest import data_set, recipe_file  # noqa: F401
 from tests.training_runs import write_course, write_training
@@ -54,6 +54,18 @@ def test_without_data_the_command_says_what_to_give(monkeypatch):
     monkeypatch.delenv("ATTNAUDIT_DATA", raising=False)
     with pytest.raises(InputError, match="give --data DIR, or cifar10/ in ATTNAUDIT_DATA's folder"):
         run("train", "vit-small-cifar")
+
+
+@pytest.mark.parametrize(
+    ("device", "optimiser", "sentence"),
+    [("cpu", "adamw", "the steps of one process on a GPU"), ("cuda", "laprop", "adamw alone, not of laprop")],
+)
+def test_what_cannot_be_recorded_is_said_before_data_is_read(tmp_path, monkeypatch, device, optimiser, sentence):
+    monkeypatch.setattr(work, "device_name", lambda asked: device)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=f"--graph records .*{sentence}"):
+        run("train", "vit-small-cifar", "--data", "nowhere", "--graph", "--set", f"optimiser.name={optimiser}")
+    assert not any(tmp_path.iterdir())
 
 
 def test_recipes_are_listed():

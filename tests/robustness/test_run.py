@@ -87,6 +87,20 @@ def counting(network):
     return seen
 
 
+@pytest.mark.parametrize(("precision", "products"), [("fp32", "highest"), ("tf32", "high")])
+def test_models_are_evaluated_and_attacked_in_the_products_asked_for(data, tmp_path, precision, products):
+    model, seen = loaded(), set()
+
+    def look(module, inputs, output):
+        if len(inputs[0]) > 1:  # one alone is plain grey, to count the classes
+            seen.add(torch.get_float32_matmul_precision())
+
+    model.module.register_forward_hook(look)
+    evaluate(plan_of(data, *ATTACKS, models=(model,), precision=precision), tmp_path / "run")
+    assert seen == {products}
+    assert torch.get_float32_matmul_precision() == "highest"
+
+
 def test_finished_batches_are_not_computed_again(data, tmp_path):
     model = loaded()
     evaluate(plan_of(data, *ATTACKS, models=(model,)), tmp_path / "run")

@@ -114,6 +114,18 @@ def test_random_choices_follow_the_seed(wishes):
     assert not torch.equal(results[0][0], results[2][0])
 
 
+@pytest.mark.parametrize("kind", ["none", "timm"])
+def test_the_share_of_distorted_pictures_is_the_wished_one(kind):
+    pixels = torch.randint(0, 256, (600, 3, 8, 8), dtype=torch.uint8)
+    shares = []
+    for distort in (0.0, 0.5, 1.0):
+        augmentation = DeviceAugmentation(Augmentation(kind=kind, distort=distort), 2, "cpu")
+        torch.manual_seed(0)
+        changed = augmentation.augmented(pixels) != augmentation.normalised(pixels)
+        shares.append(float(changed.flatten(1).any(dim=1).float().mean()))
+    assert shares == pytest.approx([0, 0.5 * 12 / 13, 12 / 13], abs=0.1)  # one of thirteen operations changes nothing
+
+
 def test_normalised_pictures_have_imagenets_mean_at_zero():
     augmentation = DeviceAugmentation(Augmentation(), 2, "cpu")
     mean = torch.tensor([0.485, 0.456, 0.406]).mul(255).round().to(torch.uint8).view(1, 3, 1, 1).expand(1, 3, 2, 2)

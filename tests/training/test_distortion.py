@@ -10,12 +10,15 @@ from attnaudit.training.distortion import Draw, Operation, distorted, distorted_
 SIGNED = (-0.8, -0.3, 0.4, 0.9)
 
 
-@pytest.fixture(scope="module")
-def pixels():
-    """Smooth enough that bilinear and nearest agree, with colours and full range."""
-    steps = torch.linspace(0, 1, 32)
+@pytest.fixture(scope="module", params=[32, 33, 64])
+def pixels(request):
+    """Smooth enough that bilinear and nearest agree, with colours and full range.
+
+    Sizes other than 32 are looked up at places that are rounded, and so a hair away from the pixels.
+    """
+    steps = torch.linspace(0, 1, request.param)
     down, across = torch.meshgrid(steps, steps, indexing="ij")
-    planes = torch.stack([down, across, (down - across).abs()]) * 200 + 20
+    planes = torch.stack([down, across, (2 * (down - across)).abs().clamp(max=1)]) * 200 + 20
     return planes.round().to(torch.uint8)
 
 
@@ -71,7 +74,8 @@ def test_a_plain_picture_has_no_contrast_to_stretch():
 @pytest.mark.parametrize("signed", SIGNED)
 def test_affine_operations_are_pillows_inside_the_picture(pixels, signed):
     """Pillow's matrix, like ours, says where each pixel of the result is looked up; its origin is the corner."""
-    centre = 16.0
+    size = pixels.shape[-1]
+    centre = size / 2
     turn = np.deg2rad(30 * signed)
     linear = {
         Operation.SHEAR_X: ((1, 0.3 * signed), (0, 1)),
@@ -80,17 +84,18 @@ def test_affine_operations_are_pillows_inside_the_picture(pixels, signed):
         Operation.SHIFT_X: ((1, 0), (0, 1)),
         Operation.SHIFT_Y: ((1, 0), (0, 1)),
     }
-    shift = {Operation.SHIFT_X: (10 * signed, 0), Operation.SHIFT_Y: (0, 10 * signed)}
+    most = 10 / 32 * size * signed
+    shift = {Operation.SHIFT_X: (most, 0), Operation.SHIFT_Y: (0, most)}
     for operation, ((a, b), (d, e)) in linear.items():
         x, y = shift.get(operation, (0, 0))
         data = (a, b, centre - a * centre - b * centre + x, d, e, centre - d * centre - e * centre + y)
         wanted = from_picture(
-            picture(pixels).transform((32, 32), Image.Transform.AFFINE, data, resample=Image.Resampling.BILINEAR)
+            picture(pixels).transform((size, size), Image.Transform.AFFINE, data, resample=Image.Resampling.BILINEAR)
         )
         found = ours(operation, signed, pixels)
-        down, across = torch.meshgrid(torch.arange(32) + 0.5, torch.arange(32) + 0.5, indexing="ij")
+        down, across = torch.meshgrid(torch.arange(size) + 0.5, torch.arange(size) + 0.5, indexing="ij")
         looked_up = torch.stack([a * across + b * down + data[2], d * across + e * down + data[5]])
-        inside = ((looked_up > 1) & (looked_up < 31)).all(dim=0)  # both fade out at the border in their own way
+        inside = ((looked_up > 1) & (looked_up < size - 1)).all(dim=0)  # both fade out at the border in their own way
         assert inside.float().mean() > 0.4
         assert (found.float() - wanted.float()).abs()[:, inside].max() <= 1, operation.name
         assert not torch.equal(found, pixels)
@@ -102,3 +107,18 @@ def test_every_picture_gets_its_own_operation_and_the_share_is_kept():
     assert torch.equal(distorted(batch, 0.0), batch)
     changed = (distorted(batch, 0.5) != batch).flatten(1).any(dim=1).float().mean()
     assert 0.5 * 11 / 13 - 0.05 < changed < 0.5  # nothing, and now and then an operation too weak to be seen
+
+
+def test_every_operation_is_drawn_equally_often_with_strengths_of_either_sign():
+    torch.manual_seed(0)
+    draw = Draw.random(13_000, 1.0, torch.device("cpu"))
+    for operation in Operation:
+        own = draw.signed[draw.gets(operation)]
+        assert 800 < len(own) < 1200, operation.name  # a thousand, with a deviation of 30
+        assert len(own.unique()) > 0.99 * len(own)
+        torch.testing.assert_close(
+            own.quantile(torch.tensor([0.0, 0.25, 0.5, 0.75, 1.0])),
+            torch.tensor([-1.0, -0.5, 0.0, 0.5, 1.0]),
+            atol=0.1,
+            rtol=0,
+        )

@@ -1,16 +1,21 @@
 """Steps that are recorded and replayed: the training that they would be without."""
 
+import copy
+from contextlib import contextmanager, nullcontext
+
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from attnaudit.errors import AttnAuditError, UsageError
+from attnaudit.errors import AttnAuditError, ShapeError, UsageError
 from attnaudit.sources.architecture import build
+from attnaudit.training import recorded as recorded_module
+from attnaudit.training import trainee as trainee_module
 from attnaudit.training.loop import Place, train
 from attnaudit.training.processes import Ranks
 from attnaudit.training.randomness import seed_everything
 from attnaudit.training.recipe import read_recipe
-from attnaudit.training.recorded import RecordedStep
+from attnaudit.training.recorded import RecordedStep, check_recordable
 from attnaudit.training.trainee import Trainee
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -93,6 +98,149 @@ def test_steps_on_a_cpu_are_not_recorded():
     recipe = read_recipe("vit-small-cifar", CHANGES)
     with pytest.raises(UsageError, match="--graph records the steps of one process on a GPU"):
         Trainee(build(recipe.model, 0), recipe, 10, "cpu", Ranks(), recorded=True)
+
+
+@pytest.mark.parametrize(("device", "ranks"), [("cpu", Ranks()), ("cuda:1", Ranks(1, 2))])
+def test_only_one_process_on_a_gpu_is_recorded(device, ranks):
+    with pytest.raises(UsageError, match="--graph records the steps of one process on a GPU: leave it out elsewhere"):
+        check_recordable(read_recipe("vit-small-cifar"), device, ranks)
+
+
+@pytest.mark.parametrize("name", ["adam", "nadam", "rmsprop", "laprop", "lookahead_adamw", "sgd"])
+def test_no_other_optimiser_than_adamw_is_recorded(name):
+    recipe = read_recipe("vit-small-cifar", [f"optimiser.name={name}"])
+    with pytest.raises(UsageError, match=rf"--graph records steps of adamw alone, not of {name}: leave it out, or"):
+        check_recordable(recipe, "cuda", Ranks())
+
+
+@pytest.mark.parametrize("name", ["adamw", "AdamW"])
+def test_adamw_is_recorded_however_it_is_spelled(name):
+    check_recordable(read_recipe("vit-small-cifar", [f"optimiser.name={name}"]), "cuda:0", Ranks())
+
+
+class Graph:
+    """A CUDA graph without a GPU: what is `launched` while it is recorded is done by a replay, and only then."""
+
+    recording = None
+
+    def __init__(self):
+        self.launches = []
+
+    def replay(self):
+        for launch in self.launches:
+            launch()
+
+    @classmethod
+    def launched(cls, launch):
+        if cls.recording is None:
+            launch()
+        else:
+            cls.recording.launches.append(launch)
+
+
+class Stream:
+    def wait_stream(self, other):
+        pass
+
+
+@pytest.fixture
+def graphs(monkeypatch):
+    @contextmanager
+    def recording(graph, stream):
+        monkeypatch.setattr(Graph, "recording", graph)
+        yield
+        monkeypatch.setattr(Graph, "recording", None)
+
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
+    monkeypatch.setattr(torch.cuda, "graph", recording)
+    monkeypatch.setattr(torch.cuda, "Stream", Stream)
+    monkeypatch.setattr(torch.cuda, "stream", lambda stream: nullcontext())
+    monkeypatch.setattr(torch.cuda, "current_stream", Stream)
+
+
+@pytest.fixture
+def descent(graphs):
+    """A step weight ← weight - rate · inputs · targets, and its weight and optimiser."""
+    weight, loss = torch.zeros(2), torch.zeros(())
+    optimiser = torch.optim.SGD([weight], lr=0.5)
+
+    def work(inputs, targets):
+        rate = optimiser.param_groups[0]["lr"]
+
+        def launch():
+            loss.copy_((weight * inputs).sum())
+            weight.sub_(rate * inputs * targets)
+
+        Graph.launched(launch)
+        return loss
+
+    return RecordedStep(work, optimiser), weight, optimiser
+
+
+def test_every_step_has_its_own_rate_inputs_targets_and_loss(descent):
+    step, weight, optimiser = descent
+    expected = torch.zeros(2)
+    for number in range(1, 3 + recorded_module._WARM_UP):
+        optimiser.param_groups[0]["lr"] = rate = 1.0 / number
+        inputs, targets = torch.tensor([1.0, -number]), torch.tensor([number**2, 2.0])
+        loss = step(inputs, targets)
+        assert float(loss) == pytest.approx(float((expected * inputs).sum()))
+        expected = expected - rate * inputs * targets
+        torch.testing.assert_close(weight, expected)
+        assert optimiser.param_groups[0]["lr"] == rate
+
+
+def test_recording_leaves_the_groups_of_an_optimiser_as_they_were(descent):
+    step, _, optimiser = descent
+    before = dict(optimiser.param_groups[0])
+    assert "capturable" not in before
+    for _ in range(2 + recorded_module._WARM_UP):
+        step(torch.ones(2), torch.ones(2))
+    assert optimiser.param_groups[0] == before
+
+
+@pytest.mark.parametrize(
+    ("inputs", "targets", "words"),
+    [
+        (torch.ones(1), torch.ones(2), r"inputs of 2, torch.float32, not of 1, torch.float32"),
+        (torch.ones(2), torch.ones(()), r"targets of 2, torch.float32, not of one number, torch.float32"),
+        (torch.ones(2), torch.ones(2).long(), r"targets of 2, torch.float32, not of 2, torch.int64"),
+    ],
+)
+def test_a_batch_of_another_shape_or_type_is_not_squeezed_into_the_recording(descent, inputs, targets, words):
+    step, weight, _ = descent
+    for _ in range(1 + recorded_module._WARM_UP):
+        step(torch.ones(2), torch.ones(2))
+    before = weight.clone()
+    with pytest.raises(ShapeError, match=rf"was recorded for {words}: .* without --graph"):
+        step(inputs, targets)
+    assert torch.equal(weight, before)
+
+
+class Frozen:
+    """A recorded step that insists, as a graph would have to, on the tensors that it found."""
+
+    def __init__(self, work, optimiser):
+        self.work, self.optimiser, self.found = work, optimiser, None
+
+    def __call__(self, inputs, targets):
+        loss = self.work(inputs, targets)
+        memory = [tensor for state in self.optimiser.state.values() for tensor in state.values()]
+        self.found = self.found or memory
+        assert all(old is new for old, new in zip(self.found, memory, strict=True))
+        return loss
+
+
+def test_a_restored_trainee_records_its_step_anew(monkeypatch):
+    monkeypatch.setattr(trainee_module, "RecordedStep", Frozen)
+    monkeypatch.setattr(trainee_module, "check_recordable", lambda recipe, device, ranks: None)
+    recipe = read_recipe("vit-small-cifar", [*CHANGES, "model.depth=1", "model.width=24", "model.heads=2"])
+    own = Trainee(build(recipe.model, 0), recipe, 10, "cpu", Ranks(), recorded=True)
+    batch = torch.randn(2, 3, 32, 32), torch.tensor([0, 1])
+    own.step(0, *batch)
+    own.step(1, *batch)
+    own.restore(copy.deepcopy(own.state()))
+    own.step(2, *batch)
 
 
 @needs_gpu

@@ -35,6 +35,7 @@ def corrupt(
     """
     from attnaudit.cli import work
     from attnaudit.cli.laboratory import whole_numbers
+    from attnaudit.errors import UsageError
     from attnaudit.robustness.conditions import corruption_conditions
     from attnaudit.robustness.corrupted_sets import write_corrupted_sets
     from attnaudit.robustness.examples import Examples
@@ -45,6 +46,8 @@ def corrupt(
     conditions = corruption_conditions(
         labelled.corruption_names(corruptions), whole_numbers(severities, "--severities")
     )
+    if not conditions:
+        raise UsageError("--corruptions none leaves nothing to write: say which, as in --corruptions all.")
     (spec,) = work.specs([model], weights=weights, random_weights=random_weights, seed=seed, download=False)
     subject = PixelModel(load_model(spec))
     data = labelled.labelled(images, parquet, subject.outputs)

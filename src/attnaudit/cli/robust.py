@@ -110,13 +110,16 @@ def robust(
 
     if baseline is not None and baseline not in models:
         raise UsageError(f"--baseline {baseline} is none of the models to evaluate: {', '.join(models)}.")
-    if baseline is not None and corruptions == "none":
+    kinds = labelled.corruption_names(corruptions)
+    if baseline is not None and not kinds:
         raise UsageError(f"--baseline {baseline} divides errors under corruption: say which, as in --corruptions all.")
     if corrupted is not None and not corrupted.is_dir():
         raise InputError(f"There is no folder {corrupted}: give --corrupted ImageNet-C or one of attnaudit corrupt.")
+    if corrupted is not None and not kinds:
+        raise UsageError(f"--corrupted {corrupted} has pictures that no condition asks for: add --corruptions all.")
     budgets = [epsilon(text) for text in options.listed(eps, "--eps")]
     conditions = _conditions(
-        corruption_conditions(labelled.corruption_names(corruptions), whole_numbers(severities, "--severities")),
+        corruption_conditions(kinds, whole_numbers(severities, "--severities")),
         attack_conditions(options.names(attacks, "--attacks"), budgets, protocol),
         transfer_conditions(budgets, protocol) if twin else [],
         checks=checks and protocol is Protocol.EXACT,

@@ -69,13 +69,15 @@ def train(
     from attnaudit.training.loop import train as run
     from attnaudit.training.processes import started_ranks
     from attnaudit.training.recipe import read_recipe
+    from attnaudit.training.recorded import check_recordable
     from attnaudit.training.task import read_halves
 
     changes = [*(change or ()), *([f"epochs={epochs}"] if epochs else [])]
     chosen = read_recipe(recipe, changes)
-    place = work.device_name(device)
-    halves = read_halves(chosen, _place(chosen, data), limit)
-    with started_ranks(place) as (ranks, own_device):
+    with started_ranks(work.device_name(device)) as (ranks, own_device):
+        if graph:
+            check_recordable(chosen, own_device, ranks)
+        halves = read_halves(chosen, _place(chosen, data), limit)
         folder = out or work.RUNS / f"{chosen.name}-{seed}"
         with _watched(ranks.leads) as (progress, tell):
             trained = run(

@@ -29,7 +29,9 @@ def begins(file: Path, identity: dict[str, Any]) -> bool:
         return True
     found = settings_in(file)["identity"]
     if found != identity:
-        differing = [name for name in sorted(identity.keys() | found.keys()) if found.get(name) != identity.get(name)]
+        differing = [name for name in identity.keys() | found.keys() if found.get(name) != identity.get(name)]
+        # Lists last: which pictures were drawn follows from a seed, which can be shown.
+        differing.sort(key=lambda name: (isinstance(identity.get(name), list), name))
         detail = _first_difference(found, identity, differing)
         raise RunFolderError(
             f"{folder} holds a run with other {' and '.join(differing)} ({detail}): give --out another folder."

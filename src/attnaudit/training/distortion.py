@@ -1,8 +1,9 @@
 """TrivialAugment on the device: one distortion for each picture, at a random strength, a whole batch at a time.
 
 Müller & Hutter (2021) draw one of fourteen operations for every picture and a strength for it, and find this as good as
-what was searched for. Here are thirteen of them, with the ranges that they call RA: all but the equalising of
-histograms, which a batch cannot do at once. Torchvision's, one picture after the other, keeps a small model waiting.
+what was searched for. Here are thirteen of them, with the ranges that they call RA (shifts are a share of the picture):
+all but the equalising of histograms, which a batch cannot do at once. Torchvision's, one picture after the other, keeps
+a small model waiting.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from torch.nn import functional
 Pictures = Float[Tensor, "b 3 h w"]
 Each = Float[Tensor, "b"]
 
+#: RA's, but for the shift: RA has 10 pixels whatever the size, and this is the share of a picture that they are of 32.
 _SHEAR, _SHIFT, _TURN, _BLEND = 0.3, 10 / 32, 30.0, 0.9
 
 
@@ -105,6 +107,7 @@ def _blended(draw: Draw, images: Pictures) -> Pictures:
 
 def _quantised(draw: Draw, images: Pictures) -> Pictures:
     """The operations that look at the value of a pixel alone: fewer bits, inverted above a threshold, stretched."""
+    images = images.round()  # a lookup is off by a rounding error, and 127.99999 would lose a whole step
     step = _wide(2 ** (4 * draw.size).round())
     images = torch.where(_wide(draw.gets(Operation.POSTERISE)), (images / step).floor() * step, images)
     inverted = torch.where(images >= _wide(256 * (1 - draw.size)), 255 - images, images)

@@ -14,8 +14,8 @@ def check_optimiser(name: str) -> None:
     """Fail, naming what is spelled almost like it, unless timm has the optimiser and what that needs is installed."""
     timm = optional("timm.optim", "timm", "Training")
     known = timm.list_optimizers()
-    if name.lower().removeprefix("lookahead_") not in known:
-        close = difflib.get_close_matches(name.lower(), known, n=3)
+    if name.removeprefix("lookahead_") not in known:
+        close = difflib.get_close_matches(name, known, n=3)
         hint = f"did you mean {', '.join(close)}?" if close else "adamw, lamb and sgd are among those it has."
         raise UsageError(f"optimiser: timm has no optimiser {name!r}: {hint}")
     try:

@@ -27,6 +27,7 @@ class Optimiser:
     clip: float | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.name.lower())  # timm takes either, and a run is the same with both
         check_range("optimiser", 0, open_low=True, rate=self.rate, clip=self.clip)
         check_range("optimiser", 0, weight_decay=self.weight_decay, warmup_epochs=self.warmup_epochs)
         check_range("optimiser", 0, warmup_rate=self.warmup_rate, smallest_rate=self.smallest_rate)

@@ -12,10 +12,25 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-from attnaudit.errors import AttnAuditError, first_line
+from attnaudit.errors import AttnAuditError, ShapeError, UsageError, first_line
+from attnaudit.training.processes import Ranks
+from attnaudit.training.recipe import Recipe
 
 #: Steps that run as they are before one is recorded: they compile, and the optimiser makes its memory in them.
 _WARM_UP = 3
+
+
+def check_recordable(recipe: Recipe, device: str, ranks: Ranks) -> None:
+    """Fail unless a step of this training is the same work on tensors every time.
+
+    With torch's fused AdamW it is. Others keep numbers on the host, which a recording would freeze, and few say so.
+    """
+    if torch.device(device).type != "cuda" or ranks.count > 1:
+        raise UsageError("--graph records the steps of one process on a GPU: leave it out elsewhere.")
+    if (name := recipe.optimiser.name) != "adamw":
+        raise UsageError(
+            f"--graph records steps of adamw alone, not of {name}: leave it out, or --set optimiser.name=adamw."
+        )
 
 
 class RecordedStep:
@@ -27,7 +42,7 @@ class RecordedStep:
 
     Args:
         work: a whole step, with inputs and targets of one shape.
-        optimiser: one of torch's that can be recorded, such as a fused AdamW.
+        optimiser: one that can be recorded (`check_recordable`); its memory must stay where it is.
     """
 
     def __init__(self, work: Callable[[Tensor, Tensor], Tensor], optimiser: torch.optim.Optimizer) -> None:
@@ -41,14 +56,15 @@ class RecordedStep:
 
         Raises:
             AttnAuditError: what the step does cannot be recorded.
+            ShapeError: a batch is not like the one that was recorded.
         """
         if self._warm_up:
             self._warm_up -= 1
             return self._aside(inputs, targets)
         if self._graph is None:
             self._graph = self._record(inputs, targets)
-        self._inputs.copy_(inputs)
-        self._targets.copy_(targets)
+        _refill(self._inputs, inputs, "inputs")
+        _refill(self._targets, targets, "targets")
         for rate, group in zip(self._rates, self._optimiser.param_groups, strict=True):
             rate.fill_(group["lr"])
         self._graph.replay()
@@ -83,11 +99,26 @@ class RecordedStep:
     def _rates_in_tensors(self) -> Iterator[None]:
         """Only while it is recorded: schedule and checkpoints deal in plain numbers."""
         groups = self._optimiser.param_groups
-        before = [{"lr": group["lr"], "capturable": group.get("capturable", False)} for group in groups]
+        before = [dict(group) for group in groups]
         for rate, group in zip(self._rates, groups, strict=True):
             group |= {"lr": rate, "capturable": True}
         try:
             yield
         finally:
             for group, was in zip(groups, before, strict=True):
+                group.clear()
                 group |= was
+
+
+def _refill(recorded: Tensor, new: Tensor, what: str) -> None:
+    """`copy_` without its habit of repeating and rounding what does not fit."""
+    if (recorded.shape, recorded.dtype) != (new.shape, new.dtype):
+        raise ShapeError(
+            f"A step was recorded for {what} of {_form(recorded)}, not of {_form(new)}: give batches of one form, or "
+            "train without --graph."
+        )
+    recorded.copy_(new)
+
+
+def _form(tensor: Tensor) -> str:
+    return f"{'×'.join(map(str, tensor.shape)) or 'one number'}, {tensor.dtype}"

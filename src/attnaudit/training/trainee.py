@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,13 +11,13 @@ from torch.nn import functional
 from torch.nn.parallel import DistributedDataParallel
 
 from attnaudit.attention import ksvd_loss
-from attnaudit.errors import AttnAuditError, UsageError
+from attnaudit.errors import AttnAuditError
 from attnaudit.extras import optional
 from attnaudit.training.average import WeightAverage
 from attnaudit.training.precision import autocast
 from attnaudit.training.processes import Ranks
 from attnaudit.training.recipe import Recipe
-from attnaudit.training.recorded import RecordedStep
+from attnaudit.training.recorded import RecordedStep, check_recordable
 
 
 class Trainee:
@@ -33,7 +34,9 @@ class Trainee:
         compiled: bool = False,
         recorded: bool = False,
     ) -> None:
-        self.recipe = recipe
+        if recorded:
+            check_recordable(recipe, device, ranks)
+        self.recipe, self._recorded = recipe, recorded
         self.device = torch.device(device)
         self.model = model.to(device).train()
         wishes = recipe.optimiser
@@ -55,10 +58,8 @@ class Trainee:
         called: nn.Module = self.model
         if ranks.count > 1:
             called = DistributedDataParallel(called, device_ids=None if self.device.type == "cpu" else [self.device])
-        if recorded and (self.device.type != "cuda" or ranks.count > 1):
-            raise UsageError("--graph records the steps of one process on a GPU: leave it out elsewhere.")
         self._called: Any = torch.compile(called) if compiled else called
-        self._step = RecordedStep(self._work, self.optimiser) if recorded else self._work
+        self._step = self._new_step()
 
     @property
     def average(self) -> nn.Module | None:
@@ -91,6 +92,9 @@ class Trainee:
                 f"into the memory of {self.device}: give a smaller one with --set batch=…"
             ) from error
 
+    def _new_step(self) -> Callable[[Tensor, Tensor], Tensor]:
+        return RecordedStep(self._work, self.optimiser) if self._recorded else self._work
+
     def _work(self, inputs: Tensor, targets: Tensor) -> Tensor:
         """What a step does to tensors."""
         self.optimiser.zero_grad(set_to_none=True)
@@ -122,3 +126,4 @@ class Trainee:
         self.optimiser.load_state_dict(state["optimiser"])
         if self.average is not None:
             self.average.load_state_dict(state["average"])
+        self._step = self._new_step()  # the optimiser's memory lies elsewhere now, where a recording would not look

@@ -1,0 +1,68 @@
+"""One step, by its formula: clipped gradients, the regulariser of Primal-Attention, the average of weights."""
+
+import copy
+
+import pytest
+import torch
+from torch.nn import functional
+
+from attnaudit.attention import ksvd_loss
+from attnaudit.sources.architecture import build
+from attnaudit.training.processes import Ranks
+from attnaudit.training.recipe import read_recipe
+from attnaudit.training.trainee import Trainee
+
+SMALL = (
+    "model.depth=1", "model.width=24", "model.heads=2", "model.drop_path=0", "precision=fp32", "average=null",
+    "optimiser.name=momentum", "optimiser.rate=0.1", "optimiser.weight_decay=0", "optimiser.warmup_epochs=0",
+)  # fmt: skip
+
+
+def trainee(*changes):
+    recipe = read_recipe("vit-small-cifar", [*SMALL, *changes])
+    return Trainee(build(recipe.model, 0), recipe, 10, "cpu", Ranks())
+
+
+@pytest.fixture
+def batch():
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(4, 3, 32, 32, generator=generator), torch.tensor([0, 1, 2, 3])
+
+
+def flat(model):
+    return torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
+
+
+@pytest.mark.parametrize("clip", [0.01, 0.1])
+def test_a_first_step_of_momentum_is_as_long_as_rate_times_clip(batch, clip):
+    own = trainee(f"optimiser.clip={clip}")
+    before = flat(own.model)
+    own.step(0, *batch)
+    assert float((flat(own.model) - before).norm()) == pytest.approx(0.1 * clip, rel=1e-3)
+
+
+def test_without_a_clip_a_step_is_as_long_as_its_gradient(batch):
+    own = trainee("optimiser.clip=null")
+    model = copy.deepcopy(own.model)
+    functional.cross_entropy(model(batch[0]), batch[1]).backward()
+    expected = flat(model) - 0.1 * torch.cat([parameter.grad.flatten() for parameter in model.parameters()])
+    own.step(0, *batch)
+    torch.testing.assert_close(flat(own.model), expected)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.5, 3.0])
+def test_the_regulariser_counts_by_its_weight(batch, weight):
+    own = trainee("model.attention=primal", "model.attention_options={rank: 2}", f"ksvd_weight={weight}")
+    model = copy.deepcopy(own.model)
+    plain, regulariser = functional.cross_entropy(model(batch[0]), batch[1]), ksvd_loss(model)
+    assert regulariser > 0.005
+    torch.testing.assert_close(own.step(0, *batch), (plain + weight * regulariser).detach())
+
+
+def test_the_average_takes_in_the_weights_after_each_step_by_the_decay_of_that_step(batch):
+    own = trainee("average=0.15")
+    expected = flat(own.model)
+    for number, decay in ((0, 1 / 10), (1, 0.15), (2, 0.15)):  # β_t = min(β, (1 + t)/(10 + t))
+        own.step(number, *batch)
+        expected = decay * expected + (1 - decay) * flat(own.model)
+        torch.testing.assert_close(flat(own.average), expected)
