@@ -5,8 +5,8 @@
 
 Repeated, the second command goes on where it was: `--jobs` at a time it trains in the order of RECIPES, runs
 `attnaudit robust` on the networks of a recipe as soon as they are there (corrupted; attacked; the first seed by
-AutoAttack), puts the evaluations together, and writes what the layers attend with (entropy, attention to itself,
-density of S: `attention.json`) and the verdicts. After `--minutes` it ends what it started and says what is left.
+AutoAttack), puts the evaluations together, and writes the verdicts. What layers attend with is on the networks' cards.
+After `--minutes` it ends what it started and says what is left.
 `--pack FILE` collects everything but weights and single pictures.
 
 robust-symmetric-temperature needs a finished robust-rpc4 of its seed: its temperature is the one at which symmetric
@@ -29,8 +29,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-from benchmarks.robustness_attention import ATTENTION, attentions, temperature
 from benchmarks.robustness_jobs import SUMMARY, Job, Share, carry_out, evaluation, finished
+from benchmarks.robustness_temperature import temperature
 
 from attnaudit.evidence.folder import write_whole
 
@@ -152,7 +152,7 @@ def pack(trainings: Sequence[Training], names: Sequence[str], arguments: argpars
     runs, (of_trainings, of_evaluations) = arguments.runs, KEPT
     files = [training.folder / name for training in trainings for name in of_trainings]
     files += [runs / folder / name for folder in names for name in of_evaluations]
-    files += [runs / ATTENTION, runs / VERDICTS, *sorted(runs.glob("robust-*.log")), *sorted(runs.glob("shares/*.log"))]
+    files += [runs / VERDICTS, *sorted(runs.glob("robust-*.log")), *sorted(runs.glob("shares/*.log"))]
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
         for file in filter(Path.exists, files):
@@ -182,7 +182,6 @@ def main(arguments: argparse.Namespace) -> None:
     if carry_out(jobs_of(blocks, evaluated, arguments), arguments.jobs, deadline) or arguments.as_they_are:
         names = list(conditions(arguments))
         together = [put_together(name, [own[name] for own in evaluated if name in own], arguments) for name in names]
-        attentions(trainings, arguments)
         judge([folder for folder in together if folder is not None], arguments)
     if arguments.pack:
         pack(trainings, list(conditions(arguments)), arguments)

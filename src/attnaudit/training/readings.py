@@ -22,6 +22,8 @@ ALIGNMENT = tuple(
 #: The same for Primal-Attention, where there is any: are E and R singular vectors?
 SINGULAR = ("ksvd_left_overlap", "ksvd_right_overlap", "ksvd_dual_residual")
 
+_ROUNDING = 1e-6
+
 
 @dataclass(frozen=True)
 class BatchReading:
@@ -103,7 +105,11 @@ def _explained(evidence: Evidence) -> float | None:
         return value
 
     floor, phi = mean("projection_error_floor"), mean("phi_norm2")
-    return 1 - floor / phi if floor is not None and phi else None
+    if floor is None or not phi:
+        return None
+    share = 1 - floor / phi
+    # Where queries lie in the span of few keys, ‖φ‖² and the floor are both rounding: no share of anything.
+    return share if -_ROUNDING <= share <= 1 + _ROUNDING else None
 
 
 def _number(value: float | None) -> str:

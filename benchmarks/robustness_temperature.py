@@ -1,0 +1,39 @@
+"""How sharp a control of the robustness experiment is to be: as its RPC-Attention is after training."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import torch
+from PIL import Image
+from torch import Tensor, nn
+
+from attnaudit.attention import matching_temperatures
+from attnaudit.protocol import Protocol
+from attnaudit.sources.labelled import training_and_test
+from attnaudit.sources.model import load_model, parse_model
+
+#: So many of the training set are looked at.
+PICTURES = 512
+
+
+@cache
+def training_pictures(data: Path) -> list[Image.Image]:
+    pictures = training_and_test(data)[0].first(PICTURES)
+    return [pictures.picture(place) for place in range(len(pictures))]
+
+
+def network_and_batch(folder: Path, data: Path) -> tuple[nn.Module, Tensor]:
+    """A trained network, and the first training pictures as it reads them."""
+    model = load_model(parse_model(str(folder)))
+    assert model.preprocess is not None
+    prepare = model.preprocess(Protocol.EXACT)
+    return model.module, torch.stack([prepare(picture) for picture in training_pictures(data)])
+
+
+def temperature(pursuing: Path, data: Path) -> float:
+    """At which symmetric attention is as sharp as the RPC-Attention of this network; to three digits."""
+    network, batch = network_and_batch(pursuing, data)
+    (found,) = matching_temperatures(network, [batch]).values()
+    return float(f"{found:.3g}")
