@@ -25,7 +25,7 @@ from attnaudit.training.task import Halves, Task, task_of
 from attnaudit.training.trainee import Trainee
 from attnaudit.training.watching import monitor_of
 
-#: Test inputs on which it is measured at the end what layers attend with.
+#: Test inputs on which it is measured at the end what layers attend with, if as many fit into a batch.
 _ATTENDED = 64
 #: Told of every step: (steps done, steps in all, a few words).
 Progress = Callable[[int, int, str], None]
@@ -220,7 +220,9 @@ class _Training:
         history = tuple(self.going.history)
         words = self.task.phrase(history[-1])
         facts = {**self.task.facts, "setting": setting(self.recipe, self.task.fingerprints)}
-        if found := attended(self.trainee.model, self.feed.watched(0, _ATTENDED)["test"]):
+        seed_everything(self.layout.seed, "after")
+        seen = self.feed.watched(0, min(_ATTENDED, self.recipe.batch))["test"]
+        if found := attended(self.trainee.model, seen):
             facts["attention"] = found
         trained = Trained(self.folder.path, self.recipe, self.layout.seed, history, facts, words)
         if self.place.ranks.leads:
