@@ -12,8 +12,9 @@ from attnaudit.sources import load_model, parse_model
 from attnaudit.sources.cards import read_card
 from attnaudit.sources.corpora import training_and_test_text
 from attnaudit.sources.words import Vocabulary, words_of
-from attnaudit.training.loop import Place, train
+from attnaudit.training.loop import train
 from attnaudit.training.perplexity import robust_perplexity
+from attnaudit.training.place import Place
 from attnaudit.training.recipe import read_recipe
 from attnaudit.training.task import read_halves, task_of
 from tests.training.test_train import Killed, same, weights

@@ -13,7 +13,8 @@ from attnaudit.sources import load_model, parse_model
 from attnaudit.sources.cards import read_card
 from attnaudit.sources.labelled import training_and_test
 from attnaudit.training import checkpoint
-from attnaudit.training.loop import Place, train
+from attnaudit.training.loop import train
+from attnaudit.training.place import Place
 from attnaudit.training.processes import Ranks
 from attnaudit.training.recipe import read_recipe
 from attnaudit.training.task import read_halves

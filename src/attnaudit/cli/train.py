@@ -65,8 +65,8 @@ def train(
         attnaudit train lm --data wikitext/ --set model.attention=rpc --set model.attention_layers=[0,1]
     """
     from attnaudit.cli import work
-    from attnaudit.training.loop import Place
     from attnaudit.training.loop import train as run
+    from attnaudit.training.place import Place
     from attnaudit.training.processes import started_ranks
     from attnaudit.training.recipe import read_recipe
     from attnaudit.training.recorded import check_recordable

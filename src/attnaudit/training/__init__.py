@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from attnaudit.training.finished import primal_evidence
-    from attnaudit.training.loop import Place, train
+    from attnaudit.training.loop import train
     from attnaudit.training.monitor import Monitor
     from attnaudit.training.perplexity import robust_perplexity
+    from attnaudit.training.place import Place
     from attnaudit.training.recipe import Recipe, read_recipe
     from attnaudit.training.task import read_halves
 
 _HOMES = {
     "Monitor": "attnaudit.training.monitor",
-    "Place": "attnaudit.training.loop",
+    "Place": "attnaudit.training.place",
     "Recipe": "attnaudit.training.recipe",
     "primal_evidence": "attnaudit.training.finished",
     "read_halves": "attnaudit.training.task",

@@ -18,7 +18,7 @@ from attnaudit.training.batches import Batch, Layout
 from attnaudit.training.opening import opened
 from attnaudit.training.optimisers import check_optimiser
 from attnaudit.training.outcome import Trained, setting, write_history, write_outcome
-from attnaudit.training.processes import Ranks
+from attnaudit.training.place import Place
 from attnaudit.training.randomness import global_state_kept, seed_everything
 from attnaudit.training.recipe import Recipe
 from attnaudit.training.task import Halves, Task, task_of
@@ -29,24 +29,6 @@ from attnaudit.training.watching import monitor_of
 _ATTENDED = 64
 #: Told of every step: (steps done, steps in all, a few words).
 Progress = Callable[[int, int, str], None]
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where and how a training runs; none of it decides what comes out, but for rounding and the number of ranks.
-
-    Ranks share every batch, but each has random choices of its own, as has another kind of device. A training that is
-    watched goes on with as many ranks as it began with.
-
-    A checkpoint is written when the last one is `save_after` seconds old, and at the end.
-    """
-
-    device: str = "cpu"
-    workers: int = 0
-    compiled: bool = False
-    recorded: bool = False
-    save_after: float = 60.0
-    ranks: Ranks = field(default_factory=Ranks)
 
 
 @dataclass

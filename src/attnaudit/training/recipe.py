@@ -11,6 +11,7 @@ from attnaudit.errors import UsageError
 from attnaudit.sources.architecture import Architecture
 from attnaudit.sources.decoder import DecoderArchitecture
 from attnaudit.training.recipe_file import recipe_content
+from attnaudit.training.watch import PictureWatch, TextWatch, Watch
 from attnaudit.typed_settings import check_range, settings_from
 
 
@@ -60,46 +61,6 @@ class Augmentation:
         check_range("augmentation", 0, padding=self.padding, mixup=self.mixup, cutmix=self.cutmix)
         check_range("augmentation", 0, 1, distort=self.distort, erase=self.erase)
         check_range("augmentation", 0, 1, mix_share=self.mix_share, smoothing=self.smoothing)
-
-
-@dataclass(frozen=True)
-class Watch:
-    """What the monitor does: it measures every `every` epochs, on fixed batches of training and of test inputs.
-
-    `scores` inputs of each are also held against their controls. `train_mode` measures the training batch with drop
-    path active, as the study does; `legacy` adds Teo & Nguyen's logged quantity.
-    """
-
-    every: int = 1
-    scores: int = 2
-    train_mode: bool = False
-    legacy: bool = False
-
-    def __post_init__(self) -> None:
-        check_range("monitor", 1, every=self.every)
-        check_range("monitor", 0, scores=self.scores)
-
-
-@dataclass(frozen=True)
-class PictureWatch(Watch):
-    """On so many pictures, as far as a batch has them; none for no monitor."""
-
-    images: int = 128
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_range("monitor", 0, images=self.images)
-
-
-@dataclass(frozen=True)
-class TextWatch(Watch):
-    """On so many contexts, as far as a batch has them; none for no monitor."""
-
-    contexts: int = 16
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_range("monitor", 0, contexts=self.contexts)
 
 
 @dataclass(frozen=True)
