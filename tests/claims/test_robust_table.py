@@ -6,8 +6,7 @@ from scipy import stats
 
 from attnaudit.claims.robust_table import group_records
 from attnaudit.evidence.robustness_results import open_evaluations
-
-from .test_robustness import CONTROLS, EPSILONS, RPC, SYMMETRIC, network, pairs, write_evaluation
+from tests.claims.evaluations import CONTROLS, EPSILONS, RPC, SYMMETRIC, network, pairs, write_evaluation
 
 
 def records(*paths):

@@ -1,0 +1,83 @@
+"""Which networks are compared with which."""
+
+import pytest
+
+from attnaudit.claims.robust_groups import Choice
+from attnaudit.claims.verdict import Word
+from attnaudit.errors import UsageError
+from tests.claims.evaluations import (
+    BECAUSE,
+    CONTROLS,
+    GAIN,
+    ROBUST,
+    RPC,
+    SYMMETRIC,
+    judged,
+    network,
+    pairs,
+    with_controls,
+    write_evaluation,
+)
+
+
+@pytest.mark.parametrize("fact", ["setting", "epochs"])
+def test_networks_that_were_trained_otherwise_are_not_compared(tmp_path, fact):
+    networks = pairs(GAIN, GAIN)
+    for place, (_, card, _, _) in enumerate(networks):
+        card["facts"][fact] = place % 2
+    assert judged(ROBUST, write_evaluation(tmp_path / "run", networks)) == []
+
+
+@pytest.mark.parametrize(
+    ("again", "first"),
+    [(RPC, "rpc4-1"), ({**CONTROLS["tempered"], "attention_options": {"temperature": 1}}, "sym-1")],
+)
+def test_two_networks_of_one_attention_and_seed_are_refused(tmp_path, again, first):
+    networks = [*pairs(GAIN, GAIN), network("again", again, 1)]
+    with pytest.raises(UsageError, match=f"{first} and again-1 have the same attention and seed: judge one of them"):
+        judged(ROBUST, write_evaluation(tmp_path / "run", networks))
+
+
+def test_networks_of_other_size_or_epochs_are_not_compared(tmp_path):
+    rpc = [network("rpc4", RPC, seed, corrupted=0.1, attacked=0.1, epochs=41) for seed in range(3)]
+    rpc += [network("rpc4", {**RPC, "width": 195}, seed + 3) for seed in range(3)]
+    networks = [*(network("sym", SYMMETRIC, seed) for seed in range(6)), *rpc]
+    assert judged(ROBUST, write_evaluation(tmp_path / "run", networks)) == []
+
+
+@pytest.mark.parametrize(
+    ("attention", "subjects"),
+    [
+        (RPC, ["it"]),
+        ({**RPC, "attention_layers": None}, ["it"]),
+        (CONTROLS["one"], []),
+        (CONTROLS["random"], []),
+        ({**RPC, "other_attention": "softmax"}, []),
+    ],
+)
+def test_subjects_are_networks_that_pursue_in_symmetric_attention(tmp_path, attention, subjects):
+    networks = [network(n, a, seed) for seed in range(3) for n, a in (("sym", SYMMETRIC), ("it", attention))]
+    verdicts = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
+    assert [verdict.model for verdict in verdicts] == subjects
+
+
+def test_every_seed_may_have_its_own_temperature(tmp_path):
+    networks = with_controls(0.05, one=0.0, random=0.0)
+    for seed in range(3):
+        tempered = {**CONTROLS["tempered"], "attention_options": {"temperature": 0.3 + seed}}
+        networks.append(network("tempered", tempered, seed))
+    (verdict,) = judged(BECAUSE, write_evaluation(tmp_path / "run", networks))
+    assert verdict.word is Word.SUPPORTED
+
+
+def test_defaults_and_presets_are_the_same_attention_as_the_options_they_stand_for():
+    spelt = {"iterations": 4, "lam": 4.0, "preset": "paper", "threshold": "lam*mu", "mu_width": "model"}
+    written = {"depth": 6, "attention": "rpc", "attention_layers": [-6], "other_attention": "symmetric"}
+    plain, long = (Choice.of(written | {"attention_options": options}) for options in ({}, spelt))
+    assert plain == long
+    assert plain == Choice.of({**written, "attention_layers": [0]})
+    assert plain != Choice.of({**written, "attention_options": {"form": "learned"}})
+    everywhere = {"depth": 2, "attention": "symmetric", "attention_options": {}}
+    both = {**everywhere, "attention_layers": [1], "other_attention": "symmetric"}
+    assert Choice.of(everywhere | {"attention_layers": None}) == Choice.of(both)
+    assert not Choice.of({**both, "attention_options": {"temperature": 2.0}}).is_plain_symmetric

@@ -1,0 +1,134 @@
+"""RPC-Attention against symmetric attention: words from made-up evaluations whose answer is known."""
+
+import pytest
+
+from attnaudit.claims.verdict import Word
+from tests.claims.evaluations import (
+    BELOW_A_POINT,
+    BEYOND_A_POINT,
+    GAIN,
+    LOSS,
+    NONE,
+    ROBUST,
+    RPC,
+    SYMMETRIC,
+    WIDE,
+    judged,
+    network,
+    only,
+    pairs,
+    write_evaluation,
+)
+
+
+@pytest.mark.parametrize(
+    ("corrupted", "attacked", "word"),
+    [
+        (GAIN, GAIN, Word.SUPPORTED),
+        (GAIN, LOSS, Word.REFUTED),
+        (LOSS, GAIN, Word.REFUTED),
+        (GAIN, NONE, Word.REFUTED),
+        (LOSS, LOSS, Word.REFUTED),
+        (NONE, NONE, Word.INDISTINGUISHABLE),
+        (GAIN, WIDE, Word.INCONCLUSIVE),
+        (GAIN[:1], GAIN[:1], Word.INCONCLUSIVE),
+        (BELOW_A_POINT, BELOW_A_POINT, Word.INDISTINGUISHABLE),
+        (BEYOND_A_POINT, BEYOND_A_POINT, Word.INCONCLUSIVE),
+    ],
+)
+def test_robust_is_ahead_under_corruption_and_attack_by_more_than_seeds_differ(tmp_path, corrupted, attacked, word):
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", pairs(corrupted, attacked)))
+    assert (verdict.model, verdict.word) == ("rpc4", word)
+
+
+def test_seeds_are_paired(tmp_path):
+    """Accuracies differ between seeds by a point, differences by a tenth of that."""
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", pairs((0.005, 0.006, 0.004), GAIN)))
+    assert verdict.word is Word.SUPPORTED
+    assert "2 corruptions: +0.50 [" in verdict.reason
+    assert "clean +0.00" in verdict.reason
+
+
+def test_the_budget_is_the_one_at_which_the_baseline_keeps_half_and_the_attack_the_strongest(tmp_path):
+    path = write_evaluation(tmp_path / "run", pairs(GAIN, LOSS, pgd=0.5))  # a gain under PGD alone is none
+    (verdict,) = judged(ROBUST, path)
+    assert "attack at ε = 2/255 (the baseline keeps 43.0%): -5.00 [" in verdict.reason
+    assert verdict.word is Word.REFUTED
+
+
+@pytest.mark.parametrize("epsilon", [1 / 255, 4 / 255])
+def test_where_the_baseline_keeps_too_little_or_too_much_an_attack_tells_nothing_apart(tmp_path, epsilon):
+    networks = only(pairs(GAIN, GAIN), lambda c: c[0] != "attack" or c[2] == epsilon)
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
+    assert verdict.word is Word.NOT_IDENTIFIABLE
+    assert "tells nothing apart" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("kinds", "missing"), [(("clean", "attack"), "no corruption"), (("clean", "corruption"), "no attack")]
+)
+def test_what_was_not_run_is_not_taken_for_granted(tmp_path, kinds, missing):
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", pairs(GAIN, GAIN), kinds=kinds))
+    assert verdict.word is Word.NOT_MEASURABLE
+    assert missing in verdict.reason
+
+
+def test_a_loss_refutes_whatever_else_was_not_run(tmp_path):
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", pairs(LOSS, LOSS), kinds=("clean", "corruption")))
+    assert verdict.word is Word.REFUTED
+
+
+def test_a_seed_that_lacks_a_corruption_is_left_out_of_the_mean_over_corruptions(tmp_path):
+    first, *others = pairs(GAIN, GAIN)
+    networks = [*only([first], lambda c: c[1] != "snow"), *others, network("sym", SYMMETRIC, 7)]
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
+    assert "2 corruptions: +5.00 [" in verdict.reason
+    assert verdict.reason.count("on 2 seeds") == 1  # not the seed that lacks a corruption
+    assert verdict.reason.count("on 3 seeds") == 1
+
+
+def test_attacks_of_another_norm_do_not_count(tmp_path):
+    networks = [network(n, a, seed, norm="rms") for seed in range(3) for n, a in (("sym", SYMMETRIC), ("rpc4", RPC))]
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
+    assert "no attack by gradients was run" in verdict.reason
+
+
+def test_a_gain_under_attack_does_not_count_while_gradients_are_masked(tmp_path):
+    checks = ("one step is not stronger than many",)
+    (gain,) = judged(ROBUST, write_evaluation(tmp_path / "gain", pairs(GAIN, GAIN, masked=checks)))
+    assert gain.word is Word.INCONCLUSIVE
+    assert "3 of its networks fail a check for gradient masking" in gain.reason
+    (loss,) = judged(ROBUST, write_evaluation(tmp_path / "loss", pairs(GAIN, LOSS, masked=checks)))
+    assert loss.word is Word.REFUTED
+
+
+def test_equal_gains_of_one_picture_are_not_certain(tmp_path):
+    """Two of ten pictures, in both seeds: no spread to see, and still a matter of a picture."""
+    networks = pairs((0.2, 0.2), (0.2, 0.2))
+    (many,) = judged(ROBUST, write_evaluation(tmp_path / "many", networks))
+    assert many.word is Word.SUPPORTED
+    (few,) = judged(ROBUST, write_evaluation(tmp_path / "few", networks, pictures=10))
+    assert few.word is Word.INCONCLUSIVE
+
+
+def test_a_gain_under_attack_does_not_count_where_gradients_were_not_checked(tmp_path):
+    (gain,) = judged(ROBUST, write_evaluation(tmp_path / "gain", pairs(GAIN, GAIN), checked=False))
+    assert gain.word is Word.INCONCLUSIVE
+    assert "3 of its networks were not checked for gradient masking" in gain.reason
+
+
+def test_noise_alone_is_no_attack_to_compare_by(tmp_path):
+    networks = [
+        (label, card, [(k, "noise" if k == "attack" else n, *more) for k, n, *more in conditions], masked)
+        for label, card, conditions, masked in only(pairs(GAIN, LOSS), lambda c: c[1] != "pgd")
+    ]
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
+    assert verdict.word is Word.NOT_MEASURABLE
+
+
+def test_an_interval_is_wider_for_two_subjects_than_for_one(tmp_path):
+    networks = pairs((0.01, 0.02, 0.03), GAIN)
+    (alone,) = judged(ROBUST, write_evaluation(tmp_path / "one", networks))
+    more = [network("rpc6", {**RPC, "attention_options": {"iterations": 6}}, seed) for seed in range(3)]
+    first, _ = judged(ROBUST, write_evaluation(tmp_path / "two", [*networks, *more]))
+    assert alone.reason != first.reason
