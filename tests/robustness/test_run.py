@@ -274,6 +274,14 @@ def test_a_source_names_the_pictures_and_who_made_them(data, tmp_path):
     assert entry.source == one.source(CLEAN)
 
 
+def test_what_conditions_show_is_looked_up_once_whatever_the_number_of_models(data, tmp_path, monkeypatch):
+    asked = []
+    pictures = Plan.pictures
+    monkeypatch.setattr(Plan, "pictures", lambda self, own: asked.append(own) or pictures(self, own))
+    evaluate(plan_of(data, *ATTACKS, models=(loaded("a"), loaded("b"))), tmp_path / "run")
+    assert sorted(asked, key=str) == sorted((CLEAN, *ATTACKS), key=str)
+
+
 def test_pictures_of_the_twin_are_made_on_the_twin(data, tmp_path):
     (condition,) = transfer_conditions([EPSILON], Protocol.EXACT)
     own = evaluate(plan_of(data, *ATTACKS, condition, twin=loaded("twin")), tmp_path / "a")

@@ -21,13 +21,12 @@ _BAND = (0.1, 0.6)
 KINDS = 2
 #: How gains are measured, in the words of a claim's rule.
 RULE = (
-    "A gain is a difference of accuracies to networks of the same size, training and seed on the same pictures, whose "
-    "draw the intervals do not cover; "
-    "Student's t over seeds, widened for all differences of the claim. It is one above 0, and none if the interval "
-    "holds 0 and excludes 1 point. Corruption: the mean over all corruptions and severities. Attack: at the ε where "
-    "the symmetric baseline keeps nearest to half of its clean accuracy (and 10 to 60 %), each network under the "
-    "attack that leaves it least; no gain counts while a network that has it fails a check for gradient masking, or "
-    "was not checked."
+    "A gain is a difference of accuracies to networks of the same size, training and seed on the same pictures, "
+    "whose draw the intervals do not cover; Student's t over seeds, widened for all differences of the claim. It is "
+    "one above 0, and none if the interval holds 0 and excludes 1 point. Corruption: the mean over all corruptions "
+    "and severities. Attack: at the ε where the symmetric baseline keeps nearest to half of its clean accuracy (and "
+    "10 to 60 %), each network under the attack that leaves it least; no gain counts while a network that has it "
+    "fails a check for gradient masking, or was not checked."
 )
 
 

@@ -10,13 +10,13 @@ from attnaudit.report.drawing import BLUE, drawing
 
 
 def gains_figure(records: Sequence[GroupRecord], paths: Sequence[Path]) -> None:
-    """A panel per condition, a row per recipe: the gain in points with its interval over seeds."""
+    """A panel per condition, a row per recipe: the gain in points with its interval over seeds; one gain at least."""
     compared = [record for record in records if record.gain is not None]
     recipes = list(dict.fromkeys(record.recipe for record in compared))
     conditions = list(dict.fromkeys(record.condition for record in compared))
     places = {recipe: len(recipes) - 1 - place for place, recipe in enumerate(recipes)}
-    with drawing(paths, 1, max(1, len(conditions)), (1.6 + 1.5 * len(conditions), 0.9 + 0.2 * len(recipes))) as axes:
-        for axis, condition in zip(axes[0], conditions, strict=False):
+    with drawing(paths, 1, len(conditions), (1.6 + 1.5 * len(conditions), 0.9 + 0.2 * len(recipes))) as axes:
+        for axis, condition in zip(axes[0], conditions, strict=True):
             axis.axvline(0, color="0.5", lw=0.8)
             for record in (record for record in compared if record.condition == condition):
                 place = places[record.recipe]

@@ -147,15 +147,27 @@ class Plan:
 
     def source(self, condition: Condition) -> str:
         """A name for what a model is shown under a condition: the pictures on disk, and who makes others of them."""
-        maker = self.twin_subject if condition.name == TRANSFER else None
-        return digest(self._content(self.pictures(condition)), None if maker is None else maker.model.fingerprint)
+        return self._shown(condition)[0]
+
+    def _shown(self, condition: Condition) -> tuple[str, int]:
+        """That name, and how many pictures; read from disk once, whatever the number of models."""
+        if condition not in self._read:
+            pictures = self.pictures(condition)
+            maker = self.twin_subject if condition.name == TRANSFER else None
+            source = digest(self._content(pictures), None if maker is None else maker.model.fingerprint)
+            self._read[condition] = source, len(pictures)
+        return self._read[condition]
+
+    @cached_property
+    def _read(self) -> dict[Condition, tuple[str, int]]:
+        return {}
 
     def _under(self, condition: Condition) -> Iterator[Unit]:
-        source = self.source(condition)
+        source, pictures = self._shown(condition)
         for subject in self.subjects:
             model = [subject.model.label, subject.model.fingerprint]
             whole = digest(VERSION, model, condition.identity, source, self.settings.identity)
-            for batch in batches(len(self.pictures(condition)), self.settings.batch):
+            for batch in batches(pictures, self.settings.batch):
                 yield Unit(subject, condition, batch, digest(whole, batch.start))
 
     def _content(self, pictures: LabelledPictures) -> str:
