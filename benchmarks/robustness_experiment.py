@@ -4,7 +4,7 @@
     python -m benchmarks.robustness_experiment --data cifar10 --corrupted cifar10-corrupted --jobs 6 --minutes 20
 
 Repeated, the second command goes on where it was: `--jobs` at a time it trains in the order of RECIPES, runs
-`attnaudit robust` on the networks of a recipe as soon as they are there (corrupted; attacked; the first seed by
+`attnaudit robust` on the networks of a recipe as soon as they are there (corrupted; attacked; some seeds by
 AutoAttack), puts the evaluations together, and writes the verdicts. What layers attend with is on the networks' cards.
 After `--minutes` it ends what it started and says what is left.
 `--pack FILE` collects everything but weights and single pictures.
@@ -101,9 +101,13 @@ def conditions(arguments: argparse.Namespace) -> dict[str, tuple[str, ...]]:
     }  # fmt: skip
 
 
+def numbers_in(text: str) -> list[int]:
+    return [int(number) for number in text.split(",") if number]
+
+
 def blocks_of(arguments: argparse.Namespace) -> list[list[Training]]:
     """Networks that are evaluated together: the seeds of a recipe, and at last further ones of what decides."""
-    seeds, more = ([int(seed) for seed in text.split(",") if seed] for text in (arguments.seeds, arguments.more_seeds))
+    seeds, more = numbers_in(arguments.seeds), numbers_in(arguments.more_seeds)
     recipes = arguments.recipes.split(",")
     wanted = [(recipe, seeds) for recipe in recipes]
     wanted += [(recipe, more) for recipe in recipes if recipe in DECIDING and more]
@@ -111,11 +115,12 @@ def blocks_of(arguments: argparse.Namespace) -> list[list[Training]]:
 
 
 def shares(block: Sequence[Training], arguments: argparse.Namespace) -> dict[str, Share]:
-    """What is to be evaluated of these networks; by AutoAttack, which takes longest, those of the first seed."""
+    """What is to be evaluated of these networks; by AutoAttack, which takes longest, those of some seeds."""
     found: dict[str, Share] = {}
+    strongest = numbers_in(arguments.strongest_seeds)
     for name, options in conditions(arguments).items():
         twin = (twin_of(arguments),) if "--twin" in options else ()
-        own = tuple(training for training in block if name != STRONGEST or training.seed == 0)
+        own = tuple(training for training in block if name != STRONGEST or training.seed in strongest)
         if own:
             numbers = "-".join(str(training.seed) for training in own)
             folder = arguments.runs / "shares" / f"{name}-{own[0].recipe}-{numbers}"
@@ -204,6 +209,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--attacks", default="noise,fgsm,pgd,apgd")
     options.add_argument("--eps", default="0.5/255,1/255,2/255")
     options.add_argument("--strongest-eps", default="1/255", help="of AutoAttack")
+    options.add_argument("--strongest-seeds", default="0", help="that AutoAttack is run on")
     options.add_argument("--precision", default="fp32", choices=("fp32", "tf32"))
     options.add_argument("--as-they-are", action="store_true", help="evaluate what is trained, whatever is left")
     options.add_argument("--runs", type=Path, default=Path("attnaudit-runs"))
