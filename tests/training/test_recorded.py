@@ -91,8 +91,12 @@ def test_what_waits_for_the_host_cannot_be_recorded():
     batch = torch.ones(3, device="cuda")
     for _ in range(3):
         step(batch, batch)
+    torch.manual_seed(0)
     with pytest.raises(AttnAuditError, match=r"cannot be recorded .* without --graph"):
         step(batch, batch)
+    drawn = torch.rand(3, device="cuda")
+    torch.manual_seed(0)
+    assert torch.equal(drawn, torch.rand(3, device="cuda"))
 
 
 def test_steps_on_a_cpu_are_not_recorded():

@@ -85,7 +85,7 @@ class RecordedStep:
         self._optimiser.zero_grad(set_to_none=True)
         graph = torch.cuda.CUDAGraph()
         try:
-            with self._rates_in_tensors(), torch.cuda.graph(graph, stream=self._side):
+            with _generators_kept(), self._rates_in_tensors(), torch.cuda.graph(graph, stream=self._side):
                 self._loss = self._work(self._inputs, self._targets)
         except torch.OutOfMemoryError:
             raise
@@ -108,6 +108,18 @@ class RecordedStep:
             for group, was in zip(groups, before, strict=True):
                 group.clear()
                 group |= was
+
+
+@contextmanager
+def _generators_kept() -> Iterator[None]:
+    """After a recording that fails the generators that took part in it give no more numbers: copies replace them."""
+    kept = [(generator, generator.clone_state()) for generator in torch.cuda.default_generators]
+    try:
+        yield
+    except BaseException:
+        for generator, before in kept:
+            generator.graphsafe_set_state(before)
+        raise
 
 
 def _refill(recorded: Tensor, new: Tensor, what: str) -> None:
