@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from attnaudit.cli import app, work
 from attnaudit.errors import InputError, RunFolderError, UsageError
+from tests.claims.evaluations import pairs, write_evaluation
 from tests.training.conftest import data_set, recipe_file  # noqa: F401
 from tests.training_runs import write_course, write_training
 
@@ -78,6 +79,15 @@ def test_verdicts_are_told_with_what_their_words_mean(tmp_path):
     result = run("judge", write_training(tmp_path / "run"))
     assert "refuted" in result.stdout
     assert "they do what the claim excludes" in result.stdout
+
+
+def test_evaluations_are_drawn_over_seeds(tmp_path):
+    pytest.importorskip("matplotlib")
+    evaluation = write_evaluation(tmp_path / "run", pairs((0.0, 0.01), (0.0, 0.01)))
+    told = run("judge", evaluation, "--out", tmp_path / "pictures")
+    for name in ("held", "gains"):
+        assert f"{name}.csv" in told.stderr
+        assert ">rpc4<" in (tmp_path / "pictures" / f"{name}.svg").read_text()
 
 
 def test_judging_nothing_of_ours_is_refused(tmp_path):

@@ -81,6 +81,11 @@ class Shared:
         found = _accuracies(network, Kind.CORRUPTION)
         return fmean(found[key] for key in sorted(self.keys))
 
+    def corrupted_at(self, network: EvaluatedNetwork, severity: float) -> float:
+        """The mean accuracy over corruptions of one severity."""
+        found = _accuracies(network, Kind.CORRUPTION)
+        return fmean(found[key] for key in sorted(self.keys) if key.strength == severity)
+
     def attacked(self, network: EvaluatedNetwork, epsilon: float) -> float:
         """The accuracy under the attack that leaves least."""
         at = [key for key in self.keys if key.strength == epsilon]

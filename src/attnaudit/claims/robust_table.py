@@ -41,22 +41,21 @@ def group_records(evaluations: Sequence[Evaluation]) -> list[GroupRecord]:
     """By attention and condition.
 
     The baseline is the plain symmetric attention among most others that were trained alike; networks of another size
-    are held against it, too. Names that occur twice are numbered.
+    are held against it, too.
     """
+    groups = named_groups(evaluations)
+    baseline = next((group for _, group in groups if group.choice.is_plain_symmetric), None)
+    return [replace(record, recipe=name) for name, group in groups for record in _records(group, baseline, evaluations)]
+
+
+def named_groups(evaluations: Sequence[Evaluation]) -> list[tuple[str, Group]]:
+    """Attentions of networks that were trained alike, most first; names that occur twice are numbered."""
     alike = sorted(settings(evaluations), key=len, reverse=True)
     groups = [group for own in alike for group in own]
-    baseline = next((group for group in groups if group.choice.is_plain_symmetric), None)
+    names = [group.name for group in groups]
     return [
-        replace(record, recipe=name)
-        for name, group in zip(_told_apart([group.name for group in groups]), groups, strict=True)
-        for record in _records(group, baseline, evaluations)
-    ]
-
-
-def _told_apart(names: list[str]) -> list[str]:
-    return [
-        name if names.count(name) == 1 else f"{name} ({names[: place + 1].count(name)})"
-        for place, name in enumerate(names)
+        (name if names.count(name) == 1 else f"{name} ({names[: place + 1].count(name)})", group)
+        for place, (name, group) in enumerate(zip(names, groups, strict=True))
     ]
 
 

@@ -29,8 +29,8 @@ def judge(
 ) -> None:
     """Judge claims about training and robustness on the folders of trainings, finished or not, and of evaluations.
 
-    With --out, also draw test accuracy and calibrated scores of trainings by epoch, and what attentions gain over
-    symmetric attention in evaluations.
+    With --out, also draw test accuracy and calibrated scores of trainings by epoch, how attentions hold in evaluations
+    as corruption and attack grow stronger, and what they gain over symmetric attention.
 
     Examples:
         attnaudit judge attnaudit-runs/vit-small-cifar-0
@@ -70,16 +70,20 @@ def judge(
 
 
 def _draw(trainings: Sequence[Training], evaluations: Sequence[Evaluation], out: Path) -> None:
+    from attnaudit.claims.robust_curves import holding_records
     from attnaudit.claims.robust_table import group_records
     from attnaudit.claims.training_curves import accuracy_records, score_records
     from attnaudit.cli.delivery import deliver
     from attnaudit.report.robustness_gains import gains_figure
+    from attnaudit.report.robustness_holding import holding_figure
     from attnaudit.report.training_figures import accuracy_figure, score_figure
 
     if accuracies := accuracy_records(trainings):
         deliver("accuracy", accuracies, accuracy_figure, out, json=False)
     if scores := score_records(trainings):
         deliver("scores", scores, score_figure, out, json=False)
+    if held := holding_records(evaluations):
+        deliver("held", held, holding_figure, out, json=False)
     gains = group_records(evaluations)
     if any(record.gain is not None for record in gains):
         deliver("gains", gains, gains_figure, out, json=False)
