@@ -1,11 +1,13 @@
 """Evaluations in folders, and what several of them amount to."""
 
+import json
+
 import pytest
 
 from attnaudit.claims.verdict import Word
 from attnaudit.errors import RunFolderError
 from attnaudit.evidence.robustness_results import holds_evaluation, open_evaluation, open_evaluations
-from tests.claims.evaluations import GAIN, LOSS, ROBUST, judged, pairs, write_evaluation
+from tests.claims.evaluations import CONTROLS, GAIN, LOSS, ROBUST, SYMMETRIC, judged, network, pairs, write_evaluation
 
 
 def test_corruption_and_attack_may_lie_in_two_folders(tmp_path):
@@ -108,3 +110,16 @@ def test_of_two_evaluations_the_one_with_more_seeds_counts_before_the_one_with_m
     seeds = write_evaluation(tmp_path / "seeds", pairs(GAIN, GAIN), pictures=10_000)
     (verdict,) = judged(ROBUST, many, seeds)
     assert verdict.word is Word.SUPPORTED
+
+
+def test_attentions_that_trained_to_the_same_weights_are_two_networks(tmp_path):
+    """As symmetric attention and one step of pursuit do where no key is large enough to be clipped."""
+    networks = [network("sym", SYMMETRIC, 0), network("one", CONTROLS["one"], 0, corrupted=0.01, masked=("noise",))]
+    paths = [write_evaluation(tmp_path / name, networks, data="same") for name in ("first", "second")]
+    for path in paths:
+        run = json.loads((path / "run.json").read_text())
+        for model in run["models"]:
+            model["fingerprint"] = "equal"
+        (path / "run.json").write_text(json.dumps(run))
+    (joined,) = open_evaluations(paths)
+    assert [(own.label, own.masked) for own in joined.networks] == [("sym-0", ()), ("one-0", ("noise",))]

@@ -97,7 +97,8 @@ CLAIM = RobustnessClaim(
         "Where RPC-Attention gains over symmetric attention, under corruption or attack, it must gain over each of "
         "three controls too: one iteration, which only clips keys; a sparse part as dense at random places, unless "
         "there is none to speak of (0.1 % of its entries); symmetric attention at the temperature of the same entropy. "
-        f"Refuted if over one of them it gains nothing, not identifiable if there is no gain to explain. {RULE}"
+        "Refuted if over one of them it gains nothing, indistinguishable if over none it gains anything, not "
+        f"identifiable if there is no gain to explain. {RULE}"
     ),
     deciding=(),
     judge=_judge,

@@ -37,7 +37,10 @@ CLAIM = RobustnessClaim(
     statement="RPC-Attention beats its symmetric baseline under corruption and under attack.",
     citation="Teo & Nguyen 2024, section 4: ahead of SymViT under all attacks and on ImageNet-C, -A, -R and -O",
     formula="L of K = L + S after n steps with L = softmax(ZZᵀ/√d) V, against softmax(KKᵀ/√d) V",
-    rule=f"Supported if there is a gain under corruption and under attack, refuted if either is none or a loss. {RULE}",
+    rule=(
+        "Supported if there is a gain under corruption and under attack, indistinguishable if there is none under "
+        f"both, and else refuted if either is none or a loss. {RULE}"
+    ),
     deciding=(),
     judge=_judge,
     needs="an evaluation of networks with attention: rpc and attention: symmetric by one recipe, two seeds of each",

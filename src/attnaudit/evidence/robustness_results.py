@@ -11,6 +11,7 @@ from typing import Any
 
 from attnaudit.errors import RunFolderError
 from attnaudit.evidence.folder import RunFolder
+from attnaudit.evidence.identity import digest
 
 #: The `kind` in the identity of such a folder.
 ROBUSTNESS = "robustness"
@@ -62,6 +63,11 @@ class EvaluatedNetwork:
     masked: tuple[str, ...]
     checked: bool
 
+    @property
+    def identity(self) -> str:
+        """Its weights and what they are weights of: attentions that differ in what never happens may train alike."""
+        return digest(self.fingerprint, dict(self.architecture))
+
     def under(self, kind: Kind) -> list[Held]:
         """The conditions of one kind."""
         return [held for held in self.held if held.kind is kind]
@@ -99,7 +105,7 @@ class Evaluation:
         """With the networks and conditions of another one of the same identity."""
         found: dict[str, EvaluatedNetwork] = {}
         for network in (*self.networks, *other.networks):
-            key = network.fingerprint
+            key = network.identity
             found[key] = found[key].joined(network) if key in found else network
         return replace(self, networks=tuple(found.values()))
 
@@ -123,9 +129,9 @@ def open_evaluations(paths: Sequence[Path]) -> list[Evaluation]:
     for own in map(open_evaluation, paths):
         found[own.identity] = found[own.identity].joined(own) if own.identity in found else own
         for network in own.networks:
-            checks[network.fingerprint] = network.doubted(checks.get(network.fingerprint, network))
+            checks[network.identity] = network.doubted(checks.get(network.identity, network))
     return [
-        replace(own, networks=tuple(network.doubted(checks[network.fingerprint]) for network in own.networks))
+        replace(own, networks=tuple(network.doubted(checks[network.identity]) for network in own.networks))
         for own in found.values()
     ]
 

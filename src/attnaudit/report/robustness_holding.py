@@ -10,13 +10,15 @@ from attnaudit.evidence.robustness_results import Kind
 from attnaudit.report.drawing import drawing, look
 
 _NAMES = {Kind.CORRUPTION: ("mean over corruptions", "severity"), Kind.ATTACK: ("under the strongest attack", "255 ε")}
+#: Of the legend: names of recipes are long.
+_COLUMNS = 3
 
 
 def holding_figure(records: Sequence[HoldingRecord], paths: Sequence[Path]) -> None:
     """A panel per kind, a line per recipe, with the interval over seeds as a bar at every point."""
     recipes = list(dict.fromkeys(record.recipe for record in records))
     kinds = [kind for kind in _NAMES if any(record.kind == kind for record in records)]
-    with drawing(paths, 1, len(kinds), (3.4 * len(kinds), 2.4 + 0.14 * -(-len(recipes) // 4))) as axes:
+    with drawing(paths, 1, len(kinds), (3.4 * len(kinds), 2.4 + 0.14 * -(-len(recipes) // _COLUMNS))) as axes:
         for axis, kind in zip(axes[0], kinds, strict=True):
             unit = 255 if kind is Kind.ATTACK else 1
             for place, recipe in enumerate(recipes):
@@ -30,6 +32,6 @@ def holding_figure(records: Sequence[HoldingRecord], paths: Sequence[Path]) -> N
                         axis.plot([x, x], [100 * record.low, 100 * record.high], color=look(place)["color"], lw=0.6)
             title, label = _NAMES[kind]
             axis.set(title=title, xlabel=label, ylim=(0, 100))
-        axes[0, 0].set_ylabel("accuracy in per cent, mean over seeds")
+        axes[0, 0].set_ylabel("accuracy in %, mean over seeds")
         lines = {label: line for axis in axes[0] for line, label in zip(*axis.get_legend_handles_labels(), strict=True)}
-        axes[0, 0].figure.legend(lines.values(), lines.keys(), loc="outside upper center", ncols=4)
+        axes[0, 0].figure.legend(lines.values(), lines.keys(), loc="outside upper center", ncols=_COLUMNS)
