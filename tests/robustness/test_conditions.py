@@ -39,3 +39,10 @@ def test_iterations_belong_to_attacks_that_have_them():
     for wrong in ("fgsm:3", "pgd:many", "pgd:0"):
         with pytest.raises(UsageError, match="after the colon stands how many iterations"):
             attack_conditions([wrong], [0.1], Protocol.EXACT)
+
+
+@pytest.mark.parametrize("count", ["100001", "1000000000", "9" * 5000])
+def test_more_iterations_than_ever_end_are_refused(count):
+    assert attack_conditions(["square:100000"], [0.1], Protocol.EXACT)[0].steps == 100_000
+    with pytest.raises(UsageError, match=r"--attacks pgd:\d+: no attack is run for more than 100,000 iterations"):
+        attack_conditions([f"pgd:{count}"], [0.1], Protocol.EXACT)
