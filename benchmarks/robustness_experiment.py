@@ -16,23 +16,16 @@ attention on the keys of that network, for 512 training pictures, has the entrop
 from __future__ import annotations
 
 import argparse
-import io
-import json
 import shlex
-import shutil
-import subprocess
-import sys
-import tarfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-from benchmarks.robustness_jobs import SUMMARY, Job, Share, carry_out, evaluation, finished
+from benchmarks.robustness_jobs import Job, Share, carry_out, finished
+from benchmarks.robustness_results import judge, pack, put_together
 from benchmarks.robustness_temperature import temperature
-
-from attnaudit.evidence.folder import write_whole
 
 FOLDER = Path(__file__).parents[1] / "docs" / "results" / "robustness" / "recipes"
 #: What decides the claims, and is trained in more seeds than the others.
@@ -43,9 +36,6 @@ RECIPES = (
     "symmetric-compute",
 )  # fmt: skip
 STRONGEST = "robust-strongest"
-VERDICTS = "verdicts.json"
-#: What is packed: of trainings, of evaluations.
-KEPT = ("run.json", "history.json", "card.json"), ("run.json", SUMMARY, "accuracy.csv", "curves.svg", "report.html")
 
 
 @dataclass(frozen=True)
@@ -128,44 +118,6 @@ def shares(block: Sequence[Training], arguments: argparse.Namespace) -> dict[str
     return found
 
 
-def put_together(name: str, parts: Sequence[Share], arguments: argparse.Namespace) -> Path | None:
-    """One folder of all shares that are finished: their parts are named by what they hold, so nothing is repeated."""
-    done = [share for share in parts if finished(share)]
-    if not done:
-        return None
-    folder: Path = arguments.runs / name
-    (folder / "evidence").mkdir(parents=True, exist_ok=True)
-    shutil.copy(done[0].folder / "run.json", folder)
-    for share in done:
-        shutil.copytree(share.folder / "evidence", folder / "evidence", dirs_exist_ok=True)
-    networks = [network for share in done for network in share.networks]
-    with folder.with_suffix(".log").open("ab") as log:
-        words = evaluation(networks, done[0].options, folder)
-        subprocess.run([sys.executable, "-m", "attnaudit", *words], stdout=log, stderr=log, check=True)
-    return folder
-
-
-def judge(folders: Sequence[Path], arguments: argparse.Namespace) -> None:
-    command = [sys.executable, "-m", "attnaudit", "judge", *map(str, folders)]
-    subprocess.run(command, check=False)
-    found = subprocess.run([*command, "--json"], capture_output=True, check=True)
-    write_whole(arguments.runs / VERDICTS, (json.dumps(json.loads(found.stdout), indent=1) + "\n").encode())
-
-
-def pack(trainings: Sequence[Training], names: Sequence[str], arguments: argparse.Namespace) -> None:
-    """Everything that says something of the networks and of no single picture."""
-    runs, (of_trainings, of_evaluations) = arguments.runs, KEPT
-    files = [training.folder / name for training in trainings for name in of_trainings]
-    files += [runs / folder / name for folder in names for name in of_evaluations]
-    files += [runs / VERDICTS, *sorted(runs.glob("robust-*.log")), *sorted(runs.glob("shares/*.log"))]
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-        for file in filter(Path.exists, files):
-            archive.add(file, file.relative_to(runs))
-    write_whole(arguments.pack, buffer.getvalue())
-    print(f"{arguments.pack}: {len(buffer.getvalue()) / 1e6:.1f} MB")
-
-
 def jobs_of(
     blocks: Sequence[Sequence[Training]], evaluated: Sequence[dict[str, Share]], arguments: argparse.Namespace
 ) -> list[Job]:
@@ -184,12 +136,13 @@ def main(arguments: argparse.Namespace) -> None:
         blocks = [kept for block in blocks if (kept := list(filter(finished, block)))]
     evaluated = [shares(block, arguments) for block in blocks]
     trainings = [training for block in blocks for training in block]
+    names = list(conditions(arguments))
     if carry_out(jobs_of(blocks, evaluated, arguments), arguments.jobs, deadline) or arguments.as_they_are:
-        names = list(conditions(arguments))
-        together = [put_together(name, [own[name] for own in evaluated if name in own], arguments) for name in names]
-        judge([folder for folder in together if folder is not None], arguments)
+        parts = {name: [own[name] for own in evaluated if name in own] for name in names}
+        together = [put_together(name, parts[name], arguments.runs) for name in names]
+        judge([folder for folder in together if folder is not None], arguments.runs)
     if arguments.pack:
-        pack(trainings, list(conditions(arguments)), arguments)
+        pack(trainings, names, arguments.runs, arguments.pack)
 
 
 def parser() -> argparse.ArgumentParser:

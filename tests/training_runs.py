@@ -35,7 +35,7 @@ def write_training(
 ):
     """An unfinished run, a part per epoch; at the epochs in `lost` the numbers of the first head are missing."""
     folder = RunFolder(path)
-    model = {"heads": 3, "standardise": True, "attention": "softmax"}
+    model = {"heads": 3, "standardise": True, "attention": "softmax", "attention_layers": None, "attention_options": {}}
     recipe = {"name": name, "model": model, "epochs": 300, "monitor": {"images": 4}}
     folder.open({"recipe": recipe, "seed": 0}, {"attnaudit": "0", "steps_per_epoch": STEPS_PER_EPOCH})
     for epoch in epochs:

@@ -73,7 +73,7 @@ def _plain(hint: Any, value: Any, where: str) -> Any:
     if hint is float and isinstance(value, int | float | str) and not isinstance(value, bool):
         try:
             number = float(value)  # YAML reads 1e-3, without a point, as text
-        except ValueError:
+        except (ValueError, OverflowError):  # no number, or a whole one that no float holds
             number = math.nan
         if math.isfinite(number):
             return number

@@ -5,7 +5,7 @@ import json
 from scipy import stats
 
 from attnaudit.claims.registry import ROBUSTNESS_CLAIMS
-from attnaudit.evidence.robustness_results import open_evaluations
+from attnaudit.evidence.evaluation_folders import open_evaluations
 
 ROBUST, BECAUSE = ROBUSTNESS_CLAIMS["rpc-robust"], ROBUSTNESS_CLAIMS["rpc-because-of-pcp"]
 FIRST = {"attention_layers": [0], "other_attention": "symmetric"}

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from attnaudit.claims.robust_curves import holding_records
-from attnaudit.evidence.robustness_results import open_evaluations
+from attnaudit.evidence.evaluation_folders import open_evaluations
 from attnaudit.report.robustness_holding import holding_figure
 from tests.claims.evaluations import EPSILONS, RPC, SYMMETRIC, network, write_evaluation
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from attnaudit.claims.robust_table import group_records
-from attnaudit.evidence.robustness_results import open_evaluations
+from attnaudit.evidence.evaluation_folders import open_evaluations
 from tests.claims.evaluations import CONTROLS, EPSILONS, RPC, SYMMETRIC, network, pairs, write_evaluation
 
 

@@ -1,6 +1,7 @@
 """Cards: what is written can be read, by later versions too."""
 
 import json
+import math
 
 import pytest
 
@@ -58,6 +59,13 @@ def test_a_damaged_card_is_named(text, tmp_path):
         ("architecture", [1], r"card: architecture is \[1\]: it has names with values under it"),
         ("mean", [0.5], "card: mean has 1 values: it is a list of 3"),
         ("std", ["a", "b", "c"], "card: std is 'a': it is a finite number"),
+        ("std", [0.2, 0.0, 0.2], r"card: std is 0: it is at least 1e-06 and at most 1e\+06"),
+        ("std", [0.2, 0.2, -0.2], "card: std is -0.2: it is at least 1e-06"),
+        ("std", [1e-50, 0.2, 0.2], "card: std is 1e-50: it is at least 1e-06"),  # 0 in float32
+        ("std", [1e50, 0.2, 0.2], r"card: std is 1e\+50: it is at least 1e-06 and at most 1e\+06"),
+        ("std", [math.nan, 0.2, 0.2], "card: std is nan: it is a finite number"),
+        ("std", [0.2, math.inf, 0.2], "card: std is inf: it is a finite number"),
+        ("mean", [0.5, 0.5, -1e50], r"card: mean is -1e\+50: it is at least -1e\+06"),
         ("facts", None, "card: facts is None: it has names with values under it"),
     ],
 )

@@ -66,6 +66,7 @@ def test_changes_reach_nested_settings_and_read_numbers_as_numbers(recipe_file):
         ("augmentation.auto_augment=rand-m9", "augmentation: auto_augment is for kind timm; crop-flip has distort."),
         ("average=1.5", "recipe tiny: average is 1.5: it is at least 0 and at most 1."),
         ("optimiser.rate=.inf", "recipe tiny: optimiser: rate is inf: it is a finite number."),
+        (f"optimiser.rate=1{'0' * 400}", f"recipe tiny: optimiser: rate is 1{'0' * 400}: it is a finite number."),
         ("model.width=-24", "A width of -24 does not split into 2 heads."),
         ("monitor.every=0", "monitor: every is 0: it is at least 1."),
         ("monitor.images=-1", "monitor: images is -1: it is at least 0."),

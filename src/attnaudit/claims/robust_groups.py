@@ -10,8 +10,9 @@ from statistics import fmean
 from typing import Any
 
 from attnaudit.attention.functional import Pursuit
-from attnaudit.errors import UsageError
+from attnaudit.errors import RunFolderError, UsageError
 from attnaudit.evidence.robustness_results import EvaluatedNetwork, Evaluation
+from attnaudit.typed_settings import settings_from
 
 _ATTENTION = ("attention", "attention_layers", "attention_options", "other_attention")
 _SYMMETRIC = "symmetric"
@@ -37,10 +38,7 @@ class Choice:
         """As a card has it."""
         name, layers = architecture["attention"], architecture.get("attention_layers")
         depth, options = int(architecture["depth"]), dict(architecture.get("attention_options") or {})
-        rule = None
-        if name == "rpc":
-            own = {field: options.pop(field) for field in _RULE if field in options}
-            rule = Pursuit.preset(own.pop("preset", "code"), **own)
+        rule = _rule(options) if name == "rpc" else None
         tempered = options.pop("temperature", 1) != 1
         everywhere = tuple(range(depth))
         chosen = everywhere if layers is None else tuple(sorted(layer % depth for layer in layers))
@@ -91,12 +89,30 @@ def settings(evaluations: Sequence[Evaluation]) -> list[list[Group]]:
     for place, evaluation in enumerate(evaluations):
         for network in evaluation.networks:
             if "seed" in network.facts:
-                runs = found[_setting(network)].setdefault(Choice.of(network.architecture), [{} for _ in evaluations])
+                runs = found[_setting(network)].setdefault(_choice(network), [{} for _ in evaluations])
                 first = runs[place].setdefault(int(network.facts["seed"]), network)
                 if first is not network:
                     own = f"{network.label} with other weights" if network.label == first.label else network.label
                     raise UsageError(f"{first.label} and {own} have the same attention and seed: judge one of them.")
     return [[_group(choice, runs) for choice, runs in groups.items()] for groups in found.values()]
+
+
+def _rule(options: dict[str, Any]) -> Pursuit:
+    """The rule of a pursuit, taken out of the options of an attention; None is what the preset has."""
+    own = {name: options.pop(name) for name in _RULE if name in options}
+    given = {name: value for name, value in own.items() if value is not None}
+    preset = str(given.pop("preset", "code"))
+    typed = settings_from(Pursuit, given, "attention_options")
+    return Pursuit.preset(preset, **{name: getattr(typed, name) for name in given})
+
+
+def _choice(network: EvaluatedNetwork) -> Choice:
+    try:
+        return Choice.of(network.architecture)
+    except UsageError as error:
+        raise RunFolderError(
+            f"The card of {network.label} in run.json describes no attention there is: {error}"
+        ) from error
 
 
 def _setting(network: EvaluatedNetwork) -> str:

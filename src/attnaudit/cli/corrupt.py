@@ -34,7 +34,6 @@ def corrupt(
         attnaudit corrupt timm:deit_tiny_patch16_224 --images imagenet/val --corruptions fog,snow --severities 3
     """
     from attnaudit.cli import work
-    from attnaudit.cli.laboratory import whole_numbers
     from attnaudit.errors import UsageError
     from attnaudit.robustness.conditions import corruption_conditions
     from attnaudit.robustness.corrupted_sets import write_corrupted_sets
@@ -44,7 +43,7 @@ def corrupt(
     from attnaudit.sources.model import load_model
 
     conditions = corruption_conditions(
-        labelled.corruption_names(corruptions), whole_numbers(severities, "--severities")
+        labelled.corruption_names(corruptions), options.whole_numbers(severities, "--severities")
     )
     if not conditions:
         raise UsageError("--corruptions none leaves nothing to write: say which, as in --corruptions all.")

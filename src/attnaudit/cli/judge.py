@@ -42,7 +42,7 @@ def judge(
     from attnaudit.claims.registry import ROBUSTNESS_CLAIMS, TRAINING_CLAIMS
     from attnaudit.claims.training import open_trainings
     from attnaudit.errors import UsageError
-    from attnaudit.evidence.robustness_results import holds_evaluation, open_evaluations
+    from attnaudit.evidence.evaluation_folders import holds_evaluation, open_evaluations
     from attnaudit.report.training import training_verdicts
 
     evaluations = open_evaluations([path for path in runs if holds_evaluation(path)])

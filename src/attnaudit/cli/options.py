@@ -80,3 +80,11 @@ def listed(text: str, option: str) -> tuple[str, ...]:
 def names(text: str, option: str) -> tuple[str, ...]:
     """A comma-separated list; `none` is the empty one."""
     return () if text == "none" else listed(text, option)
+
+
+def whole_numbers(text: str, option: str) -> tuple[int, ...]:
+    """A comma-separated list of whole numbers."""
+    try:
+        return tuple(int(part) for part in listed(text, option))
+    except ValueError as error:
+        raise UsageError(f"{option} {text} is not a list of whole numbers, e.g. 1,4,16.") from error

@@ -101,7 +101,6 @@ def robust(
         attnaudit robust timm:deit_tiny_patch16_224 --images imagenet-a --mask --attacks none
     """
     from attnaudit.cli import work
-    from attnaudit.cli.laboratory import whole_numbers
     from attnaudit.errors import InputError, UsageError
     from attnaudit.report.robustness import robustness_report
     from attnaudit.robustness import Plan, Settings, evaluate
@@ -119,7 +118,7 @@ def robust(
         raise UsageError(f"--corrupted {corrupted} has pictures that no condition asks for: add --corruptions all.")
     budgets = [epsilon(text) for text in options.listed(eps, "--eps")]
     conditions = _conditions(
-        corruption_conditions(kinds, whole_numbers(severities, "--severities")),
+        corruption_conditions(kinds, options.whole_numbers(severities, "--severities")),
         attack_conditions(options.names(attacks, "--attacks"), budgets, protocol),
         transfer_conditions(budgets, protocol) if twin else [],
         checks=checks and protocol is Protocol.EXACT,

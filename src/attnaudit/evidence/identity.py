@@ -9,6 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from attnaudit.errors import RunFolderError
+from attnaudit.evidence.fields import Fields
+
+#: What an identity file is, in the words of an error.
+SETTINGS = "the settings of a run"
 
 
 def digest(*parts: Any) -> str:
@@ -46,13 +50,11 @@ def settings_in(file: Path) -> dict[str, Any]:
         RunFolderError: there is no such file, or it is damaged.
     """
     try:
-        content: dict[str, Any] = json.loads(file.read_text())
-        content["identity"].keys()
+        settings = Fields.in_file(file, SETTINGS)
     except FileNotFoundError as error:
         raise RunFolderError(f"{file.parent} is not a run folder: it has no {file.name}.") from error
-    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
-        raise RunFolderError(f"{file} is not readable as the settings of a run.") from error
-    return content
+    settings.mapping("identity")
+    return settings.content
 
 
 def _first_difference(found: dict[str, Any], wanted: dict[str, Any], names: Sequence[str]) -> str:

@@ -1,20 +1,14 @@
-"""How well networks held, from the folder of `attnaudit robust`: accuracies, and what is known of the networks."""
+"""How well networks held in evaluations by `attnaudit robust`: accuracies, and what is known of the networks."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 from attnaudit.errors import RunFolderError
-from attnaudit.evidence.folder import RunFolder
 from attnaudit.evidence.identity import digest
-
-#: The `kind` in the identity of such a folder.
-ROBUSTNESS = "robustness"
 
 
 class Kind(StrEnum):
@@ -108,68 +102,3 @@ class Evaluation:
             key = network.identity
             found[key] = found[key].joined(network) if key in found else network
         return replace(self, networks=tuple(found.values()))
-
-
-def holds_evaluation(path: Path) -> bool:
-    """Whether a run folder is one of `attnaudit robust`."""
-    identity = RunFolder(path).settings()["identity"] if path.is_dir() else None
-    return isinstance(identity, dict) and identity.get("kind") == ROBUSTNESS
-
-
-def open_evaluations(paths: Sequence[Path]) -> list[Evaluation]:
-    """Evaluations in folders; what was evaluated on the same pictures with the same settings is one, in however many.
-
-    A check of a network's gradients that fails in one of them fails in all.
-
-    Raises:
-        RunFolderError: a folder holds no finished evaluation, or two do not agree.
-    """
-    found: dict[str, Evaluation] = {}
-    checks: dict[str, EvaluatedNetwork] = {}
-    for own in map(open_evaluation, paths):
-        found[own.identity] = found[own.identity].joined(own) if own.identity in found else own
-        for network in own.networks:
-            checks[network.identity] = network.doubted(checks.get(network.identity, network))
-    return [
-        replace(own, networks=tuple(network.doubted(checks[network.identity]) for network in own.networks))
-        for own in found.values()
-    ]
-
-
-def open_evaluation(path: Path) -> Evaluation:
-    """Open the folder of a finished evaluation; of its models, those that we trained.
-
-    Raises:
-        RunFolderError: it is no such folder, or the evaluation is not finished.
-    """
-    if not holds_evaluation(path):
-        raise RunFolderError(f"{path} holds no evaluation: give a folder that attnaudit robust wrote.")
-    folder = RunFolder(path)
-    try:
-        summary = json.loads(folder.summary_file.read_text())
-        settings = folder.settings()
-        models = [model for model in settings["models"] if model.get("card")]
-        identity = json.dumps([settings["identity"], settings["pictures"]], sort_keys=True)
-        return Evaluation(identity, int(settings["pictures"]), tuple(_network(model, summary) for model in models))
-    except FileNotFoundError as error:
-        raise RunFolderError(
-            f"{path} holds an evaluation that is not finished: repeat its command to go on."
-        ) from error
-    except (json.JSONDecodeError, KeyError, TypeError, ValueError, OSError) as error:
-        raise RunFolderError(f"{folder.summary_file} is not readable as the summary of an evaluation.") from error
-
-
-def _network(model: Mapping[str, Any], summary: Mapping[str, Any]) -> EvaluatedNetwork:
-    label = model["label"]
-    held = tuple(_held(entry) for entry in summary["accuracies"] if entry["model"] == label)
-    checks = [check for check in summary["checks"] if check["model"] == label]
-    failed = tuple(check["name"] for check in checks if check["passed"] is False)
-    checked = any(check["passed"] is not None for check in checks)
-    card = model["card"]
-    return EvaluatedNetwork(label, model["fingerprint"], card["architecture"], card["facts"], held, failed, checked)
-
-
-def _held(entry: Mapping[str, Any]) -> Held:
-    own = entry["condition"]
-    condition = Kind(own["kind"]), own["name"], float(own["strength"]), own["norm"], own["steps"]
-    return Held(*condition, str(entry["source"]), float(entry["accuracy"]))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnaudit.errors import RunFolderError
+from attnaudit.evidence.attention_fields import check_attention
+from attnaudit.evidence.fields import Fields
 from attnaudit.evidence.training_rows import training_settings
 
 HISTORY = "history.json"
@@ -35,19 +35,35 @@ class Course:
 
 
 def open_course(path: Path) -> Course:
-    """Open the folder of a training, finished or not.
+    """Open the folder of a training, finished or not, in which everything is that claims read.
 
     Raises:
-        RunFolderError: it is no folder of a training, or its history cannot be read.
+        RunFolderError: it is no folder of a training, or a file of it says less than `attnaudit train` writes.
     """
-    settings = training_settings(path)
+    identity = training_settings(path).mapping("identity")
+    recipe = identity.mapping("recipe")
+    _check_recipe(recipe)
     try:
-        history = json.loads((path / HISTORY).read_text())
+        history = Fields.listed_in(path / HISTORY, "the history of a training", "epochs")
     except FileNotFoundError:
         history = []
-    except (ValueError, OSError) as error:
-        raise RunFolderError(f"{path / HISTORY} is not readable as the history of a training.") from error
-    if not isinstance(history, list) or not all(isinstance(record, dict) for record in history):
-        raise RunFolderError(f"{path / HISTORY} is not readable as the history of a training: it lists no epochs.")
-    identity = settings["identity"]
-    return Course(path, identity["recipe"], int(identity["seed"]), tuple(identity.get("data", ())), tuple(history))
+    data = tuple(identity.items("data")) if "data" in identity else ()
+    records = tuple(record.content for record in history)
+    course = Course(path, recipe.content, identity.whole("seed", least=0), data, records)
+    for record in history:
+        record.whole("epoch", least=1)
+        if not course.of_text:
+            record.number("test_accuracy")
+    return course
+
+
+def _check_recipe(recipe: Fields) -> None:
+    recipe.text("name")
+    check_attention(recipe.mapping("model"))
+    if "ksvd_weight" in recipe:
+        recipe.number("ksvd_weight")
+    if "monitor" in recipe:
+        monitor = recipe.mapping("monitor")
+        for inputs in ("images", "contexts"):
+            if inputs in monitor:
+                monitor.whole(inputs, least=0)

@@ -10,7 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from attnaudit.errors import RunFolderError
+from attnaudit.evidence.fields import Fields
 from attnaudit.evidence.folder import RunFolder
+from attnaudit.evidence.identity import SETTINGS
 from attnaudit.evidence.reading import Evidence
 from attnaudit.evidence.schema import OBSERVED
 
@@ -67,11 +69,12 @@ def open_training(path: Path) -> TrainingRun:
         raise RunFolderError(
             f"{path} has no rows of a batch named {' or '.join(BATCHES)}, only of {', '.join(sorted(found))[:80]}."
         )
-    return TrainingRun(path, settings["identity"]["recipe"], float(settings["steps_per_epoch"]), batches, rows)
+    recipe = settings.mapping("identity").mapping("recipe").content
+    return TrainingRun(path, recipe, settings.number("steps_per_epoch"), batches, rows)
 
 
-def training_settings(path: Path) -> dict[str, Any]:
-    """The content of a training's `run.json`.
+def training_settings(path: Path) -> Fields:
+    """The content of a training's `run.json`, which has a recipe and says how many steps an epoch had.
 
     Raises:
         RunFolderError: it is no folder of a training run.
@@ -79,13 +82,12 @@ def training_settings(path: Path) -> dict[str, Any]:
     if not path.is_dir():
         raise RunFolderError(f"There is no folder {path}: give one that attnaudit train wrote.")
     folder = RunFolder(path)
-    settings = folder.settings()
-    identity = settings["identity"]
-    recipe = identity.get("recipe") if isinstance(identity, dict) else None
-    if not isinstance(recipe, dict):
-        kind = "an audit" if isinstance(identity, dict) and "inputs" in identity else "a run without a recipe"
+    settings = Fields(folder.settings(), folder.settings_file, SETTINGS)
+    identity = settings.mapping("identity")
+    if not identity.has("recipe"):
+        kind = "an audit" if identity.has("inputs") else "a run without a recipe"
         raise RunFolderError(f"{path} holds {kind}, not a training run: give a folder that attnaudit train wrote.")
-    steps = settings.get("steps_per_epoch")
-    if not isinstance(steps, (int, float)) or not steps > 0:
-        raise RunFolderError(f"{folder.settings_file} does not say how many steps_per_epoch there were.")
+    identity.mapping("recipe")
+    if settings.number("steps_per_epoch") <= 0:
+        raise settings.fault("steps_per_epoch is no number above 0")
     return settings

@@ -42,6 +42,8 @@ OUTLIERS = Condition(Kind.OUTLIERS, "outliers")
 EVERYTHING = Condition(Kind.CHECK, "everything", 0.5, Norm.MAX.value, 10)
 #: A quarter of a grey level along the gradient, and along random signs.
 GRADIENT = Condition(Kind.CHECK, "gradient", 0.25 / 255, Norm.MAX.value)
+#: Twenty times what Square takes by default, and it takes most; a number with more digits is a slip, and never ends.
+MOST_ITERATIONS = 100_000
 #: Adversarial pictures of another model, made by PGD.
 TRANSFER = "transfer"
 
@@ -63,14 +65,22 @@ def attack_conditions(names: Sequence[str], epsilons: Sequence[float], protocol:
         if counts.setdefault(plain, count) != count:
             raise UsageError(f"--attacks names {plain} with two numbers of iterations: run them into two folders.")
         attack = attack_named(plain, protocol)
-        if count and (attack.steps is None or not count.isdecimal() or int(count) < 1):
-            raise UsageError(
-                f"--attacks {name}: after the colon stands how many iterations, of an attack that has them."
-            )
-        steps = int(count) if count else attack.steps
+        steps = _iterations(name, count, attack.steps) if count else attack.steps
         budgets = epsilons if attack.budget is None else (attack.budget,)
         found += [Condition(Kind.ATTACK, plain, budget, attack.norm and attack.norm.value, steps) for budget in budgets]
     return list(dict.fromkeys(found))  # what is asked for twice counts once
+
+
+def _iterations(name: str, count: str, default: int | None) -> int:
+    """What stands after the colon of a name."""
+    number = float(count) if count.isdecimal() else 0.0  # which has room for any number of digits
+    if default is None or number < 1:
+        raise UsageError(f"--attacks {name}: after the colon stands how many iterations, of an attack that has them.")
+    if number > MOST_ITERATIONS:
+        raise UsageError(
+            f"--attacks {name:.40}: no attack is run for more than {MOST_ITERATIONS:,} iterations, give fewer."
+        )
+    return int(number)
 
 
 def transfer_conditions(epsilons: Sequence[float], protocol: Protocol) -> list[Condition]:

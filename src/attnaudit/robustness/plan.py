@@ -11,8 +11,9 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from attnaudit.errors import UsageError
+from attnaudit.evidence.evaluation_folders import ROBUSTNESS
 from attnaudit.evidence.identity import digest
-from attnaudit.evidence.robustness_results import ROBUSTNESS, Kind
+from attnaudit.evidence.robustness_results import Kind
 from attnaudit.protocol import Protocol
 from attnaudit.robustness.conditions import OUTLIERS, TRANSFER, Condition
 from attnaudit.robustness.examples import Examples, batches

@@ -21,7 +21,10 @@ from attnaudit.sources.decoder import DecoderArchitecture, build_decoder
 from attnaudit.sources.model import CARD, Preprocess
 from attnaudit.sources.preprocess import middle_pixels, squashed
 from attnaudit.sources.words import Vocabulary
-from attnaudit.typed_settings import settings_from
+from attnaudit.typed_settings import check_range, settings_from
+
+#: A mean beyond this, or a deviation beyond it or below its inverse, is none of pixels, which float32 would lose.
+_LARGEST = 1e6
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,11 @@ class PictureCard:
     std: tuple[float, float, float]
     labels: tuple[str, ...] | None
     facts: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        for mean, deviation in zip(self.mean, self.std, strict=True):
+            check_range("card", -_LARGEST, _LARGEST, mean=mean)
+            check_range("card", 1 / _LARGEST, _LARGEST, std=deviation)
 
     def build(self, seed: int) -> nn.Module:
         """The network, untrained."""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from attnaudit.cli import options
 from attnaudit.cli.console import data_console, print_json, progress_bar, say
 from attnaudit.cli.options import Device
 from attnaudit.errors import UsageError
@@ -75,14 +74,6 @@ def recipe_for(steps: int, prompts: int | None, queries: int, rate: float, optim
     enough = max(64, 2048 // length) if prompts is None else prompts
     kind = training.Optimiser(optimiser.value)
     return training.Recipe(steps=steps, prompts=enough, queries=queries, rate=rate, optimiser=kind)
-
-
-def whole_numbers(text: str, option: str) -> tuple[int, ...]:
-    """A comma-separated list."""
-    try:
-        return tuple(int(part) for part in options.listed(text, option))
-    except ValueError as error:
-        raise UsageError(f"{option} {text} is not a list of whole numbers, e.g. 1,4,16.") from error
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import pytest
 
 from attnaudit.claims.verdict import Word
 from attnaudit.errors import RunFolderError
-from attnaudit.evidence.robustness_results import holds_evaluation, open_evaluation, open_evaluations
+from attnaudit.evidence.evaluation_folders import holds_evaluation, open_evaluation, open_evaluations
 from tests.claims.evaluations import CONTROLS, GAIN, LOSS, ROBUST, SYMMETRIC, judged, network, pairs, write_evaluation
 
 

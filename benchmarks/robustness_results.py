@@ -1,0 +1,58 @@
+"""What the robustness experiment makes of finished work: one folder per evaluation, verdicts, an archive."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.robustness_jobs import SUMMARY, Job, Share, evaluation, finished
+
+from attnaudit.evidence.folder import write_whole
+
+VERDICTS = "verdicts.json"
+#: What is packed: of trainings, of evaluations.
+KEPT = ("run.json", "history.json", "card.json"), ("run.json", SUMMARY, "accuracy.csv", "curves.svg", "report.html")
+
+
+def put_together(name: str, parts: Sequence[Share], runs: Path) -> Path | None:
+    """One folder of all shares that are finished: their parts are named by what they hold, so nothing is repeated."""
+    done = [share for share in parts if finished(share)]
+    if not done:
+        return None
+    folder = runs / name
+    (folder / "evidence").mkdir(parents=True, exist_ok=True)
+    shutil.copy(done[0].folder / "run.json", folder)
+    for share in done:
+        shutil.copytree(share.folder / "evidence", folder / "evidence", dirs_exist_ok=True)
+    networks = [network for share in done for network in share.networks]
+    with folder.with_suffix(".log").open("ab") as log:
+        words = evaluation(networks, done[0].options, folder)
+        subprocess.run([sys.executable, "-m", "attnaudit", *words], stdout=log, stderr=log, check=True)
+    return folder
+
+
+def judge(folders: Sequence[Path], runs: Path) -> None:
+    command = [sys.executable, "-m", "attnaudit", "judge", *map(str, folders)]
+    subprocess.run(command, check=False)
+    found = subprocess.run([*command, "--json"], capture_output=True, check=True)
+    write_whole(runs / VERDICTS, (json.dumps(json.loads(found.stdout), indent=1) + "\n").encode())
+
+
+def pack(trainings: Sequence[Job], names: Sequence[str], runs: Path, archive: Path) -> None:
+    """Everything that says something of the networks and of no single picture."""
+    of_trainings, of_evaluations = KEPT
+    files = [training.folder / name for training in trainings for name in of_trainings]
+    files += [runs / folder / name for folder in names for name in of_evaluations]
+    files += [runs / VERDICTS, *sorted(runs.glob("robust-*.log")), *sorted(runs.glob("shares/*.log"))]
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as packed:
+        for file in filter(Path.exists, files):
+            packed.add(file, file.relative_to(runs))
+    write_whole(archive, buffer.getvalue())
+    print(f"{archive}: {len(buffer.getvalue()) / 1e6:.1f} MB")

@@ -1,0 +1,64 @@
+"""`attnaudit gaussian in-context`: heads trained over tasks, and what few tasks recover."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from attnaudit.cli import options
+from attnaudit.cli.gaussian.laboratory import Out, Runs, Steps, at_work, deliver
+from attnaudit.cli.options import Device
+
+
+def in_context(
+    dim: Annotated[int, typer.Option(help="Dimension of heads trained on fresh tasks.")] = 20,
+    theta: Annotated[float, typer.Option(help="Their spike: V = I + θvvᵀ.")] = 2.0,
+    degrees: Annotated[int, typer.Option("--degrees", "-n", help="Their n: Σ ~ Wishart(V, n).")] = 20,
+    length: Annotated[int, typer.Option(help="Tokens of a prompt.")] = 64,
+    runs: Runs = 4,
+    steps: Steps = 600,
+    tasks: Annotated[str, typer.Option(help="Recovery from K tasks: values of K.")] = "1,4,16",
+    recovery_degrees: Annotated[str, typer.Option(help="Recovery: values of n.")] = "50,200",
+    recovery_dim: Annotated[int, typer.Option(help="Recovery: dimension.")] = 100,
+    repeats: Annotated[int, typer.Option(min=2, help="Recovery: repetitions of each setting.")] = 8,
+    seed: options.Seed = 0,
+    device: options.DeviceOption = Device.CPU,
+    out: Out = None,
+    json: options.Json = False,
+) -> None:
+    """Train heads over tasks with spiked Wishart covariances; then see what few tasks recover, beside the BBP curve.
+
+    Examples:
+        attnaudit gaussian in-context
+
+        attnaudit gaussian in-context --theta 0.5 -n 50 --tasks 1,8
+    """
+    from attnaudit.claims.gaussian_in_context import CLAIM
+    from attnaudit.cli import work
+    from attnaudit.gaussian.experiments.in_context import in_context as experiment
+    from attnaudit.gaussian.training import Recipe
+    from attnaudit.report.gaussian_figures import recovery_figure
+
+    task_numbers, few = (
+        options.whole_numbers(tasks, "--tasks"),
+        options.whole_numbers(recovery_degrees, "--recovery-degrees"),
+    )
+    with at_work("training and recovering") as progress:
+        findings = experiment(
+            dim,
+            theta,
+            degrees,
+            length,
+            runs=runs,
+            recipe=Recipe(steps=steps),
+            task_numbers=task_numbers,
+            recovery_dim=recovery_dim,
+            recovery_degrees=few,
+            repeats=repeats,
+            seed=seed,
+            progress=progress,
+            device=work.device_name(device),
+        )
+    title = f"In context, d = {dim}, recovery at d = {recovery_dim}, seed {seed}"
+    deliver("in-context", title, findings, lambda paths: recovery_figure(findings.records, paths), out, json, CLAIM)
