@@ -22,7 +22,7 @@ class Fields:
     def __init__(self, content: Any, file: Path, what: str, place: str = "") -> None:
         self._file, self._what, self._place = file, what, place
         if not isinstance(content, dict):
-            raise self.fault(f"{place or 'its content'} is {_short(content)}: it has names with values under it")
+            raise self.fault(f"{place or 'its content'} is {_short(content)}, not names with values")
         self.content: dict[str, Any] = content
 
     @staticmethod
@@ -113,7 +113,7 @@ class Fields:
         return self.content[name]
 
     def _other(self, name: str, kind: str) -> RunFolderError:
-        return self.fault(f"{self._under(name)} is {_short(self.content[name])}: it is {kind}")
+        return self.fault(f"{self._under(name)} is {_short(self.content[name])}, not {kind}")
 
     def _under(self, name: str) -> str:
         return f"{self._place}.{name}" if self._place else name
