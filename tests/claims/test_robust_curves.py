@@ -39,6 +39,16 @@ def test_an_attack_is_the_one_that_leaves_least(tmp_path):
     assert [record.accuracy for record in attacked] == [pytest.approx(value) for value in (0.81, 0.56, 0.38, -0.02)]
 
 
+def test_a_budget_of_nothing_is_the_clean_picture_once(tmp_path):
+    networks = [
+        (label, card, [(k, n, 0.0 if s == EPSILONS[0] else s, *more) for k, n, s, *more in conditions], masked)
+        for label, card, conditions, masked in harder(0)
+    ]
+    records = holding_records(open_evaluations([write_evaluation(tmp_path / "run", networks)]))
+    attacked = [record for record in records if (record.recipe, record.kind) == ("sym", "attack")]
+    assert [record.strength for record in attacked] == [0, *EPSILONS[1:]]
+
+
 def test_one_seed_has_no_interval_and_what_was_not_run_no_record(tmp_path):
     path = write_evaluation(tmp_path / "run", [network("sym", SYMMETRIC, 0)], kinds=("clean", "attack"))
     records = holding_records(open_evaluations([path]))

@@ -49,7 +49,9 @@ def settings_in(file: Path) -> dict[str, Any]:
         content: dict[str, Any] = json.loads(file.read_text())
         content["identity"].keys()
     except FileNotFoundError as error:
-        raise RunFolderError(f"{file.parent} is not a run folder: it has no {file.name}.") from error
+        raise RunFolderError(
+            f"{file.parent} is no run folder, for it has no {file.name}: give one that attnaudit wrote."
+        ) from error
     except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise RunFolderError(f"{file} is not readable as the settings of a run.") from error
     return content
