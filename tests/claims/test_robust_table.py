@@ -45,6 +45,13 @@ def test_gains_are_paired_by_seed_and_the_baseline_has_none(tmp_path):
     assert found["rpc4", "clean"].gain == pytest.approx(0)
 
 
+def test_corrupted_is_the_mean_over_corruptions_and_severities(tmp_path):
+    label, card, conditions, masked = network("sym", SYMMETRIC, 0)
+    worse = [(*c[:4], c[4] - 0.2 * (c[1:3] == ("fog", 5.0))) for c in conditions]
+    found = records(write_evaluation(tmp_path / "run", [(label, card, worse, masked)]))
+    assert found["sym", "corrupted"].accuracy == pytest.approx(0.6 - 0.2 / 4)
+
+
 def test_a_network_is_under_the_attack_that_leaves_it_least_at_every_budget(tmp_path):
     found = records(write_evaluation(tmp_path / "run", [network("sym", SYMMETRIC, 0, pgd=-0.2)]))
     left = [found["sym", f"attacked, ε = {n}/255"].accuracy for n in (1, 2, 4)]

@@ -88,6 +88,14 @@ def test_a_seed_that_lacks_a_corruption_is_left_out_of_the_mean_over_corruptions
     assert verdict.reason.count("on 3 seeds") == 1
 
 
+def test_a_seed_that_lacks_an_attack_is_compared_by_those_that_all_have(tmp_path):
+    """What PGD alone takes does not count where seed 0 was not attacked by it; the seed does."""
+    first, *others = pairs(GAIN, LOSS, pgd=-0.5)
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", [*only([first], lambda c: c[1] != "pgd"), *others]))
+    assert "(the baseline keeps 43.0%): -5.00 [" in verdict.reason
+    assert verdict.reason.count("on 3 seeds") == 2
+
+
 def test_attacks_of_another_norm_do_not_count(tmp_path):
     networks = [network(n, a, seed, norm="rms") for seed in range(3) for n, a in (("sym", SYMMETRIC), ("rpc4", RPC))]
     (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
