@@ -2,9 +2,10 @@
 
 import pytest
 
-from attnaudit.claims.robust_groups import Choice
+from attnaudit.claims.robust_groups import Choice, settings
 from attnaudit.claims.verdict import Word
 from attnaudit.errors import UsageError
+from attnaudit.evidence.robustness_results import open_evaluations
 from tests.claims.evaluations import (
     BECAUSE,
     CONTROLS,
@@ -68,6 +69,22 @@ def test_every_seed_may_have_its_own_temperature(tmp_path):
         networks.append(network("tempered", tempered, seed))
     (verdict,) = judged(BECAUSE, write_evaluation(tmp_path / "run", networks))
     assert verdict.word is Word.SUPPORTED
+
+
+def test_the_share_of_the_sparse_part_is_a_mean_over_layers_and_networks_unless_one_does_not_say(tmp_path):
+    networks = pairs(GAIN, GAIN)
+    cards = [card for label, card, _, _ in networks if label.startswith("rpc4")]
+    for card, shares in zip(cards, ((0.1, 0.3), (0.2, 0.3), (0.0, 0.3)), strict=True):
+        layers = {f"blocks.{number}.attn": {"nonzero": share} for number, share in enumerate(shares)}
+        card["facts"]["attention"] = layers | {"blocks.5.attn": {"entropy": 3.0}}
+
+    def share(path):
+        ((_, rpc),) = settings(open_evaluations([write_evaluation(path, networks)]))
+        return rpc.sparse_share
+
+    assert share(tmp_path / "all") == pytest.approx(0.2)
+    del cards[1]["facts"]["attention"]
+    assert share(tmp_path / "less") is None
 
 
 def test_defaults_and_presets_are_the_same_attention_as_the_options_they_stand_for():

@@ -49,7 +49,7 @@ def test_without_a_gain_there_is_nothing_to_explain(tmp_path):
     networks = with_controls(0.0, one=-0.05, random=-0.05, tempered=-0.05)
     (verdict,) = judged(BECAUSE, write_evaluation(tmp_path / "run", networks))
     assert verdict.word is Word.NOT_IDENTIFIABLE
-    assert verdict.reason.startswith("There is no gain to explain. Points over sym: ")
+    assert verdict.reason.startswith("No gain to explain is shown. Points over sym: ")
 
 
 def test_only_what_is_gained_must_be_explained(tmp_path):

@@ -13,7 +13,7 @@ MEANINGS = {
     Word.SUPPORTED: "every gain that is claimed is there",
     Word.REFUTED: "a gain that is claimed is none, or a loss",
     Word.INDISTINGUISHABLE: "none of the gains that are claimed is one",
-    Word.NOT_IDENTIFIABLE: "there is no gain to explain, or the attack tells nothing apart",
+    Word.NOT_IDENTIFIABLE: "no gain to explain is shown, or the attack tells nothing apart",
     Word.NOT_MEASURABLE: "what is needed was not evaluated",
     Word.INCONCLUSIVE: "too few seeds, too far apart, or attacks that cannot be believed",
 }
