@@ -39,6 +39,21 @@ def test_two_networks_of_one_attention_and_seed_are_refused(tmp_path, again, fir
         judged(ROBUST, write_evaluation(tmp_path / "run", networks))
 
 
+def test_a_network_that_was_trained_again_is_refused_by_what_differs(tmp_path):
+    first, again = (write_evaluation(tmp_path / name, pairs(GAIN, GAIN), data="same") for name in ("first", "again"))
+    text = (again / "run.json").read_text()
+    (again / "run.json").write_text(text.replace('"fingerprint": "sym-1"', '"fingerprint": "others"'))
+    with pytest.raises(UsageError, match="sym-1 and sym-1 with other weights have the same attention and seed"):
+        judged(ROBUST, first, again)
+
+
+def test_a_network_whose_card_says_no_seed_is_left_out(tmp_path):
+    networks = [*pairs(GAIN, GAIN), network("other", RPC, 0)]
+    del networks[-1][1]["facts"]["seed"]
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
+    assert verdict.word is Word.SUPPORTED
+
+
 def test_networks_of_other_size_or_epochs_are_not_compared(tmp_path):
     rpc = [network("rpc4", RPC, seed, corrupted=0.1, attacked=0.1, epochs=41) for seed in range(3)]
     rpc += [network("rpc4", {**RPC, "width": 195}, seed + 3) for seed in range(3)]
@@ -93,6 +108,7 @@ def test_defaults_and_presets_are_the_same_attention_as_the_options_they_stand_f
     plain, long = (Choice.of(written | {"attention_options": options}) for options in ({}, spelt))
     assert plain == long
     assert plain == Choice.of({**written, "attention_layers": [0]})
+    assert Choice.of({name: value for name, value in written.items() if name != "other_attention"}).other == "softmax"
     assert plain != Choice.of({**written, "attention_options": {"form": "learned"}})
     everywhere = {"depth": 2, "attention": "symmetric", "attention_options": {}}
     both = {**everywhere, "attention_layers": [1], "other_attention": "symmetric"}

@@ -87,6 +87,20 @@ def test_gains_are_as_coarse_as_the_pictures_that_both_saw(tmp_path):
     assert found.gain_high - found.gain_low == pytest.approx(2 * stats.t.ppf(0.975, 1) / (6**0.5 * 50 * 2**0.5))
 
 
+def test_accuracies_that_happen_to_be_equal_are_known_to_a_picture(tmp_path):
+    """Uniform within a picture: a standard deviation of 1/√12 pictures."""
+    both = [network("sym", SYMMETRIC, seed, corrupted=-0.01 * seed) for seed in range(2)]
+    found = records(write_evaluation(tmp_path / "run", both, pictures=50))["sym", "corrupted"]
+    assert found.high - found.low == pytest.approx(2 * stats.t.ppf(0.975, 1) / (12**0.5 * 50 * 2**0.5))
+
+
+def test_budgets_that_are_nearly_equal_are_two_conditions(tmp_path):
+    label, card, conditions, masked = network("sym", SYMMETRIC, 0)
+    near = [(*c[:2], 2.25 / 255 if c[2] == 4 / 255 else c[2], *c[3:]) for c in conditions]
+    found = records(write_evaluation(tmp_path / "run", [(label, card, near, masked)]))
+    assert {("sym", f"attacked, ε = {n}/255") for n in (1, 2, 2.25)} <= set(found)
+
+
 def test_the_baseline_is_that_of_most_attentions_whatever_comes_first(tmp_path):
     wide = [network("wide", {**SYMMETRIC, "width": 195}, seed, corrupted=0.1) for seed in range(2)]
     others = [network(name, own, seed) for name, own in (("sym", SYMMETRIC), ("rpc4", RPC)) for seed in range(2)]

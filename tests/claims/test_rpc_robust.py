@@ -126,6 +126,7 @@ def test_a_gain_under_attack_does_not_count_where_gradients_were_not_checked(tmp
     (gain,) = judged(ROBUST, write_evaluation(tmp_path / "gain", pairs(GAIN, GAIN), checked=False))
     assert gain.word is Word.INCONCLUSIVE
     assert "3 of its networks were not checked for gradient masking" in gain.reason
+    assert "fail a check" not in gain.reason
 
 
 def test_a_lack_of_gain_under_attack_does_not_count_while_gradients_of_the_baseline_are_masked(tmp_path):

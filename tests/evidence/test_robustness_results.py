@@ -59,6 +59,25 @@ def test_two_results_for_one_network_and_condition_are_refused(tmp_path):
             open_evaluations(paths)
 
 
+@pytest.mark.parametrize("how", [{"source": "another twin"}, {"steps": 50}, {"norm": "rms"}])
+def test_a_network_may_hold_otherwise_under_another_condition(tmp_path, how):
+    norm = how.pop("norm", "max")
+    first = write_evaluation(tmp_path / "first", [network("sym", SYMMETRIC, 0)], data="same", kinds=("attack",))
+    other = [network("sym", SYMMETRIC, 0, attacked=0.1, norm=norm)]
+    second = write_evaluation(tmp_path / "second", other, data="same", kinds=("attack",), **how)
+    ((joined,),) = (own.networks for own in open_evaluations([first, second]))
+    assert len(joined.held) == 12
+
+
+def test_gradients_need_to_be_checked_in_one_of_the_folders(tmp_path):
+    """An evaluation under corruption alone has no checks to make."""
+    corrupted = write_evaluation(tmp_path / "c", pairs(GAIN, GAIN), kinds=("clean", "corruption"), checked=False)
+    attacked = write_evaluation(tmp_path / "a", pairs(GAIN, GAIN), kinds=("clean", "attack"))
+    for paths in ((corrupted, attacked), (attacked, corrupted)):
+        (verdict,) = judged(ROBUST, *paths)
+        assert verdict.word is Word.SUPPORTED
+
+
 def test_one_network_by_two_names_is_one(tmp_path):
     networks = pairs(GAIN, GAIN)
     corrupted = write_evaluation(tmp_path / "c", networks, kinds=("clean", "corruption"), data="same")
@@ -79,9 +98,11 @@ def test_a_check_that_fails_in_another_evaluation_counts(tmp_path):
     """As AutoAttack's, of fewer networks and pictures."""
     main = write_evaluation(tmp_path / "main", pairs(GAIN, GAIN))
     failing = pairs(GAIN, GAIN, masked=("AutoAttack leaves no more than PGD, and hardly less",))[:2]
-    (verdict,) = judged(ROBUST, main, write_evaluation(tmp_path / "strongest", failing, pictures=200))
-    assert verdict.word is Word.INCONCLUSIVE
-    assert "1 of its networks fail a check" in verdict.reason
+    strongest = write_evaluation(tmp_path / "strongest", failing, pictures=200)
+    for paths in ((main, strongest), (strongest, main)):
+        (verdict,) = judged(ROBUST, *paths)
+        assert verdict.word is Word.INCONCLUSIVE
+        assert "1 of its networks fail a check" in verdict.reason
 
 
 def test_an_unfinished_or_damaged_evaluation_is_named(tmp_path):
@@ -93,6 +114,8 @@ def test_an_unfinished_or_damaged_evaluation_is_named(tmp_path):
     with pytest.raises(RunFolderError, match="holds an evaluation that is not finished"):
         open_evaluation(path)
     assert holds_evaluation(path)
+    (path / "run.json").write_text('{"identity": {"kind": "training"}}')
+    assert not holds_evaluation(path)
     with pytest.raises(RunFolderError, match="holds no evaluation"):
         open_evaluation(tmp_path / "nowhere")
 
