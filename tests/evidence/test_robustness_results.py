@@ -70,10 +70,10 @@ def test_a_network_may_hold_otherwise_under_another_condition(tmp_path, how):
 
 
 def test_gradients_need_to_be_checked_in_one_of_the_folders(tmp_path):
-    """An evaluation under corruption alone has no checks to make."""
-    corrupted = write_evaluation(tmp_path / "c", pairs(GAIN, GAIN), kinds=("clean", "corruption"), checked=False)
-    attacked = write_evaluation(tmp_path / "a", pairs(GAIN, GAIN), kinds=("clean", "attack"))
-    for paths in ((corrupted, attacked), (attacked, corrupted)):
+    """Of the pictures that decide or of fewer."""
+    deciding = write_evaluation(tmp_path / "deciding", pairs(GAIN, GAIN), checked=False)
+    checked = write_evaluation(tmp_path / "checked", pairs(GAIN, GAIN), kinds=("clean", "attack"), pictures=200)
+    for paths in ((deciding, checked), (checked, deciding)):
         (verdict,) = judged(ROBUST, *paths)
         assert verdict.word is Word.SUPPORTED
 
