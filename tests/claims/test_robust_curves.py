@@ -6,7 +6,6 @@ from scipy import stats
 
 from attnaudit.claims.robust_curves import holding_records
 from attnaudit.evidence.evaluation_folders import open_evaluations
-from attnaudit.report.robustness_holding import holding_figure
 from tests.claims.evaluations import EPSILONS, RPC, SYMMETRIC, network, write_evaluation
 
 
@@ -39,19 +38,25 @@ def test_an_attack_is_the_one_that_leaves_least(tmp_path):
     assert [record.accuracy for record in attacked] == [pytest.approx(value) for value in (0.81, 0.56, 0.38, -0.02)]
 
 
+def test_accuracies_that_happen_to_be_equal_are_known_to_a_picture(tmp_path):
+    networks = [network("sym", SYMMETRIC, seed, corrupted=-0.01 * seed) for seed in range(2)]
+    records = holding_records(open_evaluations([write_evaluation(tmp_path / "run", networks, pictures=50)]))
+    (equal,) = (record for record in records if (record.kind, record.strength) == ("corruption", 5))
+    assert equal.high - equal.low == pytest.approx(2 * stats.t.ppf(0.975, 1) / (12**0.5 * 50 * 2**0.5))
+
+
+def test_a_budget_of_nothing_is_the_clean_picture_once(tmp_path):
+    networks = [
+        (label, card, [(k, n, 0.0 if s == EPSILONS[0] else s, *more) for k, n, s, *more in conditions], masked)
+        for label, card, conditions, masked in harder(0)
+    ]
+    records = holding_records(open_evaluations([write_evaluation(tmp_path / "run", networks)]))
+    attacked = [record for record in records if (record.recipe, record.kind) == ("sym", "attack")]
+    assert [record.strength for record in attacked] == [0, *EPSILONS[1:]]
+
+
 def test_one_seed_has_no_interval_and_what_was_not_run_no_record(tmp_path):
     path = write_evaluation(tmp_path / "run", [network("sym", SYMMETRIC, 0)], kinds=("clean", "attack"))
     records = holding_records(open_evaluations([path]))
     assert {record.kind for record in records} == {"attack"}
     assert {(record.low, record.high) for record in records} == {(None, None)}
-
-
-@pytest.mark.parametrize("kinds", [("clean", "corruption", "attack"), ("clean", "attack")])
-def test_the_picture_names_every_recipe_once_and_its_panels(tmp_path, kinds):
-    pytest.importorskip("matplotlib")
-    records = holding_records(open_evaluations([write_evaluation(tmp_path / "run", harder(0.01), kinds=kinds)]))
-    holding_figure(records, [tmp_path / "held.svg"])
-    text = (tmp_path / "held.svg").read_text()
-    assert [text.count(f">{name}<") for name in ("sym", "rpc4")] == [1, 1]
-    assert "under the strongest attack" in text
-    assert ("mean over corruptions" in text) == ("corruption" in kinds)

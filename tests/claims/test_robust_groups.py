@@ -2,9 +2,10 @@
 
 import pytest
 
-from attnaudit.claims.robust_groups import Choice
+from attnaudit.claims.robust_groups import Choice, settings
 from attnaudit.claims.verdict import Word
 from attnaudit.errors import UsageError
+from attnaudit.evidence.evaluation_folders import open_evaluations
 from tests.claims.evaluations import (
     BECAUSE,
     CONTROLS,
@@ -36,6 +37,21 @@ def test_two_networks_of_one_attention_and_seed_are_refused(tmp_path, again, fir
     networks = [*pairs(GAIN, GAIN), network("again", again, 1)]
     with pytest.raises(UsageError, match=f"{first} and again-1 have the same attention and seed: judge one of them"):
         judged(ROBUST, write_evaluation(tmp_path / "run", networks))
+
+
+def test_a_network_that_was_trained_again_is_refused_by_what_differs(tmp_path):
+    first, again = (write_evaluation(tmp_path / name, pairs(GAIN, GAIN), data="same") for name in ("first", "again"))
+    text = (again / "run.json").read_text()
+    (again / "run.json").write_text(text.replace('"fingerprint": "sym-1"', '"fingerprint": "others"'))
+    with pytest.raises(UsageError, match="sym-1 and sym-1 with other weights have the same attention and seed"):
+        judged(ROBUST, first, again)
+
+
+def test_a_network_whose_card_says_no_seed_is_left_out(tmp_path):
+    networks = [*pairs(GAIN, GAIN), network("other", RPC, 0)]
+    del networks[-1][1]["facts"]["seed"]
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
+    assert verdict.word is Word.SUPPORTED
 
 
 def test_networks_of_other_size_or_epochs_are_not_compared(tmp_path):
@@ -70,12 +86,29 @@ def test_every_seed_may_have_its_own_temperature(tmp_path):
     assert verdict.word is Word.SUPPORTED
 
 
+def test_the_share_of_the_sparse_part_is_a_mean_over_layers_and_networks_unless_one_does_not_say(tmp_path):
+    networks = pairs(GAIN, GAIN)
+    cards = [card for label, card, _, _ in networks if label.startswith("rpc4")]
+    for card, shares in zip(cards, ((0.1, 0.3), (0.2, 0.3), (0.0, 0.3)), strict=True):
+        layers = {f"blocks.{number}.attn": {"nonzero": share} for number, share in enumerate(shares)}
+        card["facts"]["attention"] = layers | {"blocks.5.attn": {"entropy": 3.0}}
+
+    def share(path):
+        ((_, rpc),) = settings(open_evaluations([write_evaluation(path, networks)]))
+        return rpc.sparse_share
+
+    assert share(tmp_path / "all") == pytest.approx(0.2)
+    del cards[1]["facts"]["attention"]
+    assert share(tmp_path / "less") is None
+
+
 def test_defaults_and_presets_are_the_same_attention_as_the_options_they_stand_for():
     spelt = {"iterations": 4, "lam": 4.0, "preset": "paper", "threshold": "lam*mu", "mu_width": "model"}
     written = {"depth": 6, "attention": "rpc", "attention_layers": [-6], "other_attention": "symmetric"}
     plain, long = (Choice.of(written | {"attention_options": options}) for options in ({}, spelt))
     assert plain == long
     assert plain == Choice.of({**written, "attention_layers": [0]})
+    assert Choice.of({name: value for name, value in written.items() if name != "other_attention"}).other == "softmax"
     assert plain != Choice.of({**written, "attention_options": {"form": "learned"}})
     everywhere = {"depth": 2, "attention": "symmetric", "attention_options": {}}
     both = {**everywhere, "attention_layers": [1], "other_attention": "symmetric"}

@@ -45,6 +45,13 @@ def test_gains_are_paired_by_seed_and_the_baseline_has_none(tmp_path):
     assert found["rpc4", "clean"].gain == pytest.approx(0)
 
 
+def test_corrupted_is_the_mean_over_corruptions_and_severities(tmp_path):
+    label, card, conditions, masked = network("sym", SYMMETRIC, 0)
+    worse = [(*c[:4], c[4] - 0.2 * (c[1:3] == ("fog", 5.0))) for c in conditions]
+    found = records(write_evaluation(tmp_path / "run", [(label, card, worse, masked)]))
+    assert found["sym", "corrupted"].accuracy == pytest.approx(0.6 - 0.2 / 4)
+
+
 def test_a_network_is_under_the_attack_that_leaves_it_least_at_every_budget(tmp_path):
     found = records(write_evaluation(tmp_path / "run", [network("sym", SYMMETRIC, 0, pgd=-0.2)]))
     left = [found["sym", f"attacked, ε = {n}/255"].accuracy for n in (1, 2, 4)]
@@ -78,6 +85,20 @@ def test_gains_are_as_coarse_as_the_pictures_that_both_saw(tmp_path):
     found = records(many, write_evaluation(tmp_path / "few", both, pictures=50))["rpc4", "corrupted"]
     assert found.seeds == 3
     assert found.gain_high - found.gain_low == pytest.approx(2 * stats.t.ppf(0.975, 1) / (6**0.5 * 50 * 2**0.5))
+
+
+def test_accuracies_that_happen_to_be_equal_are_known_to_a_picture(tmp_path):
+    """Uniform within a picture: a standard deviation of 1/√12 pictures."""
+    both = [network("sym", SYMMETRIC, seed, corrupted=-0.01 * seed) for seed in range(2)]
+    found = records(write_evaluation(tmp_path / "run", both, pictures=50))["sym", "corrupted"]
+    assert found.high - found.low == pytest.approx(2 * stats.t.ppf(0.975, 1) / (12**0.5 * 50 * 2**0.5))
+
+
+def test_budgets_that_are_nearly_equal_are_two_conditions(tmp_path):
+    label, card, conditions, masked = network("sym", SYMMETRIC, 0)
+    near = [(*c[:2], 2.25 / 255 if c[2] == 4 / 255 else c[2], *c[3:]) for c in conditions]
+    found = records(write_evaluation(tmp_path / "run", [(label, card, near, masked)]))
+    assert {("sym", f"attacked, ε = {n}/255") for n in (1, 2, 2.25)} <= set(found)
 
 
 def test_the_baseline_is_that_of_most_attentions_whatever_comes_first(tmp_path):

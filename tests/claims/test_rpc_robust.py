@@ -1,6 +1,7 @@
 """RPC-Attention against symmetric attention: words from made-up evaluations whose answer is known."""
 
 import pytest
+from scipy import stats
 
 from attnaudit.claims.verdict import Word
 from tests.claims.evaluations import (
@@ -87,6 +88,14 @@ def test_a_seed_that_lacks_a_corruption_is_left_out_of_the_mean_over_corruptions
     assert verdict.reason.count("on 3 seeds") == 1
 
 
+def test_a_seed_that_lacks_an_attack_is_compared_by_those_that_all_have(tmp_path):
+    """What PGD alone takes does not count where seed 0 was not attacked by it; the seed does."""
+    first, *others = pairs(GAIN, LOSS, pgd=-0.5)
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", [*only([first], lambda c: c[1] != "pgd"), *others]))
+    assert "(the baseline keeps 43.0%): -5.00 [" in verdict.reason
+    assert verdict.reason.count("on 3 seeds") == 2
+
+
 def test_attacks_of_another_norm_do_not_count(tmp_path):
     networks = [network(n, a, seed, norm="rms") for seed in range(3) for n, a in (("sym", SYMMETRIC), ("rpc4", RPC))]
     (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
@@ -103,27 +112,58 @@ def test_a_gain_under_attack_does_not_count_while_gradients_are_masked(tmp_path)
 
 
 def test_equal_gains_of_one_picture_are_not_certain(tmp_path):
-    """Two of ten pictures, in both seeds: no spread to see, and still a matter of a picture."""
+    """Two of ten pictures, in both seeds: no spread to see, and still a matter of a picture, under both."""
     networks = pairs((0.2, 0.2), (0.2, 0.2))
     (many,) = judged(ROBUST, write_evaluation(tmp_path / "many", networks))
     assert many.word is Word.SUPPORTED
     (few,) = judged(ROBUST, write_evaluation(tmp_path / "few", networks, pictures=10))
     assert few.word is Word.INCONCLUSIVE
+    reach = 100 * stats.t.ppf(1 - 0.05 / 4, 1) / (6**0.5 * 10 * 2**0.5)
+    assert few.reason.count(f"+20.00 [{20 - reach:+.2f}, {20 + reach:+.2f}] on 2 seeds") == 2
 
 
 def test_a_gain_under_attack_does_not_count_where_gradients_were_not_checked(tmp_path):
     (gain,) = judged(ROBUST, write_evaluation(tmp_path / "gain", pairs(GAIN, GAIN), checked=False))
     assert gain.word is Word.INCONCLUSIVE
     assert "3 of its networks were not checked for gradient masking" in gain.reason
+    assert "fail a check" not in gain.reason
 
 
-def test_noise_alone_is_no_attack_to_compare_by(tmp_path):
+def test_a_lack_of_gain_under_attack_does_not_count_while_gradients_of_the_baseline_are_masked(tmp_path):
+    """Of a baseline that only looks robust nothing can fall short; a gain over it is one all the more."""
+    masked = ("one step is not stronger than many",)
+    for attacked, word in ((LOSS, Word.INCONCLUSIVE), (NONE, Word.INCONCLUSIVE), (GAIN, Word.SUPPORTED)):
+        networks = [(*own[:3], masked if own[0].startswith("sym") else ()) for own in pairs(GAIN, attacked)]
+        (verdict,) = judged(ROBUST, write_evaluation(tmp_path / f"{attacked[0]}", networks))
+        assert verdict.word is word
+        assert "3 of the networks it is held against fail a check for gradient masking" in verdict.reason
+    (loss,) = judged(ROBUST, write_evaluation(tmp_path / "unchecked", pairs(GAIN, LOSS), checked=False))
+    assert loss.word is Word.INCONCLUSIVE
+
+
+def test_none_under_one_kind_refutes_whatever_else_was_not_run(tmp_path):
+    """As it does where the other kind is inconclusive."""
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", pairs(NONE, NONE), kinds=("clean", "corruption")))
+    assert verdict.word is Word.REFUTED
+
+
+def test_a_gain_too_small_to_be_shown_has_no_sign_of_a_loss(tmp_path):
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", pairs((-0.00001, -0.00002), NONE[:2])))
+    assert "2 corruptions: +0.00 [" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("attack", "word"),
+    [(name, Word.REFUTED) for name in ("pgd", "apgd", "autoattack")]
+    + [(name, Word.NOT_MEASURABLE) for name in ("noise", "fgsm", "square", "transfer")],
+)
+def test_networks_are_compared_by_an_attack_along_their_own_gradients_and_by_no_other_alone(tmp_path, attack, word):
     networks = [
-        (label, card, [(k, "noise" if k == "attack" else n, *more) for k, n, *more in conditions], masked)
+        (label, card, [(k, attack if k == "attack" else n, *more) for k, n, *more in conditions], masked)
         for label, card, conditions, masked in only(pairs(GAIN, LOSS), lambda c: c[1] != "pgd")
     ]
     (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
-    assert verdict.word is Word.NOT_MEASURABLE
+    assert verdict.word is word
 
 
 def test_an_interval_is_wider_for_two_subjects_than_for_one(tmp_path):

@@ -79,6 +79,12 @@ def test_verdicts_are_told_with_what_their_words_mean(tmp_path):
     result = run("judge", write_training(tmp_path / "run"))
     assert "refuted" in result.stdout
     assert "they do what the claim excludes" in result.stdout
+    evaluated = run("judge", write_evaluation(tmp_path / "evaluation", pairs((-0.05, -0.06), (0.0, 0.0))))
+    assert "a gain that is claimed is none, or a loss" in evaluated.stdout
+    assert "they do what the claim excludes" not in evaluated.stdout
+    both = run("judge", tmp_path / "run", tmp_path / "evaluation")
+    assert both.stdout.index("they do what the claim excludes") < both.stdout.index("Verdicts: rpc-robust")
+    assert "widened for every difference of a claim" in both.stdout
 
 
 def test_evaluations_are_drawn_over_seeds(tmp_path):
@@ -91,7 +97,7 @@ def test_evaluations_are_drawn_over_seeds(tmp_path):
 
 
 def test_judging_nothing_of_ours_is_refused(tmp_path):
-    with pytest.raises(RunFolderError, match="There is no folder"):
+    with pytest.raises(RunFolderError, match=r"There is no folder .* attnaudit train or attnaudit robust wrote"):
         run("judge", tmp_path / "nowhere")
     with pytest.raises(
         UsageError, match="'kpca-values' is no claim about training or robustness; there are jproj-convergence"

@@ -7,6 +7,7 @@ import pytest
 from attnaudit.claims.verdict import Word
 from attnaudit.errors import RunFolderError
 from attnaudit.evidence.evaluation_folders import holds_evaluation, open_evaluation, open_evaluations
+from attnaudit.evidence.robustness_results import Kind
 from tests.claims.evaluations import CONTROLS, GAIN, LOSS, ROBUST, SYMMETRIC, judged, network, pairs, write_evaluation
 
 
@@ -59,6 +60,25 @@ def test_two_results_for_one_network_and_condition_are_refused(tmp_path):
             open_evaluations(paths)
 
 
+@pytest.mark.parametrize("how", [{"source": "another twin"}, {"steps": 50}, {"norm": "rms"}])
+def test_a_network_may_hold_otherwise_under_another_condition(tmp_path, how):
+    norm = how.pop("norm", "max")
+    first = write_evaluation(tmp_path / "first", [network("sym", SYMMETRIC, 0)], data="same", kinds=("clean", "attack"))
+    other = [network("sym", SYMMETRIC, 0, attacked=0.1, norm=norm)]
+    second = write_evaluation(tmp_path / "second", other, data="same", kinds=("clean", "attack"), **how)
+    ((joined,),) = (own.networks for own in open_evaluations([first, second]))
+    assert len(joined.under(Kind.ATTACK)) == 12
+
+
+def test_gradients_need_to_be_checked_in_one_of_the_folders(tmp_path):
+    """Of the pictures that decide or of fewer."""
+    deciding = write_evaluation(tmp_path / "deciding", pairs(GAIN, GAIN), checked=False)
+    checked = write_evaluation(tmp_path / "checked", pairs(GAIN, GAIN), kinds=("clean", "attack"), pictures=200)
+    for paths in ((deciding, checked), (checked, deciding)):
+        (verdict,) = judged(ROBUST, *paths)
+        assert verdict.word is Word.SUPPORTED
+
+
 def test_one_network_by_two_names_is_one(tmp_path):
     networks = pairs(GAIN, GAIN)
     corrupted = write_evaluation(tmp_path / "c", networks, kinds=("clean", "corruption"), data="same")
@@ -79,9 +99,11 @@ def test_a_check_that_fails_in_another_evaluation_counts(tmp_path):
     """As AutoAttack's, of fewer networks and pictures."""
     main = write_evaluation(tmp_path / "main", pairs(GAIN, GAIN))
     failing = pairs(GAIN, GAIN, masked=("AutoAttack leaves no more than PGD, and hardly less",))[:2]
-    (verdict,) = judged(ROBUST, main, write_evaluation(tmp_path / "strongest", failing, pictures=200))
-    assert verdict.word is Word.INCONCLUSIVE
-    assert "1 of its networks fail a check" in verdict.reason
+    strongest = write_evaluation(tmp_path / "strongest", failing, pictures=200)
+    for paths in ((main, strongest), (strongest, main)):
+        (verdict,) = judged(ROBUST, *paths)
+        assert verdict.word is Word.INCONCLUSIVE
+        assert "1 of its networks fail a check" in verdict.reason
 
 
 def test_an_unfinished_or_damaged_evaluation_is_named(tmp_path):
@@ -93,6 +115,8 @@ def test_an_unfinished_or_damaged_evaluation_is_named(tmp_path):
     with pytest.raises(RunFolderError, match="holds an evaluation that is not finished"):
         open_evaluation(path)
     assert holds_evaluation(path)
+    (path / "run.json").write_text('{"identity": {"kind": "training"}}')
+    assert not holds_evaluation(path)
     with pytest.raises(RunFolderError, match="holds no evaluation"):
         open_evaluation(tmp_path / "nowhere")
 

@@ -50,7 +50,7 @@ def _records(name: str, group: Group, kind: Kind, evaluations: Sequence[Evaluati
     def at(network: EvaluatedNetwork, strength: float) -> float:
         return kept(network, strength) if strength else clean(network)
 
-    for strength in (0.0, *shared.strengths):
+    for strength in sorted({0.0, *shared.strengths}):
         values = np.array([at(network, strength) for network in shared.networks[0]])
         low, high = student_interval(values, CONFIDENCE, shared.coarseness / 2**0.5) or (None, None)
         yield HoldingRecord(name, kind.value, strength, len(values), float(values.mean()), low, high)

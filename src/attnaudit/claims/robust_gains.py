@@ -11,7 +11,7 @@ from attnaudit.claims.robust_groups import Group
 from attnaudit.claims.robust_shared import Shared, clean
 from attnaudit.claims.scores import Numbers, student_interval
 from attnaudit.claims.verdict import Word, combine
-from attnaudit.evidence.robustness_results import Evaluation, Kind
+from attnaudit.evidence.robustness_results import EvaluatedNetwork, Evaluation, Kind
 
 #: A gain below this is none: the paper speaks of gains of one point and more.
 SMALLEST_GAIN = 0.01
@@ -26,7 +26,8 @@ RULE = (
     "one above 0, and none if the interval holds 0 and excludes 1 point. Corruption: the mean over all corruptions "
     "and severities. Attack: at the ε where the symmetric baseline keeps nearest to half of its clean accuracy (and "
     "10 to 60 %), each network under the attack that leaves it least; no gain counts while a network that has it "
-    "fails a check for gradient masking, or was not checked."
+    "fails a check for gradient masking, or was not checked, and no lack of one while a network that it is held "
+    "against does."
 )
 
 
@@ -74,22 +75,39 @@ class Contest:
         if not _BAND[0] <= left[chosen] <= _BAND[1]:
             return Gain(Word.NOT_IDENTIFIABLE, f"{words} tells nothing apart")
         gains = shared.gains(lambda network: shared.attacked(network, chosen))
-        gain = _gain(gains, shared.coarseness, words, level)
-        masked = sum(bool(network.masked) for network in shared.networks[0])
-        unchecked = sum(not network.checked for network in shared.networks[0])
-        doubts = [f"{masked} of its networks fail a check for gradient masking"] if masked else []
-        doubts += [f"{unchecked} of its networks were not checked for gradient masking"] if unchecked else []
-        if not doubts:
-            return gain
-        word = Word.INCONCLUSIVE if gain.word is Word.SUPPORTED else gain.word
-        return Gain(word, f"{gain.reason}, though {' and '.join(doubts)}")
+        return _doubted(_gain(gains, shared.coarseness, words, level), *shared.networks[:2])
 
 
 def every(gains: Sequence[Gain]) -> Word:
-    """The word for a claim of which every part must hold: what was not measured is not taken for granted."""
+    """The word for a claim of which every part must hold: what was not measured is not taken for granted.
+
+    One part that does not hold is enough to refute it, whatever is not known of the others.
+    """
     word = combine([gain.word for gain in gains])
     unknown = [gain.word for gain in gains if gain.word in (Word.NOT_MEASURABLE, Word.NOT_IDENTIFIABLE)]
-    return unknown[0] if unknown and word is not Word.REFUTED else word
+    if not unknown:
+        return word
+    return Word.REFUTED if word in (Word.REFUTED, Word.INDISTINGUISHABLE) else unknown[0]
+
+
+def _doubted(gain: Gain, ours: Sequence[EvaluatedNetwork], theirs: Sequence[EvaluatedNetwork]) -> Gain:
+    """With what speaks against the attacks.
+
+    One that fails for want of a gradient leaves too much: if it is ours, there may be less of a gain, and if it is
+    theirs, more.
+    """
+    about_ours, about_theirs = _doubts("its networks", ours), _doubts("the networks it is held against", theirs)
+    if not (doubts := about_ours + about_theirs):
+        return gain
+    believed = not (about_ours if gain.word is Word.SUPPORTED else about_theirs)
+    return Gain(gain.word if believed else Word.INCONCLUSIVE, f"{gain.reason}, though {' and '.join(doubts)}")
+
+
+def _doubts(whose: str, networks: Sequence[EvaluatedNetwork]) -> list[str]:
+    masked = sum(bool(network.masked) for network in networks)
+    unchecked = sum(not network.checked for network in networks)
+    doubts = [f"{masked} of {whose} fail a check for gradient masking"] if masked else []
+    return doubts + ([f"{unchecked} of {whose} were not checked for gradient masking"] if unchecked else [])
 
 
 def _gain(gains: Numbers, coarseness: float, words: str, level: float) -> Gain:

@@ -6,8 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from attnaudit.claims.claim import Statement
-from attnaudit.claims.verdict import Verdict
+from attnaudit.claims.verdict import Verdict, Word
 from attnaudit.evidence.robustness_results import Evaluation
+
+MEANINGS = {
+    Word.SUPPORTED: "every gain that is claimed is there",
+    Word.REFUTED: "a gain that is claimed is none, or a loss",
+    Word.INDISTINGUISHABLE: "none of the gains that are claimed is one",
+    Word.NOT_IDENTIFIABLE: "no gain to explain is shown, or the attack tells nothing apart",
+    Word.NOT_MEASURABLE: "what is needed was not evaluated",
+    Word.INCONCLUSIVE: "too few seeds, too far apart, or attacks that cannot be believed",
+}
 
 
 def _nothing(evaluations: Sequence[Evaluation]) -> list[Verdict]:

@@ -66,7 +66,7 @@ def _verdict(trial: _Trial, evaluations: Sequence[Evaluation], level: float) -> 
     explained = [place for place, gain in enumerate(first[1]) if gain.word is Word.SUPPORTED]
     reason = ". ".join(_sentence(contest, gains, evaluations) for contest, gains in (first, *others))
     if not explained:
-        words = f"There is no gain to explain. {reason}"
+        words = f"No gain to explain is shown. {reason}"
         return Verdict(CLAIM.name, trial.ours.name, Word.NOT_IDENTIFIABLE, words)
     deciding = [gains[place] for contest, gains in others if not _same(contest) for place in explained]
     if len(deciding) < len(explained) * len(others):
@@ -98,7 +98,7 @@ CLAIM = RobustnessClaim(
         "three controls too: one iteration, which only clips keys; a sparse part as dense at random places, unless "
         "there is none to speak of (0.1 % of its entries); symmetric attention at the temperature of the same entropy. "
         "Refuted if over one of them it gains nothing, indistinguishable if over none it gains anything, not "
-        f"identifiable if there is no gain to explain. {RULE}"
+        f"identifiable if no gain to explain is shown. {RULE}"
     ),
     deciding=(),
     judge=_judge,

@@ -41,10 +41,15 @@ def judge(
     """
     from attnaudit.claims.registry import ROBUSTNESS_CLAIMS, TRAINING_CLAIMS
     from attnaudit.claims.training import open_trainings
-    from attnaudit.errors import UsageError
+    from attnaudit.errors import RunFolderError, UsageError
     from attnaudit.evidence.evaluation_folders import holds_evaluation, open_evaluations
     from attnaudit.report.training import training_verdicts
 
+    for path in runs:
+        if not path.is_dir():
+            raise RunFolderError(
+                f"There is no folder {path}: give those that attnaudit train or attnaudit robust wrote."
+            )
     evaluations = open_evaluations([path for path in runs if holds_evaluation(path)])
     trainings = open_trainings([path for path in runs if not holds_evaluation(path)])
     judges = {name: (claim.needs, partial(claim.judge, trainings)) for name, claim in TRAINING_CLAIMS.items()}

@@ -33,7 +33,10 @@ _BATCH = {"cpu": 64, "cuda": 256}
 
 
 def robust(
-    models: Annotated[list[str], typer.Argument(help="Vision classifiers: timm:NAME, or a folder of attnaudit train.")],
+    models: Annotated[
+        list[str],
+        typer.Argument(help="Vision classifiers: vit-small-cifar, timm:NAME, or a folder of attnaudit train."),
+    ],
     weights: options.Weights = None,
     random_weights: options.RandomWeights = False,
     download: options.Download = False,

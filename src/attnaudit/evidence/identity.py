@@ -52,7 +52,9 @@ def settings_in(file: Path) -> dict[str, Any]:
     try:
         settings = Fields.in_file(file, SETTINGS)
     except FileNotFoundError as error:
-        raise RunFolderError(f"{file.parent} is not a run folder: it has no {file.name}.") from error
+        raise RunFolderError(
+            f"{file.parent} is no run folder, for it has no {file.name}: give one that attnaudit wrote."
+        ) from error
     settings.mapping("identity")
     return settings.content
 

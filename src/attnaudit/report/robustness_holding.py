@@ -33,5 +33,5 @@ def holding_figure(records: Sequence[HoldingRecord], paths: Sequence[Path]) -> N
             title, label = _NAMES[kind]
             axis.set(title=title, xlabel=label, ylim=(0, 100))
         axes[0, 0].set_ylabel("accuracy in %, mean over seeds")
-        lines = {label: line for axis in axes[0] for line, label in zip(*axis.get_legend_handles_labels(), strict=True)}
-        axes[0, 0].figure.legend(lines.values(), lines.keys(), loc="outside upper center", ncols=_COLUMNS)
+        every = axes[0, 0].get_legend_handles_labels()  # each panel has each recipe, if only as an empty line
+        axes[0, 0].figure.legend(*every, loc="outside upper center", ncols=_COLUMNS)

@@ -14,7 +14,7 @@ from attnaudit.errors import ModelError, WeightsError, first_line
 from attnaudit.extras import optional
 from attnaudit.protocol import Protocol
 from attnaudit.sources.data import VARIABLE, data_weights
-from attnaudit.sources.model import LoadedModel, ModelSpec, Preprocess, seeded
+from attnaudit.sources.model import ALIASES, LoadedModel, ModelSpec, Preprocess, seeded
 from attnaudit.sources.preprocess import squashed
 from attnaudit.sources.weights import fingerprint, fit_weights, read_weights
 
@@ -27,9 +27,9 @@ def check(name: str) -> None:
     """Fail, naming what is spelled almost like it, unless timm knows the architecture (a `.tag` may follow)."""
     if _timm().is_model(name.partition(".")[0]):
         return
-    close = difflib.get_close_matches(name, _timm().list_models(), n=3, cutoff=0.6)
-    hint = f": did you mean {', '.join(close)}?" if close else "."
-    raise ModelError(f"timm has no model {name!r}{hint}")
+    close = difflib.get_close_matches(name, [*ALIASES, *_timm().list_models()], n=3, cutoff=0.6)
+    other = "nor is there a folder of that name: attnaudit ls models has names to try."
+    raise ModelError(f"timm has no model {name!r}" + (f": did you mean {', '.join(close)}?" if close else f", {other}"))
 
 
 def locate_weights(spec: ModelSpec) -> ModelSpec:

@@ -1,0 +1,65 @@
+"""Pictures of attentions over seeds: every number where it belongs."""
+
+from contextlib import contextmanager
+
+import pytest
+
+from attnaudit.claims.robust_curves import HoldingRecord
+from attnaudit.claims.robust_table import GroupRecord
+from attnaudit.report import robustness_gains, robustness_holding
+
+HELD = [
+    HoldingRecord("sym", "corruption", 0.0, 2, 0.8, 0.7, 0.9),
+    HoldingRecord("sym", "corruption", 5.0, 2, 0.4, 0.3, 0.5),
+    HoldingRecord("sym", "attack", 2 / 255, 2, 0.3, 0.2, 0.4),
+    HoldingRecord("rpc4", "attack", 2 / 255, 1, 0.6, None, None),
+]
+GAINS = [
+    GroupRecord("sym", "corrupted", 2, 0.4, 0.3, 0.5, None, None, None),
+    GroupRecord("rpc4", "corrupted", 2, 0.5, 0.4, 0.6, 0.1, 0.05, 0.15),
+    GroupRecord("rpc6", "corrupted", 1, 0.2, None, None, -0.2, None, None),
+]
+
+
+@pytest.fixture
+def panels(monkeypatch):
+    """What is drawn on, kept to be looked at."""
+    figure = pytest.importorskip("matplotlib.figure").Figure(layout="constrained")
+    found = []
+
+    @contextmanager
+    def drawing(paths, rows, columns, size):
+        axes = figure.subplots(rows, columns, squeeze=False)
+        found.extend(axes[0])
+        yield axes
+
+    for module in (robustness_gains, robustness_holding):
+        monkeypatch.setattr(module, "drawing", drawing)
+    return found
+
+
+def lines(axis):
+    return [(list(line.get_xdata()), [pytest.approx(y) for y in line.get_ydata()]) for line in axis.get_lines()]
+
+
+def test_accuracy_in_per_cent_stands_over_its_severity_or_budget_with_its_interval(panels):
+    robustness_holding.holding_figure(HELD, [])
+    corrupted, attacked = panels
+    assert lines(corrupted) == [([0, 5], [80, 40]), ([0, 0], [70, 90]), ([5, 5], [30, 50]), ([], [])]
+    assert lines(attacked) == [([2], [30]), ([2, 2], [20, 40]), ([2], [60])]
+    assert [axis.get_ylim() for axis in panels] == [(0, 100), (0, 100)]
+    (legend,) = corrupted.figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["sym", "rpc4"]
+
+
+def test_what_was_not_run_has_no_panel(panels):
+    robustness_holding.holding_figure(HELD[2:], [])
+    assert [axis.get_title() for axis in panels] == ["under the strongest attack"]
+
+
+def test_gains_in_points_stand_in_rows_from_above_without_the_baseline(panels):
+    robustness_gains.gains_figure(GAINS, [])
+    (axis,) = panels
+    _, *drawn = lines(axis)  # the first is the line at 0
+    assert drawn == [([5, 15], [1, 1]), ([10], [1]), ([-20], [0])]
+    assert [text.get_text() for text in axis.get_yticklabels()] == ["rpc4", "rpc6"]
