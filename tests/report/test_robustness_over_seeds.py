@@ -63,3 +63,21 @@ def test_gains_in_points_stand_in_rows_from_above_without_the_baseline(panels):
     _, *drawn = lines(axis)  # the first is the line at 0
     assert drawn == [([5, 15], [1, 1]), ([10], [1]), ([-20], [0])]
     assert [text.get_text() for text in axis.get_yticklabels()] == ["rpc4", "rpc6"]
+
+
+def test_an_interval_much_wider_than_the_others_leaves_the_picture_with_an_arrow(panels):
+    usual = [GroupRecord(f"a{n}", "clean", 3, 0.5, 0.4, 0.6, 0.0, -0.01, 0.01) for n in range(3)]
+    wide = GroupRecord("wide", "clean", 3, 0.5, 0.4, 0.6, -0.02, -0.5, 0.015)
+    robustness_gains.gains_figure([*usual, wide], [])
+    (axis,) = panels
+    edge = pytest.approx(2.2)  # a tenth more than the largest gain
+    assert axis.get_xlim() == (pytest.approx(-2.2), edge)
+    *_, interval, gain, arrow = axis.get_lines()
+    assert list(interval.get_xdata()) == [pytest.approx(-2.2), 1.5]
+    assert list(gain.get_xdata()) == [-2]
+    assert (list(arrow.get_xdata()), arrow.get_marker()) == ([pytest.approx(-2.2)], "<")
+
+
+def test_gains_of_nothing_are_drawn(panels):
+    robustness_gains.gains_figure([GroupRecord("a", "clean", 1, 0.5, None, None, 0.0, None, None)], [])
+    assert panels[0].get_xlim() == (-1, 1)
