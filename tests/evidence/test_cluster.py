@@ -27,15 +27,24 @@ def files(result):
     return {path.name: path.read_bytes() for path in sorted((result.path / "evidence").iterdir())}
 
 
+def workers():
+    """Two worker processes of one thread each, on this machine."""
+    return distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", host="127.0.0.1", silence_logs=50
+    )
+
+
 @pytest.fixture(scope="module")
 def cluster():
-    """Two worker processes of one thread each, on this machine; a unit may kill one of them, but not two."""
-    with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", host="127.0.0.1", silence_logs=50
-        ) as running,
-    ):
+    """One that nothing happens to."""
+    with workers() as running:
+        yield running
+
+
+@pytest.fixture
+def mortal_cluster():
+    """One of its own for a test that kills workers, since not every one comes back; a unit may kill one, not two."""
+    with dask.config.set({"distributed.scheduler.allowed-failures": 1}), workers() as running:
         yield running
 
 
@@ -81,25 +90,26 @@ class DiesAlways(DiesOnce):
         os._exit(1)
 
 
-def test_a_killed_worker_loses_and_doubles_nothing(cluster, picture_folder, tmp_path):
+def test_a_killed_worker_loses_and_doubles_nothing(mortal_cluster, picture_folder, tmp_path):
     theory = DiesOnce(tmp_path / "marker", os.getpid())
-    there = run(picture_folder, tmp_path / "there", cluster=cluster.scheduler_address, interpretations=[theory])
+    there = run(picture_folder, tmp_path / "there", cluster=mortal_cluster.scheduler_address, interpretations=[theory])
     assert theory.marker.exists()
     here = run(picture_folder, tmp_path / "here", interpretations=[theory])
     assert files(there) == files(here)
 
 
-def test_a_unit_that_keeps_killing_workers_is_given_up_and_the_cluster_lives_on(cluster, picture_folder, tmp_path):
+def test_a_unit_that_keeps_killing_workers_is_given_up_and_the_cluster_lives_on(
+    mortal_cluster, picture_folder, tmp_path
+):
     theory = DiesAlways(tmp_path / "marker", os.getpid())
     with pytest.raises(WorkerError, match="killed several workers"):
-        run(picture_folder, tmp_path / "there", cluster=cluster.scheduler_address, interpretations=[theory])
+        run(picture_folder, tmp_path / "there", cluster=mortal_cluster.scheduler_address, interpretations=[theory])
     assert not (tmp_path / "there").exists()
-    assert run(picture_folder, tmp_path / "next", cluster=cluster.scheduler_address, limit=1).verdicts
+    assert run(picture_folder, tmp_path / "next", cluster=mortal_cluster.scheduler_address, limit=1).verdicts
 
 
 def test_a_worker_with_other_versions_is_named_in_one_line(cluster, picture_folder, tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(cluster_module, "__version__", "9.9")
-    cluster.wait_for_workers(2)  # one that an earlier test killed may still be starting again
     run(picture_folder, tmp_path / "run", cluster=cluster.scheduler_address, limit=1)
     lines = [record.getMessage() for record in caplog.records if record.name == cluster_module.__name__]
     assert len(lines) == 2  # one for each worker
