@@ -53,7 +53,7 @@ def settings_in(file: Path) -> dict[str, Any]:
         settings = Fields.in_file(file, SETTINGS)
     except FileNotFoundError as error:
         raise RunFolderError(
-            f"{file.parent} is no run folder, for it has no {file.name}: give one that attnaudit wrote."
+            f"{file.parent} is not a run folder, for it has no {file.name}: give one that attnaudit wrote."
         ) from error
     settings.mapping("identity")
     return settings.content
