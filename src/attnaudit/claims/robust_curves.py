@@ -7,11 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attnaudit.claims.claim import CONFIDENCE
-from attnaudit.claims.robust_groups import Group
-from attnaudit.claims.robust_shared import Shared, clean
-from attnaudit.claims.robust_table import named_groups
-from attnaudit.claims.scores import student_interval
+from attnaudit.claims.robust_groups import Group, named_groups
+from attnaudit.claims.robust_shared import Shared, clean, interval_over_seeds
 from attnaudit.evidence.robustness_results import EvaluatedNetwork, Evaluation, Kind
 
 
@@ -45,12 +42,12 @@ def _records(name: str, group: Group, kind: Kind, evaluations: Sequence[Evaluati
     shared = Shared.of([group], kind, evaluations)
     if shared is None:
         return
-    kept = shared.corrupted_at if kind is Kind.CORRUPTION else shared.attacked
+    kept = shared.corrupted if kind is Kind.CORRUPTION else shared.attacked
 
     def at(network: EvaluatedNetwork, strength: float) -> float:
         return kept(network, strength) if strength else clean(network)
 
     for strength in sorted({0.0, *shared.strengths}):
         values = np.array([at(network, strength) for network in shared.networks[0]])
-        low, high = student_interval(values, CONFIDENCE, shared.coarseness / 2**0.5) or (None, None)
-        yield HoldingRecord(name, kind.value, strength, len(values), float(values.mean()), low, high)
+        interval = interval_over_seeds(values, shared.coarseness / 2**0.5)
+        yield HoldingRecord(name, kind.value, strength, len(values), float(values.mean()), *interval)

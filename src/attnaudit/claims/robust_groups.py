@@ -115,6 +115,17 @@ def _choice(network: EvaluatedNetwork) -> Choice:
         ) from error
 
 
+def named_groups(evaluations: Sequence[Evaluation]) -> list[tuple[str, Group]]:
+    """Attentions of networks that were trained alike, most first; names that occur twice are numbered."""
+    alike = sorted(settings(evaluations), key=len, reverse=True)
+    groups = [group for own in alike for group in own]
+    names = [group.name for group in groups]
+    return [
+        (name if names.count(name) == 1 else f"{name} ({names[: place + 1].count(name)})", group)
+        for place, (name, group) in enumerate(zip(names, groups, strict=True))
+    ]
+
+
 def _setting(network: EvaluatedNetwork) -> str:
     same = {name: value for name, value in network.architecture.items() if name not in _ATTENTION}
     return json.dumps([same, network.facts.get("epochs"), network.facts.get("setting")], sort_keys=True)

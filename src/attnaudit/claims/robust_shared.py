@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from attnaudit.claims.claim import CONFIDENCE
 from attnaudit.claims.robust_groups import Group
-from attnaudit.claims.scores import Numbers
+from attnaudit.claims.scores import Numbers, student_interval
 from attnaudit.evidence.robustness_results import EvaluatedNetwork, Evaluation, Kind
 
 #: Attacks are compared in this norm, which bounds the largest change of a pixel.
@@ -76,21 +77,21 @@ class Shared:
         """Of the first group over the second, by seed."""
         return np.array([kept(ours) - kept(theirs) for ours, theirs in zip(*self.networks[:2], strict=True)])
 
-    def corrupted(self, network: EvaluatedNetwork) -> float:
-        """The mean accuracy over corruptions and severities."""
+    def corrupted(self, network: EvaluatedNetwork, severity: float | None = None) -> float:
+        """The mean accuracy over corruptions, at one severity or at all."""
         found = _accuracies(network, Kind.CORRUPTION)
-        return fmean(found[key] for key in sorted(self.keys))
-
-    def corrupted_at(self, network: EvaluatedNetwork, severity: float) -> float:
-        """The mean accuracy over corruptions of one severity."""
-        found = _accuracies(network, Kind.CORRUPTION)
-        return fmean(found[key] for key in sorted(self.keys) if key.strength == severity)
+        return fmean(found[key] for key in sorted(self.keys) if severity in (None, key.strength))
 
     def attacked(self, network: EvaluatedNetwork, epsilon: float) -> float:
         """The accuracy under the attack that leaves least."""
         at = [key for key in self.keys if key.strength == epsilon]
         found = _accuracies(network, Kind.ATTACK)
         return min(found[key] for key in at)
+
+
+def interval_over_seeds(values: Numbers, coarseness: float) -> tuple[float | None, float | None]:
+    """Student's interval of their mean, where there are two at least."""
+    return student_interval(values, CONFIDENCE, coarseness) or (None, None)
 
 
 def clean(network: EvaluatedNetwork) -> float:

@@ -8,10 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from attnaudit.claims.claim import CONFIDENCE
-from attnaudit.claims.robust_groups import Group, settings
-from attnaudit.claims.robust_shared import Shared, clean
-from attnaudit.claims.scores import Numbers, student_interval
+from attnaudit.claims.robust_groups import Group, named_groups
+from attnaudit.claims.robust_shared import Shared, clean, interval_over_seeds
 from attnaudit.evidence.robustness_results import EvaluatedNetwork, Evaluation, Kind
 
 #: What the card of a trained network says of all test pictures.
@@ -29,7 +27,7 @@ class GroupRecord:
     recipe: str
     condition: str
     seeds: int
-    accuracy: float | None
+    accuracy: float
     low: float | None
     high: float | None
     gain: float | None
@@ -48,17 +46,6 @@ def group_records(evaluations: Sequence[Evaluation]) -> list[GroupRecord]:
     return [replace(record, recipe=name) for name, group in groups for record in _records(group, baseline, evaluations)]
 
 
-def named_groups(evaluations: Sequence[Evaluation]) -> list[tuple[str, Group]]:
-    """Attentions of networks that were trained alike, most first; names that occur twice are numbered."""
-    alike = sorted(settings(evaluations), key=len, reverse=True)
-    groups = [group for own in alike for group in own]
-    names = [group.name for group in groups]
-    return [
-        (name if names.count(name) == 1 else f"{name} ({names[: place + 1].count(name)})", group)
-        for place, (name, group) in enumerate(zip(names, groups, strict=True))
-    ]
-
-
 def _records(group: Group, baseline: Group | None, evaluations: Sequence[Evaluation]) -> Iterator[GroupRecord]:
     for kind in (Kind.CLEAN, Kind.CORRUPTION, Kind.ATTACK):
         own = Shared.of([group], kind, evaluations)
@@ -69,14 +56,10 @@ def _records(group: Group, baseline: Group | None, evaluations: Sequence[Evaluat
         for condition, kept in _conditions(kind, own):
             values = np.array([kept(network) for network in own.networks[0]])
             ours = gains.get(condition, np.array([]))
-            seen = _summary(values, own.coarseness / 2**0.5), _summary(ours, 0.0 if both is None else both.coarseness)
-            yield GroupRecord(group.name, condition, len(values), *seen[0], *seen[1])
-
-
-def _summary(values: Numbers, coarseness: float) -> tuple[float | None, float | None, float | None]:
-    """Mean and interval, as far as there are any."""
-    low, high = student_interval(values, CONFIDENCE, coarseness) or (None, None)
-    return float(values.mean()) if len(values) else None, low, high
+            interval = interval_over_seeds(values, own.coarseness / 2**0.5)
+            gain = float(ours.mean()) if len(ours) else None
+            gained = interval_over_seeds(ours, 0.0 if both is None else both.coarseness)
+            yield GroupRecord(group.name, condition, len(values), float(values.mean()), *interval, gain, *gained)
 
 
 def _conditions(kind: Kind, shared: Shared) -> Iterator[tuple[str, Callable[[EvaluatedNetwork], float]]]:

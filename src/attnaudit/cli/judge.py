@@ -43,7 +43,7 @@ def judge(
     from attnaudit.claims.training import open_trainings
     from attnaudit.errors import RunFolderError, UsageError
     from attnaudit.evidence.evaluation_folders import holds_evaluation, open_evaluations
-    from attnaudit.report.training import training_verdicts
+    from attnaudit.report.judged import judged_verdicts
 
     for path in runs:
         if not path.is_dir():
@@ -69,7 +69,7 @@ def judge(
     if json:
         print_json([asdict(verdict) for verdict in verdicts])
     elif verdicts:
-        data_console().print(training_verdicts(verdicts))
+        data_console().print(judged_verdicts(verdicts))
     if out is not None:
         _draw(trainings, evaluations, out)
 

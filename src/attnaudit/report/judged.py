@@ -15,7 +15,7 @@ from attnaudit.claims.verdict import Verdict, Word
 from attnaudit.report.verdicts import legend, word_text
 
 
-def training_verdicts(verdicts: Sequence[Verdict]) -> RenderableType:
+def judged_verdicts(verdicts: Sequence[Verdict]) -> RenderableType:
     """A table per claim, a line per subject; then what the words mean, of trainings and of evaluations."""
     held = [verdict for verdict in verdicts if verdict.claim in ROBUSTNESS_CLAIMS]
     learnt = [verdict for verdict in verdicts if verdict.claim not in ROBUSTNESS_CLAIMS]
