@@ -1,9 +1,9 @@
-"""What the controls cost beside the observed audit: they share its spectra, so a control costs only its measures.
+"""What the references cost beside the observed audit: they share its spectra, so a reference costs only its measures.
 
-    python benchmarks/control_cost.py [--images 8]
+    python benchmarks/reference_cost.py [--images 8]
 
-One thread, DeiT-Tiny (trained weights where ATTNAUDIT_DATA has them), noise for pictures, `exact` protocol, all default
-measures, kernel PCA. Prints ms per head of the observed audit and of each control, and their ratio.
+One thread, DeiT-Tiny (trained weights where ATTNAUDIT_DATA has them), noise for images, `exact` protocol, all default
+measures, kernel PCA. Prints ms per head of the observed audit and of each reference, and their ratio.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections import Counter
 
 import torch
 
+from attnaudit.audit.measuring import observed_rows, untrained_rows
+from attnaudit.audit.settings import Settings
 from attnaudit.capture import capture
-from attnaudit.evidence.measuring import observed_rows, untrained_rows
-from attnaudit.evidence.settings import Settings
-from attnaudit.kernel.interpretation import KernelPCA
-from attnaudit.measures.controls import CONTROLS, UNTRAINED
+from attnaudit.measures.references import REFERENCES, UNTRAINED
+from attnaudit.theories.registry import KernelPCA
 from head_cost import SHARD, build, run_on_one_thread
 
 
@@ -31,10 +31,10 @@ def main(images: int) -> None:
         layers = capture(model, shard).layers
         list(observed_rows(layers, [KernelPCA()], Settings()))
         seconds["observed"] += time.perf_counter() - begin
-        for name in CONTROLS:
+        for name in REFERENCES:
             begin = time.perf_counter()
-            list(observed_rows(layers, [KernelPCA()], Settings(controls=(name,))))
-            # The observed part runs again here: what is left after taking it out is the control's own.
+            list(observed_rows(layers, [KernelPCA()], Settings(references=(name,))))
+            # The observed part runs again here: what is left after taking it out is the reference's own.
             seconds[name] += time.perf_counter() - begin
             begin = time.perf_counter()
             list(observed_rows(layers, [KernelPCA()], Settings()))
@@ -45,8 +45,8 @@ def main(images: int) -> None:
     heads = images * 36
     for name, total in seconds.items():
         print(f"{name:<18}{total / heads * 1e3:7.2f} ms per head")
-    controls = sum(total for name, total in seconds.items() if name != "observed")
-    print(f"all controls / observed = {controls / seconds['observed']:.2f}")
+    references = sum(total for name, total in seconds.items() if name != "observed")
+    print(f"all references / observed = {references / seconds['observed']:.2f}")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python benchmarks/gpu_audit.py [--images 100] [--reference-images 1]
 
-DeiT-Tiny (trained weights and real pictures where ATTNAUDIT_DATA has them), pictures decoded beforehand for both. The
+DeiT-Tiny (trained weights and real images where ATTNAUDIT_DATA has them), images decoded beforehand for both. The
 loop is `reference.py` on the GPU: head by head, torch's eigh, dense centring products, SciPy's assignment. Ours is a
 whole run: forward, capture, measures, rows, Parquet files and summary.
 """
@@ -18,7 +18,7 @@ import torch
 from PIL import Image
 
 import reference
-from attnaudit.evidence import Settings, execute, plan_audit, shard_size
+from attnaudit.audit import Settings, execute, plan_audit, shard_size
 from attnaudit.measures import DEFAULT_FAMILIES
 from attnaudit.protocol import Protocol
 from attnaudit.sources.data import data_file
@@ -31,7 +31,7 @@ TABLE1 = ("cosine", "cka", "allclose")
 ALL_HEADS = 114_000
 
 
-def pictures(model, count: int) -> torch.Tensor:  # noqa: ANN001
+def prepared_images(model, count: int) -> torch.Tensor:  # noqa: ANN001
     folder = data_file("imagenet_val")
     if folder is None:
         return torch.randn(count, 3, 224, 224, generator=torch.Generator().manual_seed(0))
@@ -53,7 +53,7 @@ def ours(model, batch: torch.Tensor, protocol: Protocol, families: tuple[str, ..
 
 
 def theirs(model, batch: torch.Tensor) -> float:  # noqa: ANN001
-    """Seconds for these pictures, after one head that wakes the libraries."""
+    """Seconds for these images, after one head that wakes the libraries."""
     with torch.device("cuda"):
         key, value = reference.keys_and_values(model, batch, 0)
         reference.similarity(key[0, 0], value[0, 0])
@@ -69,9 +69,9 @@ def theirs(model, batch: torch.Tensor) -> float:  # noqa: ANN001
 
 def main(images: int, reference_images: int) -> None:
     model = load_model(parse_model(MODEL, random_weights=data_file("imagenet_val") is None))
-    batch = pictures(model, images)
+    batch = prepared_images(model, images)
     heads, few = len(batch) * 36, reference_images * 36
-    print(f"{torch.cuda.get_device_name()}, {MODEL}, {len(batch)} pictures, {heads:,} heads")
+    print(f"{torch.cuda.get_device_name()}, {MODEL}, {len(batch)} images, {heads:,} heads")
     plain = theirs(model.module.cuda(), batch[:reference_images].cuda()) / few
     print(f"  plain loop             {plain * 1e6:9.0f} µs per head ({few} heads)")
     for name, protocol, families in (

@@ -3,7 +3,7 @@
     python benchmarks/head_cost.py [--images 8]
 
 One thread, DeiT-Tiny (trained weights where ATTNAUDIT_DATA has them, since the cost of the assignment depends on the
-values), noise for pictures. Prints ms per head, the ratio to the reference, and how far the two disagree.
+values), noise for images. Prints ms per head, the ratio to the reference, and how far the two disagree.
 """
 
 from __future__ import annotations

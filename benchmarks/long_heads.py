@@ -2,7 +2,7 @@
 
     python benchmarks/long_heads.py [--device cpu|cuda] [--largest 16384] [--heads 1000] [--out FOLDER]
 
-1. Accuracy: keys of three layers of DeiT-Tiny on a picture of 1024 x 1024 (4,097 tokens; noise, or the first picture
+1. Accuracy: keys of three layers of DeiT-Tiny on an image of 1024 x 1024 (4,097 tokens; noise, or the first image
    ATTNAUDIT_DATA has), matrix-free against all eigenpairs of the matrix (`--accuracy`).
 2. Growth: time and peak memory of the spectrum of one head (d = 64) against tokens from 197 to `--largest`, and of
    heads of 197 tokens against their number from 100 to `--heads`; log-log slopes, and `growth.svg` and `growth.csv` in
@@ -42,7 +42,7 @@ def keys_like_trained_ones(heads: int, tokens: int, device: str) -> torch.Tensor
 
 def accuracy(device: str) -> None:
     model = timm.create_model(MODEL, img_size=1024).eval()
-    weights, pictures = data_weights(MODEL), data_file("imagenet_val")
+    weights, images = data_weights(MODEL), data_file("imagenet_val")
     if weights is not None:
         trained = timm.create_model(MODEL)
         fit_weights(trained, read_weights(weights), weights, MODEL)
@@ -51,8 +51,8 @@ def accuracy(device: str) -> None:
         grown = torch.nn.functional.interpolate(grid, size=(64, 64), mode="bicubic").flatten(2).transpose(1, 2)
         model.load_state_dict({**state, "pos_embed": torch.cat([state["pos_embed"][:, :1], grown], dim=1)})
     image = torch.randn(1, 3, 1024, 1024, generator=torch.Generator().manual_seed(0))
-    if pictures is not None:
-        first = Image.open(find_images(pictures)[0]).convert("RGB").resize((1024, 1024))
+    if images is not None:
+        first = Image.open(find_images(images)[0]).convert("RGB").resize((1024, 1024))
         image = (torch.from_numpy(np.array(first)).permute(2, 0, 1)[None] / 255 - 0.45) / 0.225
     layers = capture(model.to(device), image.to(device)).layers
     print(f"{MODEL} at 1024 x 1024, weights {'trained' if weights else 'random'}, {layers[0].tokens} tokens, {device}")

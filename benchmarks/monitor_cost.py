@@ -3,7 +3,7 @@
     python benchmarks/monitor_cost.py [--steps 500] [--every 500 100 20] [--device cuda]
 
 A ViT (6 layers, width 192, 6 heads, 65 tokens) on 32 x 32 noise, AdamW. The monitor has one fixed batch of the size of
-a training batch, its default number of scored inputs and all its controls, and writes to a folder. The trainings take
+a training batch, its default number of scored inputs and all its references, and writes to a folder. The trainings take
 turns of a few steps, so that whatever else the machine does meets all of them. On a CPU the seconds are the
 processor's, on one thread.
 

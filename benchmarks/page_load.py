@@ -1,4 +1,4 @@
-"""How large is the page of as many heads as ViT-Large has on 100 pictures, and how soon does it answer a click?
+"""How large is the page of as many heads as ViT-Large has on 100 images, and how soon does it answer a click?
 
 `python -m benchmarks.page_load` in the root of the repository; needs playwright and a chromium.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 from tests.report.synthetic import write_run
 
-from attnaudit.evidence.finished import open_run
+from attnaudit.records.finished import open_run
 from attnaudit.report.page import write_page
 
 

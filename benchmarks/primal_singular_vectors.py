@@ -1,12 +1,12 @@
-"""Does Primal-Attention find singular vectors, and only where it is regularised? Trained networks and controls.
+"""Does Primal-Attention find singular vectors, and only where it is regularised? Trained networks and references.
 
     python benchmarks/primal_singular_vectors.py --recipe FILE --weights FILE [--recipe FILE --weights FILE …]
-        --data cifar10/test.parquet [--pictures 64] [--repeats 5]
+        --data cifar10/test.parquet [--images 64] [--repeats 5]
 
-Each recipe is built with the weights beside it, and once untrained, and measured on the first pictures of a labelled
+Each recipe is built with the weights beside it, and once untrained, and measured on the first images of a labelled
 set, normalised as in training. Prints per network the overlap of E and R with the leading singular vectors of the
 layer's own kernel (1 for a kernel SVD), the residual of the dual equations (0 for one), the same for Gaussian weights
-and for a planted kernel SVD, where the network lies between these two with a bootstrap interval over pictures, and J.
+and for a planted kernel SVD, where the network lies between these two with a bootstrap interval over images, and J.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import numpy as np
 from torch import nn
 
 from attnaudit.attention import PrimalAttention
-from attnaudit.claims.scores import score
-from attnaudit.evidence.primal import KSVD_PRIMAL
-from attnaudit.evidence.reading import Evidence
-from attnaudit.evidence.schema import OBSERVED
+from attnaudit.audit.primal import KSVD_PRIMAL
 from attnaudit.measures.registry import PRIMAL_MEASURES
+from attnaudit.records.evidence import Evidence
+from attnaudit.records.schema import OBSERVED
 from attnaudit.sources.architecture import build
 from attnaudit.sources.labelled import read_labelled
 from attnaudit.sources.weights import fit_weights, read_weights
+from attnaudit.statistics.scores import score
 from attnaudit.training import primal_evidence, read_recipe
 from attnaudit.training.augmentation import DeviceAugmentation
 
@@ -34,7 +34,7 @@ LEVEL = 0.95
 
 def show(name: str, model: nn.Module, evidence: Evidence) -> None:
     print(f"\n{name}")
-    print(f"  {'measure':<20} {'observed':>10} {'gaussian':>10} {'planted':>10}  score [95 % over pictures]   power")
+    print(f"  {'measure':<20} {'observed':>10} {'gaussian':>10} {'planted':>10}  score [95 % over images]   power")
     for measure in PRIMAL_MEASURES:
         if measure.ideal is None:
             continue
@@ -47,7 +47,7 @@ def show(name: str, model: nn.Module, evidence: Evidence) -> None:
             f"  {measure.name:<20} {found.observed:10.4f} {found.null:10.4f} {found.planted:10.2e}  "
             f"{found.mean:6.3f} [{low:6.3f}, {high:6.3f}]      {found.auc:.3f}  ({found.heads} heads)"
         )
-    values = evidence.where("value", measure="ksvd_objective", control=OBSERVED)["value"].to_numpy()
+    values = evidence.where("value", measure="ksvd_objective", reference=OBSERVED)["value"].to_numpy()
     print(f"  J: mean {values.mean():.4g}, mean of |J| {np.abs(values).mean():.4g}, deviation {values.std():.2g}")
     for layer in model.modules():
         if isinstance(layer, PrimalAttention):
@@ -62,15 +62,15 @@ def show(name: str, model: nn.Module, evidence: Evidence) -> None:
     print(f"  rank of K: {np.unique(ranks).astype(int).tolist()}")
 
 
-def main(recipes: list[str], weights: list[Path], data: Path, pictures: int, repeats: int) -> None:
+def main(recipes: list[str], weights: list[Path], data: Path, count: int, repeats: int) -> None:
     labelled = read_labelled(data)
     trained = [
         (read_recipe(recipe).for_classes(labelled.classes), path) for recipe, path in zip(recipes, weights, strict=True)
     ]
     size = trained[0][0].model.image_size
-    pixels = labelled.first(pictures).pixels(size)
+    pixels = labelled.first(count).pixels(size)
     images = DeviceAugmentation(trained[0][0].augmentation, labelled.classes, "cpu").normalised(pixels)
-    print(f"{len(images)} pictures of {data.name}, {repeats} draws of the controls")
+    print(f"{len(images)} images of {data.name}, {repeats} draws of the references")
     untrained = f"{trained[0][0].name}, untrained"
     model = build(trained[0][0].model, 0)
     show(untrained, model, primal_evidence(model, images, name=untrained, repeats=repeats))
@@ -86,7 +86,7 @@ if __name__ == "__main__":
     parser.add_argument("--recipe", action="append", required=True, help="a recipe, by name or as a .yaml file")
     parser.add_argument("--weights", action="append", required=True, type=Path, help="its weights, in the same order")
     parser.add_argument("--data", required=True, type=Path, help="a Parquet file, or a folder of class folders")
-    parser.add_argument("--pictures", type=int, default=64)
+    parser.add_argument("--images", type=int, default=64)
     parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
-    main(arguments.recipe, arguments.weights, arguments.data, arguments.pictures, arguments.repeats)
+    main(arguments.recipe, arguments.weights, arguments.data, arguments.images, arguments.repeats)

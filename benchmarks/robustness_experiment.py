@@ -7,10 +7,10 @@ Repeated, the second command goes on where it was: `--jobs` at a time it trains 
 `attnaudit robust` on the networks of a recipe as soon as they are there (corrupted; attacked; some seeds by
 AutoAttack), puts the evaluations together, and writes the verdicts. What layers attend with is on the networks' cards.
 After `--minutes` it ends what it started and says what is left.
-`--pack FILE` collects everything but weights and single pictures.
+`--pack FILE` collects everything but weights and single images.
 
 robust-symmetric-temperature needs a finished robust-rpc4 of its seed: its temperature is the one at which symmetric
-attention on the keys of that network, for 512 training pictures, has the entropy of its RPC-Attention.
+attention on the keys of that network, for 512 training images, has the entropy of its RPC-Attention.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Training:
 
 
 def twin_of(arguments: argparse.Namespace) -> Training:
-    """The network whose adversarial pictures are shown to all others."""
+    """The network whose adversarial images are shown to all others."""
     return Training(TWIN, arguments.twin_seed, arguments)
 
 
@@ -78,14 +78,14 @@ def conditions(arguments: argparse.Namespace) -> dict[str, tuple[str, ...]]:
     parquet = str(next(arguments.data.glob("test*.parquet")))
     twin = str(twin_of(arguments).folder)
 
-    def drawn(pictures: int) -> tuple[str, ...]:
-        return ("--parquet", parquet, "--limit", str(pictures), "--batch", str(pictures), *common)
+    def drawn(images: int) -> tuple[str, ...]:
+        return ("--parquet", parquet, "--limit", str(images), "--batch", str(images), *common)
 
     corruptions = ("--corruptions", "all", "--severities", arguments.severities, "--attacks", "none")
     return {
         "robust-corrupted": ("--corrupted", str(arguments.corrupted), *corruptions, "--batch", "1000", *common),
         "robust-attacked": (
-            "--attacks", arguments.attacks, "--eps", arguments.eps, "--twin", twin, *drawn(arguments.pictures)
+            "--attacks", arguments.attacks, "--eps", arguments.eps, "--twin", twin, *drawn(arguments.images)
         ),
         STRONGEST: ("--attacks", "pgd,autoattack", "--eps", arguments.strongest_eps, *drawn(200)),
     }  # fmt: skip
@@ -153,12 +153,12 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--recipes", default=",".join(RECIPES), help="without robust- before them")
     options.add_argument("--seeds", default="0,1,2")
     options.add_argument("--more-seeds", default="3,4", help="of the recipes that decide the claims")
-    options.add_argument("--twin-seed", type=int, default=0, help="of the softmax network that pictures are made for")
+    options.add_argument("--twin-seed", type=int, default=0, help="of the softmax network that images are made for")
     options.add_argument("--jobs", type=int, default=6, help="trainings and evaluations at a time")
     options.add_argument("--minutes", type=float, default=60.0)
     options.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options.add_argument("--train", default="", help="further options of attnaudit train, as one word")
-    options.add_argument("--pictures", type=int, default=1000, help="to attack")
+    options.add_argument("--images", type=int, default=1000, help="to attack")
     options.add_argument("--attacks", default="noise,fgsm,pgd,apgd")
     options.add_argument("--eps", default="0.5/255,1/255,2/255")
     options.add_argument("--strongest-eps", default="1/255", help="of AutoAttack")

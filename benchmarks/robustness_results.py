@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.robustness_jobs import SUMMARY, Job, Share, evaluation, finished
 
-from attnaudit.evidence.folder import write_whole
+from attnaudit.records.run_folder import write_whole
 
 VERDICTS = "verdicts.json"
 #: What is packed: of trainings, of evaluations.
@@ -45,7 +45,7 @@ def judge(folders: Sequence[Path], runs: Path) -> None:
 
 
 def pack(trainings: Sequence[Job], names: Sequence[str], runs: Path, archive: Path) -> None:
-    """Everything that says something of the networks and of no single picture."""
+    """Everything that says something of the networks and of no single image."""
     of_trainings, of_evaluations = KEPT
     files = [training.folder / name for training in trainings for name in of_trainings]
     files += [runs / folder / name for folder in names for name in of_evaluations]

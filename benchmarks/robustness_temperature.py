@@ -19,17 +19,17 @@ PICTURES = 512
 
 
 @cache
-def training_pictures(data: Path) -> list[Image.Image]:
-    pictures = training_and_test(data)[0].first(PICTURES)
-    return [pictures.picture(place) for place in range(len(pictures))]
+def training_images(data: Path) -> list[Image.Image]:
+    images = training_and_test(data)[0].first(PICTURES)
+    return [images.image(place) for place in range(len(images))]
 
 
 def network_and_batch(folder: Path, data: Path) -> tuple[nn.Module, Tensor]:
-    """A trained network, and the first training pictures as it reads them."""
+    """A trained network, and the first training images as it reads them."""
     model = load_model(parse_model(str(folder)))
     assert model.preprocess is not None
     prepare = model.preprocess(Protocol.EXACT)
-    return model.module, torch.stack([prepare(picture) for picture in training_pictures(data)])
+    return model.module, torch.stack([prepare(image) for image in training_images(data)])
 
 
 def temperature(pursuing: Path, data: Path) -> float:

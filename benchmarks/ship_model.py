@@ -3,7 +3,7 @@
     attnaudit train vit-small-cifar --data cifar10 --compile --graph --out runs/vit
     python benchmarks/ship_model.py runs/vit --data cifar10
 
-The accuracy on the card is that of the float16 weights, computed in float32 on all test pictures.
+The accuracy on the card is that of the float16 weights, computed in float32 on all test images.
 """
 
 import argparse
@@ -13,17 +13,17 @@ from pathlib import Path
 
 from safetensors.torch import load_file, save
 
-from attnaudit.evidence.folder import write_whole
+from attnaudit.records.run_folder import write_whole
 from attnaudit.sources.architecture import build
-from attnaudit.sources.cards import PictureCard, read_card
+from attnaudit.sources.cards import ImageCard, read_card
 from attnaudit.sources.labelled import training_and_test
 from attnaudit.sources.model import CARD
 from attnaudit.sources.trained_models import BUILT_IN, WEIGHTS
 from attnaudit.training.augmentation import DeviceAugmentation
-from attnaudit.training.batches import Layout, picture_batches
+from attnaudit.training.batches import Layout, image_batches
 from attnaudit.training.evaluation import evaluate
 from attnaudit.training.processes import Ranks
-from attnaudit.training.recipe import PictureRecipe, read_recipe
+from attnaudit.training.recipe import ImageRecipe, read_recipe
 
 AVERAGE = "average.safetensors"
 LABELS = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
@@ -36,32 +36,32 @@ def main() -> None:
     parser.add_argument("--name", default="vit-small-cifar")
     arguments = parser.parse_args()
     card = read_card(arguments.run)
-    assert isinstance(card, PictureCard)
+    assert isinstance(card, ImageCard)
     recipe = read_recipe(arguments.name)
-    assert isinstance(recipe, PictureRecipe)
+    assert isinstance(recipe, ImageRecipe)
     half = {name: tensor.half() for name, tensor in load_file(arguments.run / AVERAGE).items()}
     model = build(card.architecture, 0)
     model.load_state_dict({name: tensor.float() for name, tensor in half.items()})
     train, test = training_and_test(arguments.data)
-    batches = picture_batches(test, recipe, Layout(len(test), 500, 0, Ranks()), "cpu", 0)
+    batches = image_batches(test, recipe, Layout(len(test), 500, 0, Ranks()), "cpu", 0)
     pixels = DeviceAugmentation(recipe.augmentation, recipe.model.classes, "cpu")
     score = evaluate(model, batches, pixels, "fp32", Ranks())
     history = json.loads((arguments.run / "history.json").read_text())
     facts = {
         "recipe": recipe.name,
         "seed": card.facts["seed"],
-        "data": f"CIFAR-10, {len(train):,} training pictures as JPEG",
+        "data": f"CIFAR-10, {len(train):,} training images as JPEG",
         "epochs": len(history),
         "steps": history[-1]["step"],
         "weights": "exponential moving average, stored in float16",
         "test_accuracy": score.accuracy,
         "test_loss": round(score.loss, 4),
-        "test_pictures": score.pictures,
+        "test_images": score.images,
     }
     folder = BUILT_IN / recipe.name
     write_whole(folder / WEIGHTS, save(half))
     write_whole(folder / CARD, replace(card, name=recipe.name, labels=LABELS, facts=facts).as_json().encode())
-    print(f"{folder}: {score.accuracy:.2%} of {score.pictures:,} pictures")
+    print(f"{folder}: {score.accuracy:.2%} of {score.images:,} images")
 
 
 if __name__ == "__main__":

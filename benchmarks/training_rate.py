@@ -4,7 +4,7 @@
     python benchmarks/training_rate.py --recipe study-vit-tiny --set batch=1024 --ways compile+graph --profile
 
 Each way of running a step is measured in the same run: as it is, compiled (`attnaudit train --compile`), recorded as a
-CUDA graph (`--graph`), both. Pictures are noise, in memory; augmentation is part of a step. The rate of matrix products
+CUDA graph (`--graph`), both. Images are noise, in memory; augmentation is part of a step. The rate of matrix products
 is measured in the same run (8192 x 8192, bfloat16 on a GPU; 2048 x 2048 in float32 on a CPU). Operations are counted by
 torch (products only, forward and backward).
 """
@@ -17,11 +17,11 @@ from collections.abc import Callable
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from attnaudit.numerics.randomness import seed_everything
 from attnaudit.sources.architecture import build
 from attnaudit.training.augmentation import DeviceAugmentation
 from attnaudit.training.processes import Ranks
-from attnaudit.training.randomness import seed_everything
-from attnaudit.training.recipe import PictureRecipe, read_recipe
+from attnaudit.training.recipe import ImageRecipe, read_recipe
 from attnaudit.training.trainee import Trainee
 
 WAYS = {"cpu": "plain,compile", "cuda": "plain,graph,compile,compile+graph"}
@@ -48,8 +48,8 @@ def product_rate(device: str) -> float:
     return 2 * size**3 / statistics.median(times)
 
 
-def operations(recipe: PictureRecipe, device: str) -> float:
-    """Operations of a step, per picture, uncompiled."""
+def operations(recipe: ImageRecipe, device: str) -> float:
+    """Operations of a step, per image, uncompiled."""
     trainee = Trainee(build(recipe.model, 0), recipe, 100, device, Ranks())
     images = torch.randn(8, 3, recipe.model.image_size, recipe.model.image_size, device=device)
     targets = torch.full((8, recipe.model.classes), 1 / recipe.model.classes, device=device)
@@ -58,7 +58,7 @@ def operations(recipe: PictureRecipe, device: str) -> float:
     return counter.get_total_flops() / 8
 
 
-def stepper(recipe: PictureRecipe, device: str, way: str) -> Callable[[int], None]:
+def stepper(recipe: ImageRecipe, device: str, way: str) -> Callable[[int], None]:
     how = {"compiled": "compile" in way, "recorded": "graph" in way}
     trainee = Trainee(build(recipe.model, 0), recipe, 1000, device, Ranks(), **how)
     pixels = DeviceAugmentation(recipe.augmentation, recipe.model.classes, device)

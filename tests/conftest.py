@@ -47,12 +47,12 @@ def data_folder():
 
 
 @pytest.fixture
-def picture_folder(tmp_path):
-    """Six small pictures of noise, in two subfolders."""
+def image_folder(tmp_path):
+    """Six small images of noise, in two subfolders."""
     generator = np.random.default_rng(0)
-    folder = tmp_path / "pictures"
+    folder = tmp_path / "images"
     for place in range(6):
-        path = folder / f"class{place % 2}" / f"picture{place}.png"
+        path = folder / f"class{place % 2}" / f"image{place}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(generator.integers(0, 256, (40, 50, 3), dtype=np.uint8)).save(path)
     return folder

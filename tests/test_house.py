@@ -11,13 +11,18 @@ ROOT = Path(attnaudit.__file__).parent
 #: `attention` and `gaussian` stand before the walk, `sources` (which builds models with attention variants) and
 #: `capture` both start it.
 ORDER = (
+    "numerics",
+    "records",
     "attention",
     "gaussian",
     "sources",
     "capture",
     "kernel",
+    "theories",
     "measures",
-    "evidence",
+    "statistics",
+    "audit",
+    "papers",
     "claims",
     "training",
     "robustness",

@@ -33,7 +33,7 @@ def test_recipes_differ_in_their_model_alone_and_can_be_built(name):
 
 
 def operations(name):
-    """Multiplications of a picture, in attention too, which only torch's plain implementation counts on a CPU."""
+    """Multiplications of an image, in attention too, which only torch's plain implementation counts on a CPU."""
     model = build(recipe(name).model, 0)
     with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH), torch.no_grad():
         model(torch.zeros(1, 3, 32, 32))

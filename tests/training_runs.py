@@ -5,9 +5,9 @@ import math
 
 import pyarrow as pa
 
-from attnaudit.evidence.folder import RunFolder, encoded
-from attnaudit.evidence.schema import SCHEMA
-from attnaudit.evidence.unit import Notes
+from attnaudit.records.notes import Notes
+from attnaudit.records.run_folder import RunFolder, encoded
+from attnaudit.records.schema import SCHEMA
 
 STEPS_PER_EPOCH = 5
 #: What a measure is at an epoch, before layer and head move it a little.
@@ -46,8 +46,8 @@ def write_training(
             for layer in range(layers)
             for head in range(heads)
         ]
-        rows.append(_row("train/0", 0, 0, "phi_norm2", epoch, dim, False) | {"value": 1e9})  # one picture, no mean
-        rows.append(_row(batches[0], 0, 0, "phi_norm2", epoch, dim, False) | {"value": 1e9, "control": "gaussian"})
+        rows.append(_row("train/0", 0, 0, "phi_norm2", epoch, dim, False) | {"value": 1e9})  # one image, no mean
+        rows.append(_row(batches[0], 0, 0, "phi_norm2", epoch, dim, False) | {"value": 1e9, "reference": "gaussian"})
         folder.write_part(f"{epoch:04}", encoded(pa.Table.from_pylist(rows, schema=SCHEMA), Notes((), {}, ())))
     return path
 
@@ -72,8 +72,8 @@ def _row(batch, layer, head, measure, epoch, dim, lost, course=COURSE):
         "layer": layer,
         "head": head,
         "window": 0,
-        "interpretation": "kpca",
-        "control": "observed",
+        "theory": "kpca",
+        "reference": "observed",
         "repeat": 0,
         "measure": measure,
         "value": None if lost else value,

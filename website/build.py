@@ -44,7 +44,7 @@ def build(out: Path) -> None:
 
 
 def lay_out(folder: Path) -> None:
-    """Every page, picture and notebook of the site, as the generator wants them."""
+    """Every page, image and notebook of the site, as the generator wants them."""
     shutil.copytree(ROOT / "docs", folder, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     for source, target in PROJECT_PAGES.items():
         _write(folder / target, (ROOT / source).read_text())

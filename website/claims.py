@@ -8,8 +8,8 @@ from pathlib import Path
 
 from attnaudit.claims.claim import Claim, Statement
 from attnaudit.claims.registry import statements
-from attnaudit.kernel.interpretation import interpretation
 from attnaudit.measures import MEASURES
+from attnaudit.theories.registry import theory_named
 from website.navigation import title
 
 
@@ -46,7 +46,7 @@ def _page(claim: Statement, results: Sequence[tuple[str, Path]]) -> str:
     lines += ["**Formula.**", "", "```text", claim.formula, "```", ""]
     lines += [f"**Rule.** {escape(claim.rule, quote=False)}", ""]
     if isinstance(claim, Claim):
-        theory = interpretation(claim.interpretation)
+        theory = theory_named(claim.theory)
         lines += [f"**Compared with** `{theory.name}`: {escape(theory.text)}.", ""]
     lines += _measures("Decided by", claim.deciding)
     lines += _measures("Shown beside", claim.shown)

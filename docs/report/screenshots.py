@@ -1,4 +1,4 @@
-"""The pictures in this folder, taken of a page: `python docs/report/screenshots.py run/report.html`."""
+"""The images in this folder, taken of a page: `python docs/report/screenshots.py run/report.html`."""
 
 import shutil
 import sys

@@ -1,4 +1,4 @@
-"""attnaudit puts what papers claim about self-attention to the test, on any transformer, with controls.
+"""attnaudit puts what papers claim about self-attention to the test, on any transformer, with references.
 
 >>> import attnaudit
 >>> run = attnaudit.audit(model, batch)            # doctest: +SKIP

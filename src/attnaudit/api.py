@@ -7,23 +7,23 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
+from attnaudit.audit import Resources, Settings, execute, plan_audit, shard_size
+from attnaudit.audit.memory import default_memory, parse_memory
+from attnaudit.audit.run import Progress
 from attnaudit.claims.claim import Claim
-from attnaudit.claims.registry import CLAIMS, claims_named, interpretations_for
+from attnaudit.claims.registry import CLAIMS, claims_named, theories_for
 from attnaudit.claims.run import conclude
 from attnaudit.claims.verdict import THRESHOLD
 from attnaudit.errors import UsageError
-from attnaudit.evidence import Resources, Settings, execute, plan_audit, shard_size
-from attnaudit.evidence.memory import default_memory, parse_memory
-from attnaudit.evidence.run import Progress
-from attnaudit.kernel.interpretation import INTERPRETATIONS, Interpretation
 from attnaudit.measures import DEFAULT_FAMILIES
-from attnaudit.measures.controls import ALL_CONTROLS
+from attnaudit.measures.references import ALL_REFERENCES
 from attnaudit.protocol import Protocol
 from attnaudit.report.run import Run
 from attnaudit.sources.images import choose_images, find_images, image_shards
 from attnaudit.sources.inputs import Shard, tensor_shards
 from attnaudit.sources.model import LoadedModel, ModelSpec, parse_model, wrap_module
 from attnaudit.sources.texts import passages, read_text, study_lines, text_shards
+from attnaudit.theories.registry import THEORIES, Theory
 
 
 def audit(
@@ -37,9 +37,9 @@ def audit(
     seed: int = 0,
     protocol: Protocol | str = Protocol.EXACT,
     claims: Sequence[str | Claim] | None = None,
-    controls: Sequence[str] = ALL_CONTROLS,
+    references: Sequence[str] = ALL_REFERENCES,
     repeats: int = 1,
-    interpretations: Sequence[str | Interpretation] = (),
+    theories: Sequence[str | Theory] = (),
     families: Sequence[str] = DEFAULT_FAMILIES,
     threshold: float = THRESHOLD,
     device: str = "cpu",
@@ -53,17 +53,17 @@ def audit(
 
     Args:
         model: a torch module, or a name such as `"timm:deit_tiny_patch16_224"`, `"hf:bert-base-uncased"` or `"minilm"`.
-        inputs: a batch tensor; or, for a named model, a folder of pictures or a text file or folder.
+        inputs: a batch tensor; or, for a named model, a folder of images or a text file or folder.
         weights: a local weights file for a named model.
         random_weights: audit a named model untrained, initialised from `seed`.
         download: allow the network for a named model's weights.
-        limit: how many pictures or passages to draw; all if None.
+        limit: how many images or passages to draw; all if None.
         seed: of every random choice.
         protocol: `exact` or `paper`.
         claims: which claims to judge, all if None: names, see `attnaudit ls claims`, or claims of your own.
-        controls: which controls to compute; without a negative and a positive one no claim can be judged.
-        repeats: how often each random control is drawn.
-        interpretations: theories to rank beside those the claims need: names, or objects of your own class.
+        references: which references to compute; without a negative and a positive one no claim can be judged.
+        repeats: how often each random reference is drawn.
+        theories: theories to rank beside those the claims need: names, or objects of your own class.
         families: which measures; see `attnaudit.measures.FAMILIES`.
         threshold: the score from which on a claim counts as met.
         device: where the model and the measures run.
@@ -76,16 +76,16 @@ def audit(
     allowed = default_memory() if memory is None else parse_memory(str(memory))
     resources = Resources(workers, cluster, allowed)
     judged = claims_named(tuple(CLAIMS) if claims is None else claims)
-    named = tuple(theory for theory in interpretations if isinstance(theory, str))
-    own = {theory.name: theory for theory in interpretations if not isinstance(theory, str)}
-    for name in own.keys() & INTERPRETATIONS.keys():
-        raise UsageError(f"An interpretation called {name!r} is there already: give yours another name.")
-    theories = dict.fromkeys((*interpretations_for(judged), *named))
+    named = tuple(theory for theory in theories if isinstance(theory, str))
+    own = {theory.name: theory for theory in theories if not isinstance(theory, str)}
+    for name in own.keys() & THEORIES.keys():
+        raise UsageError(f"A theory called {name!r} is there already: give yours another name.")
+    compared = dict.fromkeys((*theories_for(judged), *named))
     settings = Settings(
         protocol=Protocol(protocol),
         families=tuple(families),
-        interpretations=tuple(name for name in theories if name not in own),
-        controls=tuple(controls),
+        theories=tuple(name for name in compared if name not in own),
+        references=tuple(references),
         repeats=repeats,
         seed=seed,
         device=device,

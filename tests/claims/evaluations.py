@@ -5,13 +5,13 @@ import json
 from scipy import stats
 
 from attnaudit.claims.registry import ROBUSTNESS_CLAIMS
-from attnaudit.evidence.evaluation_folders import open_evaluations
+from attnaudit.records.evaluation_folders import open_evaluations
 
 ROBUST, BECAUSE = ROBUSTNESS_CLAIMS["rpc-robust"], ROBUSTNESS_CLAIMS["rpc-because-of-pcp"]
 FIRST = {"attention_layers": [0], "other_attention": "symmetric"}
 SYMMETRIC = {"attention": "symmetric"}
 RPC = {"attention": "rpc", "attention_options": {"iterations": 4}, **FIRST}
-CONTROLS = {
+REFERENCES = {
     "one": {**RPC, "attention_options": {"iterations": 1}},
     "random": {**RPC, "attention_options": {"iterations": 4, "sparse": "random"}},
     "tempered": {"attention": "symmetric", "attention_options": {"temperature": 0.3}, **FIRST},
@@ -42,15 +42,15 @@ def network(
 
 
 def write_evaluation(
-    path, networks, pictures=100_000, kinds=("clean", "corruption", "attack"), *, data=None, checked=True, **how
+    path, networks, images=100_000, kinds=("clean", "corruption", "attack"), *, data=None, checked=True, **how
 ):
-    """In a folder; of pictures of its own unless `data` names some; `how` are the steps and source of conditions."""
-    steps, source = how.get("steps", 20), how.get("source", "pictures")
+    """In a folder; of images of its own unless `data` names some; `how` are the steps and source of conditions."""
+    steps, source = how.get("steps", 20), how.get("source", "images")
     path.mkdir()
     models = [{"label": label, "fingerprint": label, "card": card} for label, card, _, _ in networks]
     identity = {"kind": "robustness", "data": data or path.name}
     run = {"identity": identity, "models": [*models, {"label": "timm:x", "fingerprint": "x", "card": None}]}
-    (path / "run.json").write_text(json.dumps(run | {"pictures": pictures}))
+    (path / "run.json").write_text(json.dumps(run | {"images": images}))
     accuracies = [
         {
             "model": label,
@@ -92,13 +92,13 @@ def interval(mean, deviation, differences):
     return f"{mean:+.2f} [{mean - reach:+.2f}, {mean + reach:+.2f}]"
 
 
-def with_controls(ahead, **controls):
-    """RPC-Attention and its controls, ahead of the baseline by so much under both."""
+def with_references(ahead, **references):
+    """RPC-Attention and its references, ahead of the baseline by so much under both."""
     networks = []
     for seed in range(3):
         own = 0.0001 * seed
         networks.append(network("sym", SYMMETRIC, seed))
         networks.append(network("rpc4", RPC, seed, corrupted=ahead + own, attacked=ahead + own))
-        for name, gain in controls.items():
-            networks.append(network(name, CONTROLS[name], seed, corrupted=gain, attacked=gain))
+        for name, gain in references.items():
+            networks.append(network(name, REFERENCES[name], seed, corrupted=gain, attacked=gain))
     return networks

@@ -6,12 +6,12 @@ import json
 import pytest
 
 from attnaudit.claims.registry import ROBUSTNESS_CLAIMS, TRAINING_CLAIMS
-from attnaudit.claims.robust_curves import holding_records
-from attnaudit.claims.robust_table import group_records
 from attnaudit.claims.training import open_trainings
-from attnaudit.claims.training_curves import accuracy_records, score_records
 from attnaudit.errors import RunFolderError
-from attnaudit.evidence.evaluation_folders import open_evaluations
+from attnaudit.records.evaluation_folders import open_evaluations
+from attnaudit.report.robust_curves import holding_records
+from attnaudit.report.robust_table import group_records
+from attnaudit.report.training_curves import accuracy_records, score_records
 from tests.claims.evaluations import GAIN, pairs, write_evaluation
 from tests.training_runs import write_course, write_training
 
@@ -108,7 +108,7 @@ EDITS = [
     (compared, "history.json", (1, "epoch"), "epochs[1].epoch is missing"),
     (compared, "history.json", (1, "test_accuracy"), "epochs[1].test_accuracy is missing"),
     (evaluated, "run.json", ("models",), "models is missing"),
-    (evaluated, "run.json", ("pictures",), "pictures is missing"),
+    (evaluated, "run.json", ("images",), "images is missing"),
     (evaluated, "run.json", ("models", 0, "label"), "models[0].label is missing"),
     (evaluated, "run.json", ("models", 0, "fingerprint"), "models[0].fingerprint is missing"),
     (evaluated, "run.json", ("models", 0, "card", "facts"), "models[0].card.facts is missing"),
@@ -117,7 +117,7 @@ EDITS = [
     (evaluated, "run.json", ("models", 1, "card", "architecture", "attention"), "attention is missing"),
     (evaluated, "run.json", ("models", 1, "card", "architecture", "depth"), "depth is missing"),
     (evaluated, "summary.json", ("accuracies",), "accuracies is missing"),
-    (evaluated, "summary.json", ("accuracies", 0), "it has no accuracy of sym-0 on clean pictures"),
+    (evaluated, "summary.json", ("accuracies", 0), "it has no accuracy of sym-0 on clean images"),
     (evaluated, "summary.json", ("accuracies", 2, "accuracy"), "accuracies[2].accuracy is missing"),
     (evaluated, "summary.json", ("accuracies", 2, "condition", "norm"), "accuracies[2].condition.norm is missing"),
     (evaluated, "summary.json", ("checks",), "checks is missing"),

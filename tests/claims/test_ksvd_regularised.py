@@ -3,13 +3,13 @@
 import pyarrow as pa
 import pytest
 
+from attnaudit.audit.primal import KSVD_PRIMAL
 from attnaudit.claims.registry import TRAINING_CLAIMS
 from attnaudit.claims.training import open_trainings
 from attnaudit.claims.verdict import Word
-from attnaudit.evidence.folder import RunFolder, encoded
-from attnaudit.evidence.primal import KSVD_PRIMAL
-from attnaudit.evidence.schema import OBSERVED, SCHEMA
-from attnaudit.evidence.unit import Notes
+from attnaudit.records.notes import Notes
+from attnaudit.records.run_folder import RunFolder, encoded
+from attnaudit.records.schema import OBSERVED, SCHEMA
 from attnaudit.training.loop import train
 from attnaudit.training.recipe import read_recipe
 from tests.training.conftest import data_set, halves, recipe_file  # noqa: F401
@@ -38,10 +38,10 @@ def test_a_training_of_a_few_steps_has_found_no_singular_vectors(run):
 def test_weights_of_the_svd_are_recognised(run):
     """At a later step the planted heads stand in the place of the observed ones."""
     (training,) = open_trainings([run])
-    rows = training.watched.rows.where(interpretation=KSVD_PRIMAL)
+    rows = training.watched.rows.where(theory=KSVD_PRIMAL)
     found = [row | {"step": 10**6} for row in rows.to_pylist()]
-    planted = [row | {"control": OBSERVED} for row in found if row["control"] == "planted"]
-    kept = [row for row in found if row["control"] != OBSERVED or row["measure"] == "kernel_rank"]
+    planted = [row | {"reference": OBSERVED} for row in found if row["reference"] == "planted"]
+    kept = [row for row in found if row["reference"] != OBSERVED or row["measure"] == "kernel_rank"]
     later = pa.Table.from_pylist(kept + planted, schema=SCHEMA)
     RunFolder(run).write_part("later", encoded(later, Notes((), {}, ())))
     (verdict,) = CLAIM.judge(open_trainings([run]))

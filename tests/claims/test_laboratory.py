@@ -61,11 +61,16 @@ def test_subjects_are_judged_apart_and_measures_together():
     claim = LABORATORY_CLAIMS["gaussian-finite-prompt"]
     rate = trials(0.5, 0.51, 0.49, measure="sampling_rate", null=(0.0, 0.01), planted=0.5)
     verdicts, level = claim.verdicts(
-        [rate, trials(0.99, 0.98, 0.99), trials(0.1, 0.12, 0.09, subject="control"), trials(1.0, 1.0, measure="other")]
+        [
+            rate,
+            trials(0.99, 0.98, 0.99),
+            trials(0.1, 0.12, 0.09, subject="reference"),
+            trials(1.0, 1.0, measure="other"),
+        ]
     )
     assert [(verdict.model, verdict.word) for verdict in verdicts] == [
         ("linear, gaussian", Word.SUPPORTED),
-        ("control", Word.INDISTINGUISHABLE),
+        ("reference", Word.INDISTINGUISHABLE),
     ]
     assert len(verdicts[0].scores) == 2
     assert level == pytest.approx(1 - 0.05 / 3)

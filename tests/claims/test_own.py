@@ -11,7 +11,7 @@ from attnaudit.claims import Claim, Exhibit, Verdict, Word
 from attnaudit.errors import UsageError
 from attnaudit.kernel import Prediction
 
-CONTROLS = ("gaussian", "shuffled_tokens", "other_head", "planted")
+REFERENCES = ("gaussian", "shuffled_tokens", "other_head", "planted")
 
 
 class ValuesAreKeys:
@@ -29,7 +29,7 @@ KEYS = Claim(
     formula="V = K",
     rule="Columns matched by |cosine|.",
     deciding=("column_cosine_matched",),
-    interpretation="keys",
+    theory="keys",
 )
 
 
@@ -50,19 +50,19 @@ class Encoder(nn.Module):
 
 def judged(model, *claims, **more):
     batch = torch.randn(4, 40, 16, generator=torch.Generator().manual_seed(1))
-    return attnaudit.audit(model, batch, claims=claims, controls=CONTROLS, **more)
+    return attnaudit.audit(model, batch, claims=claims, references=REFERENCES, **more)
 
 
 @pytest.mark.parametrize(("tied", "word"), [(True, Word.SUPPORTED), (False, Word.INDISTINGUISHABLE)])
 def test_a_claim_of_ones_own_is_supported_exactly_where_it_is_true(tied, word):
-    run = judged(Encoder(tied=tied), KEYS, "kpca-values", interpretations=[ValuesAreKeys()])
+    run = judged(Encoder(tied=tied), KEYS, "kpca-values", theories=[ValuesAreKeys()])
     assert [(v.claim, v.word) for v in run.verdicts if v.claim == KEYS.name] == [(KEYS.name, word)]
 
 
 def test_the_page_of_a_run_knows_the_words_and_the_theory_of_a_claim_it_has_never_heard_of(tmp_path):
-    run = judged(Encoder(tied=True), KEYS, interpretations=[ValuesAreKeys()], out=tmp_path / "run")
+    run = judged(Encoder(tied=True), KEYS, theories=[ValuesAreKeys()], out=tmp_path / "run")
     kept = json.loads((tmp_path / "run" / "summary.json").read_text())["claims"]
-    assert kept == {KEYS.name: {"statement": KEYS.statement, "interpretation": "keys"}}
+    assert kept == {KEYS.name: {"statement": KEYS.statement, "theory": "keys"}}
     assert KEYS.statement in run.report().read_text().replace("&#39;", "'")
 
 
@@ -83,7 +83,7 @@ def named(name, **more):
     [
         ([named("mine", deciding=("vibes",))], [], "no measure 'vibes'"),
         ([named("mine", shown=("vibes",))], [], "no measure 'vibes'"),
-        ([named("mine", interpretation="astrology")], [], "no interpretation 'astrology'"),
+        ([named("mine", theory="astrology")], [], "no theory 'astrology'"),
         ([named("mine"), named("mine")], [], "2 claims are called 'mine'"),
         ([named("kpca-values"), "kpca-values"], [], "2 claims are called 'kpca-values'"),
         (["kpca-values"], [type("Twin", (ValuesAreKeys,), {"name": "kpca"})()], "'kpca' is there already"),
@@ -91,5 +91,5 @@ def named(name, **more):
 )
 def test_what_cannot_be_judged_is_refused_before_anything_is_computed(tmp_path, claims, theories, message):
     with pytest.raises(UsageError, match=message):
-        judged(Encoder(tied=False), *claims, interpretations=theories, out=tmp_path / "run")
+        judged(Encoder(tied=False), *claims, theories=theories, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -3,7 +3,7 @@
 import pytest
 
 import attnaudit
-from attnaudit.claims.tables import TABLES, compare
+from attnaudit.papers.tables import TABLES, compare
 from attnaudit.protocol import Protocol
 from attnaudit.sources.data import data_weights
 
@@ -20,7 +20,7 @@ def row(item, folder, **more):
         protocol="paper",
         families=table.families,
         claims=(),
-        controls=(),
+        references=(),
         **more,
     )
     observed = run.summary["models"][MODEL]["observed"]
@@ -49,14 +49,14 @@ def test_table_1_lands_on_the_published_row(data_folder):
 
 @pytest.fixture(scope="module")
 def audits():
-    """The first 25 pictures in order of path, with all controls, under both protocols."""
+    """The first 25 images in order of path, with all references, under both protocols."""
     import os
     from pathlib import Path
 
+    from attnaudit.audit import Resources, Settings, execute, plan_audit, shard_size
     from attnaudit.claims.registry import CLAIMS
     from attnaudit.claims.run import conclude
-    from attnaudit.evidence import Resources, Settings, execute, plan_audit, shard_size
-    from attnaudit.measures.controls import ALL_CONTROLS
+    from attnaudit.measures.references import ALL_REFERENCES
     from attnaudit.sources import parse_model
     from attnaudit.sources.images import choose_images, find_images, image_shards
 
@@ -65,7 +65,9 @@ def audits():
     claims = tuple(claim for name, claim in CLAIMS.items() if name != "ksvd-values")
     runs = {}
     for protocol in ("paper", "exact"):
-        plan = plan_audit([parse_model(MODEL)], shards, Settings(protocol=Protocol(protocol), controls=ALL_CONTROLS))
+        plan = plan_audit(
+            [parse_model(MODEL)], shards, Settings(protocol=Protocol(protocol), references=ALL_REFERENCES)
+        )
         runs[protocol] = conclude(execute(plan, resources=Resources(workers=2)), plan.settings, claims)
     return runs
 
@@ -86,13 +88,13 @@ SECTION_1 = {
 
 
 @pytest.mark.parametrize("measure", SECTION_1)
-def test_controls_land_on_the_reference_table(audits, measure):
+def test_references_land_on_the_reference_table(audits, measure):
     found = audits["paper"].summary["models"][MODEL]
     tolerance = 0.03 if measure == "kernel_cka" else 0.05 if measure.endswith("_max") else 0.02
     columns = ("observed", "gaussian", "shuffled_tokens", "other_head", "planted")
-    for control, expected in zip(columns, SECTION_1[measure], strict=True):
+    for reference, expected in zip(columns, SECTION_1[measure], strict=True):
         if expected is not None:
-            assert found[control][measure]["mean"] == pytest.approx(expected, abs=tolerance), control
+            assert found[reference][measure]["mean"] == pytest.approx(expected, abs=tolerance), reference
     if measure == "column_cosine_matched":
         assert found["planted"][measure]["mean"] >= 0.957
 
@@ -108,7 +110,7 @@ def test_verdicts_on_deit_tiny(audits, protocol):
 
 def test_table_4_lands_on_the_published_row_of_minilm(data_folder):
     """.40 / .57 / .13 / .38, with the 61 of 7,200 heads that the study lost without saying so."""
-    from attnaudit.evidence import Resources, Settings, execute, plan_audit, shard_size
+    from attnaudit.audit import Resources, Settings, execute, plan_audit, shard_size
     from attnaudit.sources import parse_model
     from attnaudit.sources.texts import read_text, study_lines, text_shards
 

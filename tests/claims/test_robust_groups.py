@@ -5,7 +5,7 @@ import pytest
 from attnaudit.claims.robust_groups import Choice, settings
 from attnaudit.claims.verdict import Word
 from attnaudit.errors import UsageError
-from attnaudit.evidence.evaluation_folders import open_evaluations
+from attnaudit.records.evaluation_folders import open_evaluations
 from tests.claims.evaluations import (
     BECAUSE,
     CONTROLS,

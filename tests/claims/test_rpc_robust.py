@@ -111,12 +111,12 @@ def test_a_gain_under_attack_does_not_count_while_gradients_are_masked(tmp_path)
     assert loss.word is Word.REFUTED
 
 
-def test_equal_gains_of_one_picture_are_not_certain(tmp_path):
-    """Two of ten pictures, in both seeds: no spread to see, and still a matter of a picture, under both."""
+def test_equal_gains_of_one_image_are_not_certain(tmp_path):
+    """Two of ten images, in both seeds: no spread to see, and still a matter of an image, under both."""
     networks = pairs((0.2, 0.2), (0.2, 0.2))
     (many,) = judged(ROBUST, write_evaluation(tmp_path / "many", networks))
     assert many.word is Word.SUPPORTED
-    (few,) = judged(ROBUST, write_evaluation(tmp_path / "few", networks, pictures=10))
+    (few,) = judged(ROBUST, write_evaluation(tmp_path / "few", networks, images=10))
     assert few.word is Word.INCONCLUSIVE
     reach = 100 * stats.t.ppf(1 - 0.05 / 4, 1) / (6**0.5 * 10 * 2**0.5)
     assert few.reason.count(f"+20.00 [{20 - reach:+.2f}, {20 + reach:+.2f}] on 2 seeds") == 2

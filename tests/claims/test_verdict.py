@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from attnaudit.claims.claim import widened_level
-from attnaudit.claims.registry import CLAIMS, claims_named, interpretations_for
-from attnaudit.claims.scores import Score, area_under_curve
+from attnaudit.claims.registry import CLAIMS, claims_named, theories_for
 from attnaudit.claims.verdict import MEANINGS, Word, combine, word_of
 from attnaudit.errors import UsageError
 from attnaudit.measures import measure
+from attnaudit.statistics.intervals import widened_level
+from attnaudit.statistics.scores import Score, area_under_curve
 
 
 def scored(low, high, **more):
@@ -83,8 +83,8 @@ def test_every_word_has_a_meaning():
 
 
 def test_claims_bring_the_theories_they_need():
-    assert interpretations_for(claims_named(["kpca-values"])) == ("kpca",)
-    assert interpretations_for(claims_named(["ksvd-values"])) == ("kpca", "ksvd")
+    assert theories_for(claims_named(["kpca-values"])) == ("kpca",)
+    assert theories_for(claims_named(["ksvd-values"])) == ("kpca", "ksvd")
 
 
 def test_an_unknown_claim_is_refused():

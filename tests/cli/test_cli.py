@@ -44,8 +44,8 @@ def test_help_does_not_load_torch():
     assert "audit" in result.stdout
 
 
-def test_audit_prints_a_table_and_says_where_the_run_is(cli, capsys, picture_folder):
-    assert cli("audit", "timm:test_vit", "--random-weights", "--images", picture_folder, "--out", "run") == 0
+def test_audit_prints_a_table_and_says_where_the_run_is(cli, capsys, image_folder):
+    assert cli("audit", "timm:test_vit", "--random-weights", "--images", image_folder, "--out", "run") == 0
     out, err = capsys.readouterr()
     assert "kpca-eigenvalues" in out
     assert "refuted" in out
@@ -54,26 +54,26 @@ def test_audit_prints_a_table_and_says_where_the_run_is(cli, capsys, picture_fol
     assert json.loads(Path("run/summary.json").read_text())["models"]
 
 
-def test_audit_in_json_prints_nothing_else_on_stdout(cli, capsys, picture_folder):
-    assert cli("audit", "test_vit", "--random-weights", "--images", picture_folder, "--limit", "2", "--json") == 0
+def test_audit_in_json_prints_nothing_else_on_stdout(cli, capsys, image_folder):
+    assert cli("audit", "test_vit", "--random-weights", "--images", image_folder, "--limit", "2", "--json") == 0
     content = json.loads(capsys.readouterr().out)
     assert content["models"]["test_vit (random weights)"]["observed"]["linear_cka"]["n"] > 0
 
 
-def test_audit_without_pictures_takes_those_of_an_installed_package(cli, capsys):
+def test_audit_without_images_takes_those_of_an_installed_package(cli, capsys):
     assert cli("audit", "test_vit", "--random-weights", "--limit", "2") == 0
     assert "photographs that scikit-image carries" in capsys.readouterr().err
 
 
-def test_a_second_audit_resumes_in_the_default_folder(cli, capsys, picture_folder):
+def test_a_second_audit_resumes_in_the_default_folder(cli, capsys, image_folder):
     for _ in range(2):
-        assert cli("audit", "test_vit", "--random-weights", "--images", picture_folder) == 0
+        assert cli("audit", "test_vit", "--random-weights", "--images", image_folder) == 0
     assert len(os.listdir("attnaudit-runs")) == 1
 
 
 @pytest.mark.parametrize("item", ["table1", "table2", "table3"])
-def test_tables_show_published_and_ours(cli, capsys, picture_folder, item):
-    arguments = ("paper", item, "deit_tiny_patch16_224", "--random-weights", "--images", picture_folder)
+def test_tables_show_published_and_ours(cli, capsys, image_folder, item):
+    arguments = ("paper", item, "deit_tiny_patch16_224", "--random-weights", "--images", image_folder)
     assert cli(*arguments, "--limit", "1", "--out", "run") == 0
     out = capsys.readouterr().out
     assert {"table1": "0.31", "table2": "325 ± 5", "table3": "1043 ± 99"}[item] in out
@@ -83,8 +83,8 @@ def test_tables_show_published_and_ours(cli, capsys, picture_folder, item):
 
 
 @pytest.mark.parametrize(("item", "rows"), [("figure2", 24), ("figure3", 256)])
-def test_figures_are_drawn_with_their_data(cli, capsys, picture_folder, item, rows):
-    arguments = ("paper", item, "deit_tiny_patch16_224", "--random-weights", "--images", picture_folder)
+def test_figures_are_drawn_with_their_data(cli, capsys, image_folder, item, rows):
+    arguments = ("paper", item, "deit_tiny_patch16_224", "--random-weights", "--images", image_folder)
     assert cli(*arguments, "--out", "figures") == 0
     assert Path(f"figures/{item}.svg").read_text().lstrip().startswith("<?xml")
     assert Path(f"figures/{item}.pdf").read_bytes().startswith(b"%PDF")
@@ -114,7 +114,7 @@ BAD = [
     (("audit", "test_vit", "--weights", "other.safetensors", "--images", "PICTURES"), 1, "does not fit test_vit"),
     (("audit", "test_vit", "--weights", "evil.pth", "--images", "PICTURES"), 1, "refused"),
     (("audit", "test_vit", "test_vit2", "--weights", "other.safetensors"), 2, "belongs to one model"),
-    (("audit", "test_vit", "--random-weights", "--images", "."), 1, "holds no pictures"),
+    (("audit", "test_vit", "--random-weights", "--images", "."), 1, "holds no images"),
     (("audit", "test_vit", "--random-weights", "--images", "nowhere"), 1, "no folder"),
     (("audit", "test_vit", "--random-weights", "--images", "PICTURES", "--limit", "0"), 2, "--limit is 0"),
     (("audit", "test_vit", "--random-weights", "--images", "PICTURES", "--limit", "0", "--first"), 2, "--limit is 0"),
@@ -125,7 +125,7 @@ BAD = [
     (("paper", "table9"), 2, "table9"),
     (("paper", "table1"), 1, "None of the 10 models"),
     (("paper", "table1", "--weights", "other.safetensors"), 2, "needs the name of its model"),
-    (("paper", "table1", "deit_tiny_patch16_224", "--random-weights"), 1, "no pictures to work on"),
+    (("paper", "table1", "deit_tiny_patch16_224", "--random-weights"), 1, "no images to work on"),
     (("paper", "figure2", "test_vit", "--random-weights", "--images", "PICTURES", "--limit", "0"), 2, "--limit is 0"),
     (("paper", "figure3", "test_vit", "test_vit2", "--random-weights", "--images", "PICTURES"), 2, "shows one model"),
     (("audit", "test_vit", "--random-weights", "--images", "PICTURES", "--lines"), 2, "have no --lines"),
@@ -139,9 +139,9 @@ BAD = [
 
 @pytest.mark.parametrize(("arguments", "code", "message"), BAD, ids=[" ".join(b[0]) for b in BAD])
 def test_bad_input_gets_one_sentence_and_leaves_nothing(
-    cli, capsys, bad_weights, picture_folder, arguments, code, message
+    cli, capsys, bad_weights, image_folder, arguments, code, message
 ):
-    arguments = [str(picture_folder) if a == "PICTURES" else a for a in arguments]
+    arguments = [str(image_folder) if a == "PICTURES" else a for a in arguments]
     before = sorted(os.listdir())
     if "." in arguments:
         os.makedirs("empty")
@@ -157,8 +157,8 @@ def test_bad_input_gets_one_sentence_and_leaves_nothing(
         assert err.count("\n") == 1
 
 
-def test_a_truncated_picture_is_skipped_counted_and_named(cli, capsys, picture_folder):
-    path = picture_folder / "class0" / "picture2.png"
+def test_a_truncated_image_is_skipped_counted_and_named(cli, capsys, image_folder):
+    path = image_folder / "class0" / "image2.png"
     path.write_bytes(path.read_bytes()[:200])
-    assert cli("audit", "test_vit", "--random-weights", "--images", picture_folder) == 0
-    assert "skipped input class0/picture2.png" in capsys.readouterr().err
+    assert cli("audit", "test_vit", "--random-weights", "--images", image_folder) == 0
+    assert "skipped input class0/image2.png" in capsys.readouterr().err

@@ -20,7 +20,7 @@ def text_file(tmp_path):
 
 def test_minilm_is_audited_on_text(cli, capsys, text_file):  # noqa: F811
     arguments = ("audit", "minilm", "--text", text_file, "--limit", "2", "--claims", "kpca-values", "--out", "run")
-    assert cli(*arguments, "--controls", "gaussian,planted") == 0
+    assert cli(*arguments, "--references", "gaussian,planted") == 0
     out, err = capsys.readouterr()
     assert "2 passages of text.txt" in err
     assert "supported: the observed heads score like" in err
@@ -47,7 +47,7 @@ def test_json_has_no_infinity(capsys):
 def test_python_audits_text_by_name(text_file):
     import attnaudit
 
-    run = attnaudit.audit("minilm", text_file, limit=2, controls=("gaussian", "planted"), claims=["kpca-values"])
+    run = attnaudit.audit("minilm", text_file, limit=2, references=("gaussian", "planted"), claims=["kpca-values"])
     assert [verdict.claim for verdict in run.verdicts] == ["kpca-values"]
 
 
@@ -88,11 +88,11 @@ def test_unusable_text_gets_one_sentence(cli, capsys, tmp_path, content, code, m
     assert err.count("\n") == 1
 
 
-def test_the_wrong_kind_of_input_is_a_usage_error(cli, capsys, picture_folder, text_file):  # noqa: F811
-    assert cli("audit", "minilm", "--images", picture_folder) == 2
+def test_the_wrong_kind_of_input_is_a_usage_error(cli, capsys, image_folder, text_file):  # noqa: F811
+    assert cli("audit", "minilm", "--images", image_folder) == 2
     assert "reads text" in capsys.readouterr().err
     assert cli("audit", "test_vit", "--random-weights", "--text", text_file) == 2
-    assert "looks at pictures" in capsys.readouterr().err
+    assert "looks at images" in capsys.readouterr().err
 
 
 def test_doctor_lists_packages_and_looks_at_models(cli, capsys):  # noqa: F811

@@ -25,9 +25,9 @@ def test_report_of_several_runs_is_one_page(cli, capsys):  # noqa: F811
     assert "2 models and runs compared" in Path("both.html").read_text()
 
 
-def test_every_audit_leaves_a_page(cli, capsys, picture_folder):  # noqa: F811
+def test_every_audit_leaves_a_page(cli, capsys, image_folder):  # noqa: F811
     pytest.importorskip("timm")
-    arguments = ("audit", "test_vit", "--random-weights", "--images", picture_folder, "--limit", "2", "--out", "run")
+    arguments = ("audit", "test_vit", "--random-weights", "--images", image_folder, "--limit", "2", "--out", "run")
     assert cli(*arguments) == 0
     assert "run/report.html" in capsys.readouterr().err
     assert "kpca-values" in Path("run/report.html").read_text()

@@ -28,7 +28,7 @@ def _nowhere(monkeypatch, tmp_path):
 @pytest.fixture
 def model(tmp_path):
     write_model(tmp_path / "vit")
-    write_parquet(tmp_path / "test.parquet", pictures=8)
+    write_parquet(tmp_path / "test.parquet", count=8)
     return "vit"
 
 
@@ -93,7 +93,7 @@ def test_corrupted_sets_serve_machines_without_the_package(model, tmp_path, monk
 def test_a_corrupted_set_that_lacks_the_last_class_is_of_all_its_classes(tmp_path, ours):
     pytest.importorskip("imagecorruptions")
     write_model(tmp_path / "vit", classes=12)
-    write_parquet(tmp_path / "test.parquet", pictures=24, classes=12)
+    write_parquet(tmp_path / "test.parquet", count=24, classes=12)
     options = ("--corruptions", "fog", "--severities", "1")
     made = run("corrupt", "vit", "--parquet", "test.parquet", *options, "--limit", "4", "--out", "sets")
     assert made.exit_code == 0, made.output
@@ -103,23 +103,21 @@ def test_a_corrupted_set_that_lacks_the_last_class_is_of_all_its_classes(tmp_pat
         (tmp_path / "sets" / "set.json").unlink()
     result = robust("--corrupted", "sets", "--attacks", "none", *options, "--json")
     if ours:
-        assert [entry["pictures"] for entry in json.loads(result.stdout)["accuracies"]] == [4, 4]
+        assert [entry["images"] for entry in json.loads(result.stdout)["accuracies"]] == [4, 4]
     else:
         assert f"vit tells 12 classes apart, but sets/clean.parquet has {max(labels) + 1}" in str(result.exception)
 
 
-def test_corrupt_refuses_a_folder_of_other_pictures(model):
+def test_corrupt_refuses_a_folder_of_other_images(model):
     pytest.importorskip("imagecorruptions")
     options = ("--corruptions", "fog", "--severities", "1", "--parquet", "test.parquet", "--out", "sets")
     assert run("corrupt", "vit", *options, "--limit", "4").exit_code == 0
     result = run("corrupt", "vit", *options, "--limit", "6")
     assert isinstance(result.exception, RunFolderError)
-    assert str(result.exception) == (
-        "sets holds a run with other pictures (4 there, 6 here): give --out another folder."
-    )
+    assert str(result.exception) == ("sets holds a run with other images (4 there, 6 here): give --out another folder.")
 
 
-def test_corrupt_names_another_seed_before_the_pictures_that_it_draws(model):
+def test_corrupt_names_another_seed_before_the_images_that_it_draws(model):
     pytest.importorskip("imagecorruptions")
     options = (
         "--corruptions",
@@ -135,7 +133,7 @@ def test_corrupt_names_another_seed_before_the_pictures_that_it_draws(model):
     )
     assert run("corrupt", "vit", *options).exit_code == 0
     assert str(run("corrupt", "vit", *options, "--seed", "1").exception) == (
-        "sets holds a run with other seed and pictures (0 there, 1 here): give --out another folder."
+        "sets holds a run with other seed and images (0 there, 1 here): give --out another folder."
     )
 
 
@@ -167,7 +165,7 @@ def test_twin_outliers_and_mask_are_taken(model, tmp_path):
 
 
 def test_an_evaluation_is_judged_by_the_cards_of_its_networks(tmp_path):
-    write_parquet(tmp_path / "test.parquet", pictures=8)
+    write_parquet(tmp_path / "test.parquet", count=8)
     for attention in ("symmetric", "rpc"):
         for seed in (0, 1):
             facts = {"recipe": f"{attention}-recipe", "seed": seed, "epochs": 1}
@@ -179,16 +177,16 @@ def test_an_evaluation_is_judged_by_the_cards_of_its_networks(tmp_path):
     assert verdict["model"] == "rpc-recipe"
     assert verdict["word"] == "not measurable"
     assert "no corruption was run on both" in verdict["reason"]
-    told = run("judge", "out", "--out", "pictures")
+    told = run("judge", "out", "--out", "images")
     assert "rpc-because-of-pcp is not judged: it needs" in told.stderr
     assert "jproj-convergence" not in told.output
-    with (tmp_path / "pictures" / "gains.csv").open() as file:
+    with (tmp_path / "images" / "gains.csv").open() as file:
         gains = {(row["recipe"], row["condition"]): row for row in csv.DictReader(file)}
     assert gains["rpc-recipe", "clean"]["seeds"] == "2"
     assert float(gains["rpc-recipe", "clean"]["gain"]) == float(gains["rpc-recipe", "clean"]["accuracy"]) - float(
         gains["symmetric-recipe", "clean"]["accuracy"]
     )
-    assert "symmetric attention" in (tmp_path / "pictures" / "gains.svg").read_text()
+    assert "symmetric attention" in (tmp_path / "images" / "gains.svg").read_text()
 
 
 LISTS = ("--eps", "--severities", "--attacks", "--corruptions")
@@ -208,19 +206,19 @@ LISTS = ("--eps", "--severities", "--attacks", "--corruptions")
         (("--corruptions", "fog", "--severities", "9"), "no severity 9; there are 1, 2"),
         (("--baseline", "other"), "--baseline other is none of the models to evaluate: vit"),
         (("--images", "x", "--parquet", "y"), "--images and --parquet exclude each other"),
-        (("--parquet", "three.parquet"), "vit tells 2 classes apart, but three.parquet has 3: give pictures"),
+        (("--parquet", "three.parquet"), "vit tells 2 classes apart, but three.parquet has 3: give images"),
         (("--corrupted", "nowhere", "--corruptions", "fog"), "There is no folder nowhere: give --corrupted"),
         (("--corrupted", "test.parquet"), "There is no folder test.parquet: give --corrupted"),
-        (("--corrupted", "vit"), "--corrupted vit has pictures that no condition asks for: add --corruptions all"),
+        (("--corrupted", "vit"), "--corrupted vit has images that no condition asks for: add --corruptions all"),
         (("--corrupted", "vit", "--corruptions", "fog"), "vit has neither fog/1/ nor fog/1.parquet: give --corrupted"),
         (("--baseline", "vit"), "--baseline vit divides errors under corruption: say which"),
         (("--twin", "nothing"), "nothing"),
         (("--twin", "large"), "vit sees 32×32 pixels and its twin large 48×48, so that it cannot be shown"),
-        (("--twin", "three"), "three tells 3 classes apart, but test.parquet has 2: give pictures"),
+        (("--twin", "three"), "three tells 3 classes apart, but test.parquet has 2: give images"),
     ],
 )
 def test_bad_input_is_one_sentence(model, tmp_path, arguments, sentence):
-    write_parquet(tmp_path / "three.parquet", pictures=9, classes=3)
+    write_parquet(tmp_path / "three.parquet", count=9, classes=3)
     write_model(tmp_path / "large", size=48)
     write_model(tmp_path / "three", classes=3)
     named = {"--parquet", "--images"} & set(arguments)
@@ -255,7 +253,7 @@ def test_a_full_disk_is_one_sentence_whichever_file_it_meets(model, monkeypatch,
 
 def test_without_data_the_sentence_says_where_it_was_looked_for(model):
     result = robust()
-    assert "no labelled pictures for 2 classes: give --images DIR or --parquet FILE" in str(result.exception)
+    assert "no labelled images for 2 classes: give --images DIR or --parquet FILE" in str(result.exception)
 
 
 def test_models_that_read_are_refused():
@@ -265,12 +263,12 @@ def test_models_that_read_are_refused():
 
 
 @pytest.mark.realdata
-@pytest.mark.parametrize(("classes", "pictures"), [(10, 16), (1000, 12)])
-def test_pictures_for_ten_and_a_thousand_classes_are_in_the_data_folder(tmp_path, monkeypatch, classes, pictures):
+@pytest.mark.parametrize(("classes", "images"), [(10, 16), (1000, 12)])
+def test_images_for_ten_and_a_thousand_classes_are_in_the_data_folder(tmp_path, monkeypatch, classes, images):
     monkeypatch.setenv("ATTNAUDIT_DATA", DATA)
     write_model(tmp_path / "vit", classes)
-    result = robust("--limit", str(pictures), "--attacks", "fgsm", "--json")
-    assert [entry["pictures"] for entry in json.loads(result.stdout)["accuracies"]] == [pictures] * 3
+    result = robust("--limit", str(images), "--attacks", "fgsm", "--json")
+    assert [entry["images"] for entry in json.loads(result.stdout)["accuracies"]] == [images] * 3
 
 
 def test_attacks_and_corruptions_are_listed():

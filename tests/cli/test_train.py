@@ -20,7 +20,7 @@ def run(*arguments):
     return result
 
 
-def test_a_recipe_is_trained_audited_and_judged(tmp_path, data_set, recipe_file, picture_folder):  # noqa: F811
+def test_a_recipe_is_trained_audited_and_judged(tmp_path, data_set, recipe_file, image_folder):  # noqa: F811
     out = tmp_path / "run"
     result = run("train", recipe_file, "--data", data_set, "--epochs", 1, "--out", out, "--device", "cpu", "--json")
     facts = json.loads(result.stdout)
@@ -30,7 +30,7 @@ def test_a_recipe_is_trained_audited_and_judged(tmp_path, data_set, recipe_file,
     assert (out / "model.safetensors").exists()
     again = run("train", recipe_file, "--data", data_set, "--epochs", 1, "--out", out, "--device", "cpu")
     assert "Trained(tiny, seed 0: test accuracy" in again.stdout
-    audited = run("audit", out, "--images", picture_folder, "--limit", 2, "--out", tmp_path / "audit", "--json")
+    audited = run("audit", out, "--images", image_folder, "--limit", 2, "--out", tmp_path / "audit", "--json")
     assert list(json.loads(audited.stdout)["models"]) == [str(out)]
     judged = run("judge", out, "--json")
     assert [verdict["claim"] for verdict in json.loads(judged.stdout)] == ["jproj-convergence"]
@@ -90,10 +90,10 @@ def test_verdicts_are_told_with_what_their_words_mean(tmp_path):
 def test_evaluations_are_drawn_over_seeds(tmp_path):
     pytest.importorskip("matplotlib")
     evaluation = write_evaluation(tmp_path / "run", pairs((0.0, 0.01), (0.0, 0.01)))
-    told = run("judge", evaluation, "--out", tmp_path / "pictures")
+    told = run("judge", evaluation, "--out", tmp_path / "images")
     for name in ("held", "gains"):
         assert f"{name}.csv" in told.stderr
-        assert ">rpc4<" in (tmp_path / "pictures" / f"{name}.svg").read_text()
+        assert ">rpc4<" in (tmp_path / "images" / f"{name}.svg").read_text()
 
 
 def test_judging_nothing_of_ours_is_refused(tmp_path):
@@ -105,12 +105,12 @@ def test_judging_nothing_of_ours_is_refused(tmp_path):
         run("judge", write_course(tmp_path / "run", [0.5]), "--claims", "kpca-values")
 
 
-def test_a_folder_of_a_trained_model_is_enough_to_audit_it(tmp_path, data_set, recipe_file, picture_folder):  # noqa: F811
+def test_a_folder_of_a_trained_model_is_enough_to_audit_it(tmp_path, data_set, recipe_file, image_folder):  # noqa: F811
     out = tmp_path / "run"
     run("train", recipe_file, "--data", data_set, "--epochs", 1, "--out", out, "--device", "cpu")
     moved = tmp_path / "moved"
     moved.mkdir()
     for name in ("card.json", "model.safetensors"):
         shutil.copy(out / name, moved / name)
-    run("audit", moved, "--images", picture_folder, "--limit", 1, "--controls", "gaussian", "--out", tmp_path / "audit")
+    run("audit", moved, "--images", image_folder, "--limit", 1, "--references", "gaussian", "--out", tmp_path / "audit")
     assert (tmp_path / "audit" / "summary.json").exists()

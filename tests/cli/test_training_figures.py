@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from attnaudit.claims.curves import FIGURE1, FIGURE4
+from attnaudit.papers.curves import FIGURE1, FIGURE4
 from tests.cli.test_cli import cli, read_csv  # noqa: F401
 from tests.training_runs import write_training
 
@@ -40,7 +40,7 @@ BAD = [
     ((), 2, "attnaudit train study-vit-tiny --data"),
     (("nowhere",), 1, "There is no folder nowhere"),
     (("deit_tiny_patch16_224", "--random-weights"), 2, "leave out --random-weights"),
-    (("run", "--images", "pictures"), 2, "leave out --images"),
+    (("run", "--images", "images"), 2, "leave out --images"),
     (("run", "--limit", "0"), 2, "leave out --limit"),
     (("run", "--cluster", "tcp://127.0.0.1:1"), 2, "is for tables"),
     (("run", "empty"), 1, "has no run.json"),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from attnaudit.attention.functional import ScorePair, ksvd_objective
 from attnaudit.kernel.primal import primal_kernel
 from attnaudit.measures.ksvd import ksvd_measures, why_missing
-from attnaudit.measures.ksvd_controls import PRIMAL_CONTROLS, gaussian, planted
+from attnaudit.measures.ksvd_references import PRIMAL_REFERENCES, gaussian, planted
 from tests.measures.case import random_orthogonal, seeds
 from tests.primal_heads import dense_kernel, make_primal, random_primal
 
@@ -129,11 +129,11 @@ def test_gaussian_weights_leave_the_residual_near_one():
     assert found.mean().item() == pytest.approx(1, abs=0.1)
 
 
-@pytest.mark.parametrize("control", PRIMAL_CONTROLS.values())
-def test_controls_keep_the_kernel_and_change_with_the_repeat(control):
+@pytest.mark.parametrize("reference", PRIMAL_REFERENCES.values())
+def test_references_keep_the_kernel_and_change_with_the_repeat(reference):
     heads = random_primal(0)
     kernel = primal_kernel(heads)
-    first, again, other = (control(heads, kernel, 0, repeat) for repeat in (0, 0, 1))
+    first, again, other = (reference(heads, kernel, 0, repeat) for repeat in (0, 0, 1))
     assert torch.equal(first.weight_e, again.weight_e)
     assert not torch.equal(first.weight_e, other.weight_e)
     torch.testing.assert_close(primal_kernel(first).values, kernel.values)

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnaudit.measures import Evaluation, KeySide
-from attnaudit.measures.controls import planted
 from attnaudit.measures.projection import projection_measures
-from tests.controls.case import situation_of
+from attnaudit.measures.references import planted
 from tests.heads import random_heads
 from tests.measures.case import seeds
+from tests.measures.references.case import situation_of
 
 
 def errors_of(heads):
@@ -97,9 +97,9 @@ def test_with_orthonormal_axes_the_cross_term_is_the_squared_norm_for_every_assi
         assert cross_term(h, axes[list(order)]) == pytest.approx(h.square().sum().item(), rel=1e-12)
 
 
-def test_evaluation_shares_the_keys_between_observed_and_control():
+def test_evaluation_shares_the_keys_between_observed_and_reference():
     heads = random_heads(0)
     observed = Evaluation.of(heads)
-    control = Evaluation(replace(heads, value=heads.value.flip(1)), observed.keys, observed.theory)
-    assert control.keys.spectrum is observed.keys.spectrum
-    assert control.prediction is observed.prediction
+    reference = Evaluation(replace(heads, value=heads.value.flip(1)), observed.keys, observed.theory)
+    assert reference.keys.spectrum is observed.keys.spectrum
+    assert reference.prediction is observed.prediction

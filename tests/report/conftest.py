@@ -1,13 +1,13 @@
 import pytest
 
-from attnaudit.evidence.finished import open_run
+from attnaudit.records.finished import open_run
 from attnaudit.report.page import write_page
 from tests.report.synthetic import write_run
 
 
 @pytest.fixture(scope="session")
 def large_page(tmp_path_factory):
-    """The page of as many heads as ViT-Large has on 100 pictures."""
+    """The page of as many heads as ViT-Large has on 100 images."""
     folder = tmp_path_factory.mktemp("large")
     run = write_run(folder / "run", model="vit_large", layers=24, heads=16, inputs=100)
     return write_page([open_run(run)], folder / "page.html")

@@ -3,18 +3,18 @@
 import numpy as np
 import pyarrow as pa
 
+from attnaudit.audit.run import Measured
+from attnaudit.audit.settings import Settings
+from attnaudit.audit.summary import summarise
 from attnaudit.claims.registry import claims_named
 from attnaudit.claims.run import conclude
-from attnaudit.evidence.folder import RunFolder, encoded
-from attnaudit.evidence.reading import Evidence
-from attnaudit.evidence.run import Measured
-from attnaudit.evidence.schema import SCHEMA
-from attnaudit.evidence.settings import Settings
-from attnaudit.evidence.summary import summarise
-from attnaudit.evidence.unit import Notes
+from attnaudit.records.evidence import Evidence
+from attnaudit.records.notes import Notes
+from attnaudit.records.run_folder import RunFolder, encoded
+from attnaudit.records.schema import SCHEMA
 from attnaudit.report.page.subject import finite
 
-CONTROLS = ("observed", "gaussian", "shuffled_tokens", "other_head", "planted", "untrained")
+REFERENCES = ("observed", "gaussian", "shuffled_tokens", "other_head", "planted", "untrained")
 #: Centre of the observed heads; planted ones have the ideal, which is 1 or 0.
 MEASURES = {
     "column_cosine_matched": 0.15,
@@ -47,7 +47,7 @@ def write_run(
     generator = np.random.default_rng(seed)
     names = names or [f"input-{place}" for place in range(inputs)]
     identity = {
-        "settings": Settings(controls=CONTROLS[1:]).identity | {"seed": seed},
+        "settings": Settings(references=REFERENCES[1:]).identity | {"seed": seed},
         "models": [[model, "f" * 32]],
         "inputs": [[name, "0" * 32] for name in names],
     }
@@ -57,11 +57,11 @@ def write_run(
     size = layers * heads * len(names)
     table = pa.concat_tables(
         [
-            _rows((model, names, layers, heads), control, measure, values, reason)
+            _rows((model, names, layers, heads), reference, measure, values, reason)
             for measure in MEASURES
-            for control in CONTROLS
-            if measure != "kernel_rank" or control == "observed"
-            for values in [_values(generator, size, control, measure, shift, lost)]
+            for reference in REFERENCES
+            if measure != "kernel_rank" or reference == "observed"
+            for values in [_values(generator, size, reference, measure, shift, lost)]
         ]
     ).unify_dictionaries()
     notes = Notes((("broken<b>.png", "truncated"),), {"blocks.0.attn": 1e-7}, ())
@@ -69,22 +69,22 @@ def write_run(
     rows = folder.evidence(["a"])
     stored = Evidence.of_table(finite(table))  # an audit stores null where there is no number
     measured = Measured(folder, rows, summarise(stored, [notes], "kpca", seed))
-    conclude(measured, Settings(controls=CONTROLS[1:]), claims_named(JUDGED))
+    conclude(measured, Settings(references=REFERENCES[1:]), claims_named(JUDGED))
     return path
 
 
-def _values(generator, size, control, measure, shift, lost):
-    if control == "planted":
+def _values(generator, size, reference, measure, shift, lost):
+    if reference == "planted":
         values = np.full(size, PLANTED.get(measure, 1.0))
     else:
         centre = MEASURES[measure]
-        values = centre * (1 + 0.1 * generator.standard_normal(size)) + (shift if control == "observed" else 0)
+        values = centre * (1 + 0.1 * generator.standard_normal(size)) + (shift if reference == "observed" else 0)
     if lost and measure != "kernel_rank":
         values[generator.random(size) < lost] = np.nan
     return values
 
 
-def _rows(shape, control, measure, values, reason):
+def _rows(shape, reference, measure, values, reason):
     model, names, layers, heads = shape
     size = len(values)
     place = np.arange(size)
@@ -101,8 +101,8 @@ def _rows(shape, control, measure, values, reason):
         "layer": pa.array((place // heads % layers).astype(np.int16)),
         "head": pa.array((place % heads).astype(np.int16)),
         "window": pa.array(np.zeros(size, np.int16)),
-        "interpretation": same("kpca"),
-        "control": same(control),
+        "theory": same("kpca"),
+        "reference": same(reference),
         "repeat": pa.array(np.zeros(size, np.int16)),
         "measure": same(measure),
         "value": pa.array(values, mask=missing & (place % 2 == 0)),  # the others stay NaN

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from attnaudit.evidence.finished import open_run
+from attnaudit.records.finished import open_run
 from attnaudit.report.page import write_page
 from tests.report.synthetic import write_run
 
@@ -109,7 +109,7 @@ def test_figures_can_be_taken_along(opened, plain, tmp_path):
         started.value.save_as(tmp_path / kind)
     assert (tmp_path / "SVG").read_text().startswith("<svg")
     rows = list(csv.DictReader((tmp_path / "CSV").read_text().splitlines()))
-    assert {row["control"] for row in rows} >= {"observed", "planted"}
+    assert {row["reference"] for row in rows} >= {"observed", "planted"}
 
 
 def test_several_runs_are_overlaid(opened, tmp_path):

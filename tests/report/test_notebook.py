@@ -4,8 +4,8 @@ import torch
 from torch import nn
 
 import attnaudit
+from attnaudit.display import html_table, shortened
 from attnaudit.kernel import spectrum
-from attnaudit.notebook import html_table, shortened
 
 
 class Encoder(nn.Module):
@@ -29,7 +29,7 @@ def test_captures_heads_and_spectra_say_what_they_hold():
 
 
 def test_a_run_has_a_page_and_a_face(tmp_path):
-    run = attnaudit.audit(Encoder(), torch.randn(3, 40, 16), claims=["kpca-values"], controls=["gaussian", "planted"])
+    run = attnaudit.audit(Encoder(), torch.randn(3, 40, 16), claims=["kpca-values"], references=["gaussian", "planted"])
     assert isinstance(run, attnaudit.Run)
     assert repr(run).startswith("Run(")
     assert repr(run.rows) == f"Evidence({len(run.rows):,} rows)"

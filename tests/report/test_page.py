@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from attnaudit.errors import AttnAuditError, RunFolderError
-from attnaudit.evidence.finished import open_run
+from attnaudit.records.finished import open_run
 from attnaudit.report.page import page, write_page
 from attnaudit.report.page.document import document
 from attnaudit.report.page.maps import head_map
@@ -78,9 +78,9 @@ def test_figures_hold_the_aggregates_of_the_evidence(content):
     assert len(maps["linear_cka"]["mean"][0]) == 4
     assert maps["linear_cka"]["counted"] == 3
     assert maps["linear_cka"]["missing"] == 0
-    controls = [row["control"] for row in subject["strips"][0]["rows"]]
-    assert controls[0] == "observed"
-    assert set(controls) == {"observed", "gaussian", "shuffled_tokens", "other_head", "planted", "untrained"}
+    references = [row["reference"] for row in subject["strips"][0]["rows"]]
+    assert references[0] == "observed"
+    assert set(references) == {"observed", "gaussian", "shuffled_tokens", "other_head", "planted", "untrained"}
     assert [profile["title"].split()[0] for profile in subject["profiles"]] == [
         "Eigenvalues",
         "Largest",
@@ -128,7 +128,7 @@ def test_runs_are_compared(tmp_path):
     ]
 
 
-def test_a_run_without_claims_and_controls_has_a_page(tmp_path):
+def test_a_run_without_claims_and_references_has_a_page(tmp_path):
     path = write_run(tmp_path / "run")
     summary = json.loads((path / "summary.json").read_text())
     for name in ("verdicts", "ranking", "interval_level", "threshold"):

@@ -1,8 +1,8 @@
 from rich.console import Console
 
-from attnaudit.claims.figures import GammaRecord, NormRecord
-from attnaudit.claims.tables import TABLES as STUDY_TABLES
-from attnaudit.claims.tables import Comparison
+from attnaudit.papers.figures import GammaRecord, NormRecord
+from attnaudit.papers.tables import TABLES as STUDY_TABLES
+from attnaudit.papers.tables import Comparison
 from attnaudit.report.drawing import for_screen_and_print
 from attnaudit.report.figures import gamma_figure, norm_figure, write_csv
 from attnaudit.report.terminal import comparison_table, statistics_table

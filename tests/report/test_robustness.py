@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from attnaudit.evidence.robustness_results import Kind
+from attnaudit.records.evaluations import Kind
 from attnaudit.report.page.robustness import write_robustness_page
 from attnaudit.report.robustness import accuracy_rows, lines, models_of, robustness_report, with_short_names
 from attnaudit.report.robustness_figures import accuracy_curves
@@ -16,8 +16,8 @@ from attnaudit.robustness.summary import Accuracy, Score, Summary
 from tests.report.test_page import HOSTILE, Elements
 
 
-def accuracy(model, condition, right, pictures=100):
-    return Accuracy(model, condition, "source", pictures, right, right / pictures, wilson(right, pictures), None, 1.0)
+def accuracy(model, condition, right, images=100):
+    return Accuracy(model, condition, "source", images, right, right / images, wilson(right, images), None, 1.0)
 
 
 def summary(*models):
@@ -116,7 +116,7 @@ def test_without_conditions_there_are_no_curves(tmp_path):
 def test_the_page_fetches_nothing_and_lets_nothing_run(tmp_path):
     (tmp_path / "curves.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'></svg>")
     names = HOSTILE[:6]
-    path = write_robustness_page(summary(*names), "ten pictures", tmp_path / "curves.svg", tmp_path / "x.html")
+    path = write_robustness_page(summary(*names), "ten images", tmp_path / "curves.svg", tmp_path / "x.html")
     found = Elements(path.read_text())
     for tag, attributes in found.found:
         assert tag not in ("script", "link", "iframe", "object", "base")
@@ -125,13 +125,13 @@ def test_the_page_fetches_nothing_and_lets_nothing_run(tmp_path):
     assert "default-src 'none'" in path.read_text()
     for name in names:
         assert name in found.text
-    for words in ("ten pictures", "pgd, ε = 4/255", "FAIL", "0.800 [0.700, 0.900]"):
+    for words in ("ten images", "pgd, ε = 4/255", "FAIL", "0.800 [0.700, 0.900]"):
         assert words in found.text
 
 
 def test_a_page_without_curves_scores_and_checks_is_a_page(tmp_path):
     path = write_robustness_page(
-        Summary((accuracy("m", CLEAN, 9, 10),), (), ()), "ten pictures", None, tmp_path / "x.html"
+        Summary((accuracy("m", CLEAN, 9, 10),), (), ()), "ten images", None, tmp_path / "x.html"
     )
     text = Elements(path.read_text()).text
     assert "90.0%" in text

@@ -1,12 +1,12 @@
-"""Pictures of attentions over seeds: every number where it belongs."""
+"""Images of attentions over seeds: every number where it belongs."""
 
 from contextlib import contextmanager
 
 import pytest
 
-from attnaudit.claims.robust_curves import HoldingRecord
-from attnaudit.claims.robust_table import GroupRecord
 from attnaudit.report import robustness_gains, robustness_holding
+from attnaudit.report.robust_curves import HoldingRecord
+from attnaudit.report.robust_table import GroupRecord
 
 HELD = [
     HoldingRecord("sym", "corruption", 0.0, 2, 0.8, 0.7, 0.9),
@@ -65,7 +65,7 @@ def test_gains_in_points_stand_in_rows_from_above_without_the_baseline(panels):
     assert [text.get_text() for text in axis.get_yticklabels()] == ["rpc4", "rpc6"]
 
 
-def test_an_interval_much_wider_than_the_others_leaves_the_picture_with_an_arrow(panels):
+def test_an_interval_much_wider_than_the_others_leaves_the_image_with_an_arrow(panels):
     usual = [GroupRecord(f"a{n}", "clean", 3, 0.5, 0.4, 0.6, 0.0, -0.01, 0.01) for n in range(3)]
     wide = GroupRecord("wide", "clean", 3, 0.5, 0.4, 0.6, -0.02, -0.5, 0.015)
     robustness_gains.gains_figure([*usual, wide], [])

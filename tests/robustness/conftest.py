@@ -1,4 +1,4 @@
-"""Twelve labelled pictures on disk."""
+"""Twelve labelled images on disk."""
 
 import pytest
 
@@ -7,4 +7,4 @@ from tests.robustness.subjects import write_parquet
 
 @pytest.fixture
 def data(tmp_path):
-    return write_parquet(tmp_path / "data.parquet", pictures=12)
+    return write_parquet(tmp_path / "data.parquet", count=12)

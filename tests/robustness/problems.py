@@ -15,7 +15,7 @@ def generator(seed=0):
 
 
 class Linear:
-    """Two classes, z = (0, w·x + b); the margin of class 0 is linear in the picture."""
+    """Two classes, z = (0, w·x + b); the margin of class 0 is linear in the image."""
 
     def __init__(self, dtype=torch.float32, seed=0):
         self.weight = torch.randn(SHAPE, generator=generator(seed), dtype=torch.float64).to(dtype)
@@ -30,19 +30,19 @@ class Linear:
         return torch.stack([torch.zeros_like(ahead), ahead], dim=1)
 
 
-def linear_problem(dtype=torch.float32, pictures=8, seed=0):
-    """Pictures in the inner half of the cube, each with the label that the model gives it."""
+def linear_problem(dtype=torch.float32, count=8, seed=0):
+    """Images in the inner half of the cube, each with the label that the model gives it."""
     model = Linear(dtype, seed)
-    images = (0.25 + 0.5 * torch.rand(pictures, *SHAPE, generator=generator(seed + 1), dtype=torch.float64)).to(dtype)
+    images = (0.25 + 0.5 * torch.rand(count, *SHAPE, generator=generator(seed + 1), dtype=torch.float64)).to(dtype)
     return Problem(model, images, model(images).argmax(dim=1), generator(2))
 
 
-def stripes(pictures, classes=4, seed=0, noise=0.25):
-    """Pictures whose class is where a bright bar lies, in noise."""
+def stripes(count, classes=4, seed=0, noise=0.25):
+    """Images whose class is where a bright bar lies, in noise."""
     own = generator(seed)
-    labels = torch.randint(0, classes, (pictures,), generator=own)
-    images = 0.4 + noise * (torch.rand(pictures, 3, 8, 8, generator=own) - 0.5)
-    brightness = 0.1 + 0.2 * torch.rand(pictures, 1, 1, 1, generator=own)  # some are easier than others
+    labels = torch.randint(0, classes, (count,), generator=own)
+    images = 0.4 + noise * (torch.rand(count, 3, 8, 8, generator=own) - 0.5)
+    brightness = 0.1 + 0.2 * torch.rand(count, 1, 1, 1, generator=own)  # some are easier than others
     for label in range(classes):
         images[labels == label, :, 2 * label : 2 * label + 2] += brightness[labels == label]
     return images.clamp(0, 1), labels
@@ -64,11 +64,11 @@ def learned(classes=4):
     return network.eval().requires_grad_(False)
 
 
-def learned_problem(pictures=32, seed=1):
-    images, labels = stripes(pictures, seed=seed)
+def learned_problem(count=32, seed=1):
+    images, labels = stripes(count, seed=seed)
     return Problem(learned(), images, labels, generator(3))
 
 
 def left(problem, adversarial):
-    """The share of pictures that are still right."""
+    """The share of images that are still right."""
     return float((~problem.fooled(problem.logits(adversarial))).float().mean())

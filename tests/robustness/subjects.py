@@ -1,4 +1,4 @@
-"""A classifier of 32-pixel pictures as a source would load it, and a data set of such pictures on disk."""
+"""A classifier of 32-pixel images as a source would load it, and a data set of such images on disk."""
 
 import io
 
@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from attnaudit.sources.architecture import Architecture, build
-from attnaudit.sources.cards import PictureCard
+from attnaudit.sources.cards import ImageCard
 from attnaudit.sources.labelled import read_labelled
 from attnaudit.sources.model import CARD, LoadedModel
 from attnaudit.sources.trained_models import WEIGHTS
@@ -41,25 +41,25 @@ def loaded(label="model", classes=2, network=None):
 
 
 def constant(label="constant"):
-    """It says class 0 of every picture."""
+    """It says class 0 of every image."""
     network = nn.Sequential(nn.Flatten(), nn.Linear(3 * SIZE * SIZE, 2)).requires_grad_(False)
     network[1].weight.zero_()
     network[1].bias.copy_(torch.tensor([1.0, 0.0]))
     return loaded(label, network=network)
 
 
-def pixels(pictures, classes=2, seed=0):
+def pixels(count, classes=2, seed=0):
     own = generator(seed)
-    labels = torch.arange(pictures) % classes
-    images = torch.randint(60, 120, (pictures, SIZE, SIZE, 3), generator=own)
+    labels = torch.arange(count) % classes
+    images = torch.randint(60, 120, (count, SIZE, SIZE, 3), generator=own)
     for label in range(classes):
         rows = slice(label * SIZE // classes, (label + 1) * SIZE // classes)
         images[labels == label, rows] += torch.randint(0, 40, (int((labels == label).sum()), 1, 1, 1), generator=own)
     return images.to(torch.uint8).numpy(), labels.tolist()
 
 
-def write_parquet(path, pictures=12, classes=2, seed=0):
-    images, labels = pixels(pictures, classes, seed)
+def write_parquet(path, count=12, classes=2, seed=0):
+    images, labels = pixels(count, classes, seed)
     rows = []
     for image in images:
         buffer = io.BytesIO()
@@ -84,5 +84,5 @@ def write_model(folder, classes=2, facts=None, size=SIZE, **settings):
     architecture = Architecture(**sizes, **settings)
     folder.mkdir(parents=True)
     save_file(build(architecture, 0).state_dict(), folder / WEIGHTS)
-    card = PictureCard(folder.name, architecture, (0.5, 0.5, 0.5), (0.25, 0.25, 0.25), None, facts or {})
+    card = ImageCard(folder.name, architecture, (0.5, 0.5, 0.5), (0.25, 0.25, 0.25), None, facts or {})
     (folder / CARD).write_text(card.as_json())

@@ -20,7 +20,7 @@ package = pytest.importorskip("imagecorruptions")
 
 
 @pytest.fixture(scope="module")
-def pictures():
+def images():
     return torch.from_numpy(pixels(3)[0]).permute(0, 3, 1, 2).contiguous()
 
 
@@ -29,39 +29,39 @@ def test_the_fifteen_are_the_packages_common_ones():
 
 
 @pytest.mark.parametrize("name", CORRUPTIONS)
-def test_a_picture_depends_on_seed_and_number_alone(name, pictures):
-    together = corrupted(pictures, name, 3, [5, 6, 7], seed=1)
-    assert (together.shape, together.dtype) == (pictures.shape, torch.uint8)
-    assert not torch.equal(together, pictures)
+def test_a_image_depends_on_seed_and_number_alone(name, images):
+    together = corrupted(images, name, 3, [5, 6, 7], seed=1)
+    assert (together.shape, together.dtype) == (images.shape, torch.uint8)
+    assert not torch.equal(together, images)
     np.random.seed(99)
-    assert torch.equal(corrupted(pictures[1:2], name, 3, [6], seed=1)[0], together[1])
+    assert torch.equal(corrupted(images[1:2], name, 3, [6], seed=1)[0], together[1])
 
 
 @pytest.mark.parametrize("name", ["gaussian_noise", "impulse_noise", "glass_blur", "frost", "elastic_transform"])
-def test_another_seed_is_another_corruption(name, pictures):
-    assert not torch.equal(corrupted(pictures, name, 3, [0, 1, 2], seed=1), corrupted(pictures, name, 3, [0, 1, 2], 2))
+def test_another_seed_is_another_corruption(name, images):
+    assert not torch.equal(corrupted(images, name, 3, [0, 1, 2], seed=1), corrupted(images, name, 3, [0, 1, 2], 2))
 
 
 @pytest.mark.parametrize("name", ["gaussian_noise", "defocus_blur", "pixelate", "contrast", "brightness"])
-def test_a_larger_severity_changes_more(name, pictures):
+def test_a_larger_severity_changes_more(name, images):
     changes = [
-        (corrupted(pictures, name, severity, [0, 1, 2], 0).float() - pictures.float()).abs().mean()
+        (corrupted(images, name, severity, [0, 1, 2], 0).float() - images.float()).abs().mean()
         for severity in (1, 3, 5)
     ]
     assert changes == sorted(changes)
 
 
-def test_the_global_random_state_is_left_alone(pictures):
+def test_the_global_random_state_is_left_alone(images):
     np.random.seed(3)
     expected = np.random.random()
     np.random.seed(3)
-    corrupted(pictures, "snow", 1, [0, 1, 2], 0)
+    corrupted(images, "snow", 1, [0, 1, 2], 0)
     assert np.random.random() == expected
 
 
-def test_pictures_that_are_too_small_are_refused(pictures):
+def test_images_that_are_too_small_are_refused(images):
     with pytest.raises(InputError, match="32 are needed"):
-        corrupted(pictures[:, :, :16], "fog", 1, [0, 1, 2], 0)
+        corrupted(images[:, :, :16], "fog", 1, [0, 1, 2], 0)
 
 
 def test_unknown_corruptions_and_severities_are_answered_with_those_there_are():
@@ -109,13 +109,13 @@ def test_files_that_are_there_are_left(written):
     assert (out / "fog" / "2.parquet").read_bytes() == b"mine"
 
 
-@pytest.mark.parametrize("different", ["data", "pictures", "seed", "size", "sight", "names of classes", "corruptions"])
-def test_a_folder_takes_no_pictures_of_another_set(written, tmp_path, monkeypatch, different):
+@pytest.mark.parametrize("different", ["data", "images", "seed", "size", "sight", "names of classes", "corruptions"])
+def test_a_folder_takes_no_images_of_another_set(written, tmp_path, monkeypatch, different):
     model, examples, conditions, out = written
     seed = 7
     if different == "data":
         examples = Examples(write_parquet(tmp_path / "other.parquet", seed=1), examples.places)
-    if different == "pictures":
+    if different == "images":
         examples = Examples.drawn(examples.data, 4, seed=4)
     if different == "seed":
         seed = 8
@@ -136,7 +136,7 @@ def test_a_folder_takes_no_pictures_of_another_set(written, tmp_path, monkeypatc
 
 
 def blurring(side):
-    """Preprocessing that shows a model less of a picture, at that size."""
+    """Preprocessing that shows a model less of an image, at that size."""
 
     def preprocess(protocol):
         def apply(image):
@@ -163,7 +163,7 @@ def test_a_file_where_a_folder_is_wanted_is_named(written):
         write_corrupted_sets(model, examples, corruption_conditions(["snow"], [1]), out, seed=7)
 
 
-def test_a_folder_that_holds_something_else_takes_no_pictures(written, tmp_path):
+def test_a_folder_that_holds_something_else_takes_no_images(written, tmp_path):
     model, examples, conditions, _ = written
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "letter.txt").touch()
@@ -185,18 +185,18 @@ def test_imagenet_cs_folders_are_found_with_and_without_their_group(tmp_path, be
         ready_made(tmp_path, "fog", 4)
 
 
-def test_a_corrupted_set_of_other_pictures_is_refused(tmp_path):
+def test_a_corrupted_set_of_other_images_is_refused(tmp_path):
     write_parquet_at = tmp_path / "sets" / "fog"
     write_parquet_at.mkdir(parents=True)
-    write_parquet(write_parquet_at / "1.parquet", pictures=8)
-    examples = Examples.drawn(write_parquet(tmp_path / "data.parquet", pictures=12), None, 0, ready=tmp_path / "sets")
+    write_parquet(write_parquet_at / "1.parquet", count=8)
+    examples = Examples.drawn(write_parquet(tmp_path / "data.parquet", count=12), None, 0, ready=tmp_path / "sets")
     model = PixelModel(loaded())
-    with pytest.raises(InputError, match=r"has 8 pictures and .* 12, or in another order"):
+    with pytest.raises(InputError, match=r"has 8 images and .* 12, or in another order"):
         examples.corrupted(model, torch.empty(0), corruption_conditions(["fog"], [1])[0], 0)
 
 
 def test_a_draw_is_spread_over_the_whole_set(tmp_path):
-    data = write_parquet(tmp_path / "data.parquet", pictures=40)
+    data = write_parquet(tmp_path / "data.parquet", count=40)
     places = Examples.drawn(data, 10, seed=0).places
     assert places == tuple(sorted(set(places)))
     assert len(places) == 10

@@ -25,7 +25,7 @@ class Rounded(nn.Module):
 
 
 def checks_of(network, tmp_path, *names):
-    data = write_parquet(tmp_path / "data.parquet", pictures=40)
+    data = write_parquet(tmp_path / "data.parquet", count=40)
     attacks = attack_conditions(names, [4 / 255, 8 / 255], Protocol.EXACT)
     plan = Plan((network,), Examples.drawn(data, None, 0), (CLEAN, *attacks, EVERYTHING, GRADIENT), Settings())
     return {check.name: check for check in evaluate(plan, tmp_path / "run").summary.checks}
@@ -34,7 +34,7 @@ def checks_of(network, tmp_path, *names):
 def test_an_honest_network_passes_every_check(tmp_path):
     found = checks_of(loaded(), tmp_path, "noise", "fgsm", "pgd:10", "square:200", "spsa:3", "autoattack:5")
     not_run = [check.name for check in found.values() if check.passed is None]
-    assert not_run == ["pictures made for the twin are not stronger than its own"]
+    assert not_run == ["images made for the twin are not stronger than its own"]
     assert [check.finding for check in found.values() if check.passed is False] == []
 
 
@@ -54,7 +54,7 @@ def outcome(right):
 
 
 def judged(**right):
-    """Checks on invented results: which pictures are right after PGD and after another attack, at one ε or several."""
+    """Checks on invented results: which images are right after PGD and after another attack, at one ε or several."""
     curves = {name: own if isinstance(own[0], list) else [own] for name, own in right.items()}
     epsilons = [0.1 * (place + 1) for place in range(len(next(iter(curves.values()))))]
     conditions = attack_conditions(list(right), epsilons, Protocol.EXACT)
@@ -65,13 +65,13 @@ def judged(**right):
     return {check.name: check for check in masking_checks(Results(groups), "m", conditions)}
 
 
-def test_one_picture_more_is_chance_and_eight_are_not():
+def test_one_image_more_is_chance_and_eight_are_not():
     name = "one step is not stronger than many"
     assert judged(pgd=[1, 1, 0, 0] * 4, fgsm=[0, 1, 1, 0] + [1, 1, 0, 0] * 3)[name].passed
     assert not judged(pgd=[1] * 16, fgsm=[0] * 8 + [1] * 8)[name].passed
 
 
-#: How many pictures only one of two fools, and the probability that of fair coins as many or more fall so.
+#: How many images only one of two fools, and the probability that of fair coins as many or more fall so.
 SIGN_TESTS = [(0, 9, 1.0), (4, 0, 1 / 16), (5, 0, 1 / 32), (8, 2, 56 / 1024), (9, 1, 11 / 1024), (1, 9, 1023 / 1024)]
 
 
@@ -94,13 +94,13 @@ def test_the_budget_that_is_worst_for_pgd_decides(worst):
 
 
 @pytest.mark.parametrize(("back", "lost", "chance"), SIGN_TESTS)
-def test_a_larger_budget_gives_back_no_more_pictures_than_chance(back, lost, chance):
+def test_a_larger_budget_gives_back_no_more_images_than_chance(back, lost, chance):
     before, after = [0] * back + [1] * lost + [1, 0], [1] * back + [0] * lost + [1, 0]
     assert judged(pgd=[before, after])["a larger ε leaves less"].passed is (chance >= 0.05)
 
 
 @pytest.mark.parametrize(("left", "passed"), [(1, True), (2, False)])
-def test_one_picture_in_a_hundred_may_be_left_of_everything(left, passed):
+def test_one_image_in_a_hundred_may_be_left_of_everything(left, passed):
     assert of_check(EVERYTHING, [1] * left + [0] * (100 - left)).passed is passed
 
 

@@ -27,7 +27,7 @@ def test_as_many_classes_as_outputs_are_taken_in_order(tmp_path):
 
 @pytest.mark.parametrize("names", [["cat", "dog"], ["0", "10"], ["n01440764", "n01443537"]])
 def test_other_classes_are_refused_with_both_numbers(tmp_path, names):
-    with pytest.raises(InputError, match=r"model tells 10 classes apart, but .* has 2: give pictures"):
+    with pytest.raises(InputError, match=r"model tells 10 classes apart, but .* has 2: give images"):
         outputs_of(write_folders(tmp_path, names), 10, "model")
 
 

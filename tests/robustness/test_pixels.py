@@ -1,4 +1,4 @@
-"""A model of pixels is the model of normalised pictures, with its normalisation inside."""
+"""A model of pixels is the model of normalised images, with its normalisation inside."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def test_mean_and_deviation_are_read_off_the_preprocessing():
     assert (model.size, model.outputs) == ((SIZE, SIZE), 2)
 
 
-def test_pixels_give_the_logits_of_the_preprocessed_picture():
+def test_pixels_give_the_logits_of_the_preprocessed_image():
     generator = np.random.default_rng(0)
     image = Image.fromarray(generator.integers(0, 256, (50, 40, 3), dtype=np.uint8))
     subject = loaded()
@@ -37,7 +37,7 @@ def test_timms_own_preprocessing_is_undone_to_the_grey_level():
     assert model.seen(image).flatten(1).unique(dim=1).flatten().tolist() == [3, 128, 250]
 
 
-def test_a_ready_picture_is_not_resized_a_second_time():
+def test_a_ready_image_is_not_resized_a_second_time():
     timm_like = pytest.importorskip("timm.data").create_transform(input_size=(3, SIZE, SIZE), crop_pct=0.875)
     from dataclasses import replace
 
@@ -52,16 +52,16 @@ def test_a_ready_picture_is_not_resized_a_second_time():
 
 def test_a_mask_keeps_the_outputs_it_names_in_its_order():
     whole, masked = PixelModel(loaded(classes=4)), PixelModel(loaded(classes=4), mask=torch.tensor([2, 0]))
-    pictures = torch.rand(3, 3, SIZE, SIZE)
-    assert torch.equal(masked(pictures), whole(pictures)[:, [2, 0]])
+    images = torch.rand(3, 3, SIZE, SIZE)
+    assert torch.equal(masked(images), whole(images)[:, [2, 0]])
     assert masked.outputs == 2
 
 
 def test_half_precision_leaves_logits_and_gradients_in_float32():
     model = PixelModel(loaded(), precision="bf16")
-    pictures = torch.rand(2, 3, SIZE, SIZE, requires_grad=True)
-    logits = model(pictures)
-    (gradient,) = torch.autograd.grad(logits.sum(), pictures)
+    images = torch.rand(2, 3, SIZE, SIZE, requires_grad=True)
+    logits = model(images)
+    (gradient,) = torch.autograd.grad(logits.sum(), images)
     assert logits.dtype == gradient.dtype == torch.float32
 
 

@@ -1,4 +1,4 @@
-"""A plan: whose pictures a condition shows, and what has to be computed for it."""
+"""A plan: whose images a condition shows, and what has to be computed for it."""
 
 import pytest
 from torch import nn
@@ -16,7 +16,7 @@ def test_two_models_of_one_name_are_refused(data):
         plan_of(data, models=(loaded(), loaded()))
 
 
-def test_pictures_of_another_twin_are_computed_anew_and_nothing_else_is(data, tmp_path):
+def test_images_of_another_twin_are_computed_anew_and_nothing_else_is(data, tmp_path):
     (condition,) = transfer_conditions([EPSILON], Protocol.EXACT)
     plans = [plan_of(data, *ATTACKS, condition, twin=twin) for twin in (loaded("twin"), constant("twin"))]
     keys = [{unit.key for unit in plan.units} for plan in plans]
@@ -30,7 +30,7 @@ def test_pictures_of_another_twin_are_computed_anew_and_nothing_else_is(data, tm
     assert rights[0] == rights[1]
 
 
-def test_a_source_names_the_pictures_and_who_made_them(data, tmp_path):
+def test_a_source_names_the_images_and_who_made_them(data, tmp_path):
     (condition,) = transfer_conditions([EPSILON], Protocol.EXACT)
     one, other = (plan_of(data, condition, twin=twin) for twin in (loaded("twin"), constant("twin")))
     assert one.source(condition) != other.source(condition)
@@ -43,16 +43,16 @@ def test_a_source_names_the_pictures_and_who_made_them(data, tmp_path):
 
 def test_what_conditions_show_is_looked_up_once_whatever_the_number_of_models(data, tmp_path, monkeypatch):
     asked = []
-    pictures = Plan.pictures
-    monkeypatch.setattr(Plan, "pictures", lambda self, own: asked.append(own) or pictures(self, own))
+    images = Plan.images
+    monkeypatch.setattr(Plan, "images", lambda self, own: asked.append(own) or images(self, own))
     evaluate(plan_of(data, *ATTACKS, models=(loaded("a"), loaded("b"))), tmp_path / "run")
     assert sorted(asked, key=str) == sorted((CLEAN, *ATTACKS), key=str)
 
 
-def test_pictures_of_the_twin_are_made_on_the_twin(data, tmp_path):
+def test_images_of_the_twin_are_made_on_the_twin(data, tmp_path):
     (condition,) = transfer_conditions([EPSILON], Protocol.EXACT)
     own = evaluate(plan_of(data, *ATTACKS, condition, twin=loaded("twin")), tmp_path / "a")
-    # a twin that looks at nothing gives no gradient, and its pictures are noise
+    # a twin that looks at nothing gives no gradient, and its images are noise
     blind = nn.Sequential(nn.Flatten(), nn.Linear(3 * SIZE * SIZE, 2)).requires_grad_(False)
     blind[1].weight.zero_()
     useless = evaluate(plan_of(data, *ATTACKS, condition, twin=loaded("blind", network=blind)), tmp_path / "b")
@@ -62,4 +62,4 @@ def test_pictures_of_the_twin_are_made_on_the_twin(data, tmp_path):
     )
     assert pgd == twin < nothing
     checks = {check.name: check.passed for check in own.summary.checks}
-    assert checks["pictures made for the twin are not stronger than its own"] is True
+    assert checks["images made for the twin are not stronger than its own"] is True

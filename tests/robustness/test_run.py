@@ -1,4 +1,4 @@
-"""An evaluation: every picture once under every condition, as the study's or exactly."""
+"""An evaluation: every image once under every condition, as the study's or exactly."""
 
 from dataclasses import replace
 
@@ -17,13 +17,13 @@ from tests.robustness.plans import ATTACKS, EPSILON, plan_of
 from tests.robustness.subjects import SIZE, constant, loaded, write_folders
 
 
-def test_every_picture_has_a_row_under_every_condition(data, tmp_path):
+def test_every_image_has_a_row_under_every_condition(data, tmp_path):
     done = evaluate(plan_of(data, *ATTACKS, models=(loaded("a"), loaded("b"))), tmp_path / "run")
     assert done.results.table.schema.names == SCHEMA.names
     for model in ("a", "b"):
         for condition in (CLEAN, *ATTACKS):
             own = done.results.under(model, condition)
-            assert own["picture"].to_pylist() == list(range(12))
+            assert own["image"].to_pylist() == list(range(12))
             assert own["label"].to_pylist() == [0, 1] * 6
     assert pc.all(
         pc.equal(done.results.table["correct"], pc.equal(done.results.table["label"], done.results.table["predicted"]))
@@ -38,7 +38,7 @@ def test_rows_and_summary_agree_with_the_model_itself(data, tmp_path):
     predicted = PixelModel(loaded())(pixels).argmax(dim=1)
     assert done.results.under("model", CLEAN)["predicted"].to_pylist() == predicted.tolist()
     (entry,) = done.summary.accuracies
-    assert (entry.right, entry.pictures) == (int((predicted == data.labels).sum()), 12)
+    assert (entry.right, entry.images) == (int((predicted == data.labels).sum()), 12)
     assert entry.interval[0] < entry.accuracy <= entry.interval[1]
 
 
@@ -77,7 +77,7 @@ def squashing_to(size):
     return preprocess
 
 
-def test_pictures_are_corrupted_once_for_all_models_that_see_the_same(data, tmp_path, monkeypatch):
+def test_images_are_corrupted_once_for_all_models_that_see_the_same(data, tmp_path, monkeypatch):
     made = []
 
     def darker(pixels, name, severity, numbers, seed):
@@ -122,7 +122,7 @@ def test_under_the_paper_wrong_predictions_are_attacked_too(data, tmp_path):
     )  # led away from a wrong class, to the right one
 
 
-def test_pictures_that_are_wrong_anyway_are_left_alone_by_all_but_noise(data, tmp_path):
+def test_images_that_are_wrong_anyway_are_left_alone_by_all_but_noise(data, tmp_path):
     conditions = attack_conditions(["noise", "pgd:2"], [EPSILON], Protocol.EXACT)
     done = evaluate(plan_of(data, *conditions, models=(constant(),)), tmp_path / "run")
     noise, pgd = (done.results.under("constant", condition)["perturbation"].to_pylist() for condition in conditions)

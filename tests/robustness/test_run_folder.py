@@ -4,8 +4,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from attnaudit.errors import InputError, RunFolderError
-from attnaudit.evidence.finished import open_run
 from attnaudit.protocol import Protocol
+from attnaudit.records.finished import open_run
 from attnaudit.robustness import evaluate
 from attnaudit.robustness.table import SCHEMA
 from tests.robustness.plans import ATTACKS, plan_of
@@ -46,7 +46,7 @@ def test_conditions_and_models_can_be_added_to_a_folder(data, tmp_path):
 
 
 @pytest.mark.parametrize("changed", [{"seed": 1}, {"masked": True}, {"limit": 6}, {"protocol": Protocol.PAPER}])
-def test_other_settings_and_pictures_need_another_folder(data, tmp_path, changed):
+def test_other_settings_and_images_need_another_folder(data, tmp_path, changed):
     evaluate(plan_of(data), tmp_path / "run")
     with pytest.raises(RunFolderError, match="holds a run with other"):
         evaluate(plan_of(data, **changed), tmp_path / "run")

@@ -39,7 +39,7 @@ def test_alexnet_has_an_error_of_one_against_itself():
 
 
 def test_a_resnet_50_has_the_corruption_errors_that_were_reported_for_it():
-    # accuracy and CE in per cent of torchvision's ResNet-50 (76.13 % on clean pictures), a public evaluation log
+    # accuracy and CE in per cent of torchvision's ResNet-50 (76.13 % on clean images), a public evaluation log
     reported = {
         "brightness": (68.02, 56.64),
         "contrast": (39.06, 71.43),

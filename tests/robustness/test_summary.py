@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from attnaudit.errors import UsageError
-from attnaudit.evidence.robustness_results import Kind
+from attnaudit.records.evaluations import Kind
 from attnaudit.robustness import Examples, Plan, Settings, evaluate
 from attnaudit.robustness.conditions import CLEAN, EVERYTHING, GRADIENT, OUTLIERS, corruption_conditions
 from tests.robustness.plans import ATTACKS, plan_of

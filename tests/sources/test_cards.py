@@ -8,12 +8,12 @@ import pytest
 from attnaudit.errors import ModelError
 from attnaudit.protocol import Protocol
 from attnaudit.sources.architecture import Architecture
-from attnaudit.sources.cards import PictureCard, TextCard, read_card
+from attnaudit.sources.cards import ImageCard, TextCard, read_card
 from attnaudit.sources.decoder import DecoderArchitecture
 from attnaudit.sources.words import Vocabulary
 
 RPC = {"attention": "rpc", "attention_layers": (0,), "attention_options": {"lam": 3.0}, "other_attention": "symmetric"}
-PICTURES = PictureCard("v", Architecture(depth=2, **RPC), (0.5, 0.5, 0.5), (0.2, 0.2, 0.2), ("cat", "dog"), {"n": 1})
+PICTURES = ImageCard("v", Architecture(depth=2, **RPC), (0.5, 0.5, 0.5), (0.2, 0.2, 0.2), ("cat", "dog"), {"n": 1})
 TEXT = TextCard("t", DecoderArchitecture(vocabulary=3, **RPC), Vocabulary(("<unk>", "<eos>", "naïve")), {"n": 1})
 
 
@@ -35,10 +35,10 @@ def test_texts_are_cut_at_the_context():
     assert card.tokenise(["a b " * 9], 256)["input_ids"].tolist() == [[2, 0, 2, 0]]
 
 
-def test_pictures_come_out_in_the_size_of_the_model(picture_folder):
+def test_images_come_out_in_the_size_of_the_model(image_folder):
     from PIL import Image
 
-    image = Image.open(next(picture_folder.rglob("*.png")))
+    image = Image.open(next(image_folder.rglob("*.png")))
     for protocol in Protocol:
         assert PICTURES.preprocess(protocol)(image).shape == (3, 32, 32)
 

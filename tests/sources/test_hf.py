@@ -54,7 +54,7 @@ def test_a_hub_model_that_is_not_here_says_what_to_do():
         parse_model("hf:not a/valid id!")
 
 
-def test_pictures_and_text_do_not_mix():
+def test_images_and_text_do_not_mix():
     from attnaudit.cli.work import Choice, inputs
     from attnaudit.protocol import Protocol
 

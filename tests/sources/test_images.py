@@ -10,10 +10,10 @@ from attnaudit.sources.images import ImageShard, choose_images, find_images, ima
 pytest.importorskip("timm")
 
 
-def test_pictures_are_found_nested_and_in_order(picture_folder):
-    (picture_folder / "notes.txt").write_text("not a picture")
-    (picture_folder / "LOUD.PNG").write_bytes((picture_folder / "class0/picture0.png").read_bytes())
-    names = [path.relative_to(picture_folder).as_posix() for path in find_images(picture_folder)]
+def test_images_are_found_nested_and_in_order(image_folder):
+    (image_folder / "notes.txt").write_text("not an image")
+    (image_folder / "LOUD.PNG").write_bytes((image_folder / "class0/image0.png").read_bytes())
+    names = [path.relative_to(image_folder).as_posix() for path in find_images(image_folder)]
     assert names == sorted(names)
     assert len(names) == 7
 
@@ -29,36 +29,36 @@ def test_the_choice_is_that_of_the_study(tmp_path):
     assert [int(item.name[:5]) for item in items[-2:]] == [39446, 9631]
 
 
-def test_a_limit_above_the_number_takes_all_in_order(picture_folder):
-    paths = find_images(picture_folder)
-    assert [item.path for item in choose_images(paths, picture_folder, 99, seed=0)] == paths
+def test_a_limit_above_the_number_takes_all_in_order(image_folder):
+    paths = find_images(image_folder)
+    assert [item.path for item in choose_images(paths, image_folder, 99, seed=0)] == paths
 
 
 @pytest.mark.parametrize("limit", [0, -3])
-def test_a_limit_below_one_is_a_usage_error(picture_folder, limit):
+def test_a_limit_below_one_is_a_usage_error(image_folder, limit):
     with pytest.raises(UsageError, match=f"--limit is {limit}"):
-        choose_images(find_images(picture_folder), picture_folder, limit, seed=0)
+        choose_images(find_images(image_folder), image_folder, limit, seed=0)
 
 
-def test_a_folder_without_pictures_is_an_error(tmp_path):
-    with pytest.raises(InputError, match="holds no pictures"):
+def test_a_folder_without_images_is_an_error(tmp_path):
+    with pytest.raises(InputError, match="holds no images"):
         find_images(tmp_path)
     with pytest.raises(InputError, match="no folder"):
         find_images(tmp_path / "nowhere")
 
 
-def test_broken_pictures_are_skipped_and_named(picture_folder):
-    whole = (picture_folder / "class0/picture0.png").read_bytes()
-    (picture_folder / "class0/picture0.png").write_bytes(whole[: len(whole) // 2])
-    (picture_folder / "class1/picture1.png").write_text("not a picture")
-    items = choose_images(find_images(picture_folder), picture_folder, None, seed=0)
+def test_broken_images_are_skipped_and_named(image_folder):
+    whole = (image_folder / "class0/image0.png").read_bytes()
+    (image_folder / "class0/image0.png").write_bytes(whole[: len(whole) // 2])
+    (image_folder / "class1/image1.png").write_text("not an image")
+    items = choose_images(find_images(image_folder), image_folder, None, seed=0)
     prepared = ImageShard(items).prepare(load_model(parse_model("test_vit", random_weights=True)), Protocol.PAPER)
     assert len(prepared.names) == len(prepared.inputs) == 4
-    assert {name for name, _ in prepared.skipped} == {"class0/picture0.png", "class1/picture1.png"}
-    assert all(str(picture_folder) not in reason for _, reason in prepared.skipped)
+    assert {name for name, _ in prepared.skipped} == {"class0/image0.png", "class1/image1.png"}
+    assert all(str(image_folder) not in reason for _, reason in prepared.skipped)
 
 
-def test_shards_cover_the_choice_without_overlap(picture_folder):
-    items = choose_images(find_images(picture_folder), picture_folder, None, seed=0)
+def test_shards_cover_the_choice_without_overlap(image_folder):
+    items = choose_images(find_images(image_folder), image_folder, None, seed=0)
     assert [item for shard in image_shards(items, 4) for item in shard.items] == list(items)
     assert [len(shard.items) for shard in image_shards(items, 4)] == [4, 2]

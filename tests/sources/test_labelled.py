@@ -1,4 +1,4 @@
-"""Labelled pictures: both layouts give the same, and what is broken is named."""
+"""Labelled images: both layouts give the same, and what is broken is named."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ from attnaudit.errors import InputError
 from attnaudit.protocol import Protocol
 from attnaudit.sources import labelled
 from attnaudit.sources.architecture import Architecture
-from attnaudit.sources.cards import PictureCard
+from attnaudit.sources.cards import ImageCard
 from attnaudit.sources.labelled import read_labelled, training_and_test
 
 
@@ -31,17 +31,17 @@ def folders(tmp_path):
     return root
 
 
-def as_parquet(pictures, path):
-    rows = [{"bytes": p.read_bytes(), "path": p.name} for p in pictures.encoded]
-    pq.write_table(pa.table({"img": rows, "label": pictures.labels.tolist()}), path)
+def as_parquet(images, path):
+    rows = [{"bytes": p.read_bytes(), "path": p.name} for p in images.encoded]
+    pq.write_table(pa.table({"img": rows, "label": images.labels.tolist()}), path)
 
 
-def test_every_picture_is_made_into_something_in_order(folders):
+def test_every_image_is_made_into_something_in_order(folders):
     train, _ = training_and_test(folders)
     assert train.each(lambda image: image.getpixel((0, 0))[0]) == [0, 1, 2, 40, 41, 42]
 
 
-def test_folders_and_parquet_hold_the_same_pictures(folders, tmp_path):
+def test_folders_and_parquet_hold_the_same_images(folders, tmp_path):
     train, test = training_and_test(folders)
     assert (train.names, len(train), len(test), train.classes) == (("cat", "dog"), 6, 4, 2)
     as_parquet(train, tmp_path / "train.parquet")
@@ -51,19 +51,19 @@ def test_folders_and_parquet_hold_the_same_pictures(folders, tmp_path):
     assert stored.pixels(6)[:, 0, 0, 0].tolist() == [0, 1, 2, 40, 41, 42]
 
 
-def test_pictures_of_another_size_are_resized(folders):
+def test_images_of_another_size_are_resized(folders):
     assert training_and_test(folders)[0].pixels(4).shape == (6, 3, 4, 4)
 
 
-def test_pictures_that_are_not_square_are_cropped_as_audits_crop_them(tmp_path):
+def test_images_that_are_not_square_are_cropped_as_audits_crop_them(tmp_path):
     generator = np.random.default_rng(0)
     for name, shape in (("tall", (31, 12, 3)), ("wide", (9, 40, 3))):
         (tmp_path / name).mkdir()
         Image.fromarray(generator.integers(0, 256, shape, dtype=np.uint8)).save(tmp_path / name / "0.png")
-    pictures = read_labelled(tmp_path)
-    model = PictureCard("v", Architecture(image_size=8), (0.0, 0.0, 0.0), (1.0, 1.0, 1.0), None, {})
-    audited = torch.stack([model.preprocess(Protocol.EXACT)(pictures.picture(place)) for place in range(2)])
-    assert torch.equal(pictures.pixels(8), (audited * 255).round().to(torch.uint8))
+    images = read_labelled(tmp_path)
+    model = ImageCard("v", Architecture(image_size=8), (0.0, 0.0, 0.0), (1.0, 1.0, 1.0), None, {})
+    audited = torch.stack([model.preprocess(Protocol.EXACT)(images.image(place)) for place in range(2)])
+    assert torch.equal(images.pixels(8), (audited * 255).round().to(torch.uint8))
 
 
 def test_the_fingerprint_follows_labels_and_content(folders, tmp_path):
@@ -88,7 +88,7 @@ def test_the_fingerprint_of_files_is_that_of_their_bytes_wherever_they_lie(folde
 
 
 @pytest.mark.parametrize("read_whole", [2**31, 0], ids=["small", "too large to read"])
-def test_an_edited_picture_of_the_same_size_is_noticed(folders, monkeypatch, read_whole):
+def test_an_edited_image_of_the_same_size_is_noticed(folders, monkeypatch, read_whole):
     monkeypatch.setattr(labelled, "_READ_WHOLE", read_whole)
     before = training_and_test(folders)[0].fingerprint
     assert before == training_and_test(folders)[0].fingerprint
@@ -100,36 +100,36 @@ def test_an_edited_picture_of_the_same_size_is_noticed(folders, monkeypatch, rea
     assert before != training_and_test(folders)[0].fingerprint
 
 
-def test_pictures_too_many_to_read_are_not_read_for_their_fingerprint(folders, monkeypatch):
+def test_images_too_many_to_read_are_not_read_for_their_fingerprint(folders, monkeypatch):
     monkeypatch.setattr(labelled, "_READ_WHOLE", 0)
     monkeypatch.setattr(Path, "read_bytes", None)
     assert training_and_test(folders)[0].fingerprint
 
 
-def test_a_picture_that_vanishes_before_it_is_hashed_is_named(folders):
+def test_a_image_that_vanishes_before_it_is_hashed_is_named(folders):
     train, _ = training_and_test(folders)
     (folders / "train" / "dog" / "1.png").unlink()
-    with pytest.raises(InputError, match=r"Picture .*dog/1\.png cannot be read \(No such file"):
+    with pytest.raises(InputError, match=r"Image .*dog/1\.png cannot be read \(No such file"):
         _ = train.fingerprint
 
 
-def test_a_broken_picture_is_named(tmp_path):
-    rows = {"img": [{"bytes": b"no picture", "path": None}] * 2, "label": [0, 1]}
+def test_a_broken_image_is_named(tmp_path):
+    rows = {"img": [{"bytes": b"no image", "path": None}] * 2, "label": [0, 1]}
     pq.write_table(pa.table(rows), tmp_path / "x.parquet")
-    with pytest.raises(InputError, match=r"Picture number 1 of .*x\.parquet cannot be read \(it is no picture\)"):
-        read_labelled(tmp_path / "x.parquet").picture(1)
+    with pytest.raises(InputError, match=r"Image number 1 of .*x\.parquet cannot be read \(it is no image\)"):
+        read_labelled(tmp_path / "x.parquet").image(1)
 
 
 @pytest.mark.parametrize(
     ("columns", "sentence"),
     [
         ({"image_name": ["a"], "label": [1]}, "has columns image_name, label: it needs img and label"),
-        ({"img": ["a", "b"], "label": [0, 1]}, "the column img holds no encoded pictures"),
-        ({"img": [b"a", b"b"], "label": [-1, 1]}, r"has pictures without a label \(-1\)"),
+        ({"img": ["a", "b"], "label": [0, 1]}, "the column img holds no encoded images"),
+        ({"img": [b"a", b"b"], "label": [-1, 1]}, r"has images without a label \(-1\)"),
         ({"img": [b"a", b"b"], "label": ["cat", "dog"]}, "the column label holds labels of type string: classes are"),
         ({"img": [b"a", b"b"], "label": [0.5, 1.5]}, "the column label holds labels of type double"),
         ({"img": [b"a", b"b"], "label": [0, None]}, "the column label holds 1 empty labels"),
-        ({"img": [b"a", b"b"], "label": [1, 1]}, "has 2 pictures of 1 classes: a classifier needs two"),
+        ({"img": [b"a", b"b"], "label": [1, 1]}, "has 2 images of 1 classes: a classifier needs two"),
     ],
 )
 def test_columns_that_do_not_fit_are_said(tmp_path, columns, sentence):
@@ -142,12 +142,12 @@ def test_a_file_that_is_no_parquet_a_missing_one_and_an_empty_folder_are_refused
     (tmp_path / "x.parquet").write_text("text")
     with pytest.raises(InputError, match="cannot be read as Parquet"):
         read_labelled(tmp_path / "x.parquet")
-    with pytest.raises(InputError, match="There are no pictures at"):
+    with pytest.raises(InputError, match="There are no images at"):
         read_labelled(tmp_path / "y.parquet")
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="has no class folders"):
         read_labelled(tmp_path / "empty")
-    with pytest.raises(InputError, match=r"x\.parquet is no folder: pictures come from one with"):
+    with pytest.raises(InputError, match=r"x\.parquet is no folder: images come from one with"):
         training_and_test(tmp_path / "x.parquet")
     with pytest.raises(InputError, match=r"has no train\*\.parquet or train/"):
         training_and_test(tmp_path / "empty")
@@ -177,7 +177,7 @@ def test_classes_that_are_numbers_are_numbered_by_their_size(tmp_path):
     assert read_labelled(tmp_path).names == ("0", "2", "10")
 
 
-def test_a_few_pictures_spread_over_class_folders_have_all_classes(folders):
+def test_a_few_images_spread_over_class_folders_have_all_classes(folders):
     few = training_and_test(folders)[0].spread(2)
     assert few.labels.tolist() == [0, 1]
     assert few.first(1).classes == 2  # the other class has its name still

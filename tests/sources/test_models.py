@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from attnaudit.claims.published import VISION_MODELS
 from attnaudit.errors import ModelError, UsageError, WeightsError
+from attnaudit.papers.published import VISION_MODELS
 from attnaudit.protocol import Protocol
 from attnaudit.sources import load_model, parse_model
 
@@ -55,18 +55,18 @@ def test_both_preprocessings_give_the_models_input_size():
     from PIL import Image
 
     model = load_model(parse_model("test_vit", random_weights=True))
-    picture = Image.new("RGB", (300, 100), (255, 0, 0))
-    shapes = {protocol: tuple(model.preprocess(protocol)(picture).shape) for protocol in Protocol}
+    image = Image.new("RGB", (300, 100), (255, 0, 0))
+    shapes = {protocol: tuple(model.preprocess(protocol)(image).shape) for protocol in Protocol}
     assert shapes == {Protocol.EXACT: (3, 160, 160), Protocol.PAPER: (3, 160, 160)}
 
 
-def test_squashing_keeps_the_whole_picture_and_uses_imagenet_statistics():
+def test_squashing_keeps_the_whole_image_and_uses_imagenet_statistics():
     from PIL import Image
 
     from attnaudit.sources.preprocess import squashed
 
-    picture = Image.new("RGB", (4, 2), (255, 0, 0))
-    tensor = squashed(224, 224)(picture)
+    image = Image.new("RGB", (4, 2), (255, 0, 0))
+    tensor = squashed(224, 224)(image)
     assert tensor.shape == (3, 224, 224)
     expected = torch.tensor([(1 - 0.485) / 0.229, -0.456 / 0.224, -0.406 / 0.225])
     torch.testing.assert_close(tensor, expected[:, None, None].expand(3, 224, 224), rtol=1e-5, atol=1e-5)

@@ -91,7 +91,7 @@ def test_a_line_padded_for_other_company_is_another_input():
     assert alone.identity[0] != together.identity[0]
 
 
-def test_a_model_for_pictures_does_not_read_text():
+def test_a_model_for_images_does_not_read_text():
     model = load_model(parse_model("test_vit", random_weights=True))
     with pytest.raises(ModelError, match="has no tokenizer"):
         TextShard((TextItem("a", "text"),)).prepare(model, Protocol.EXACT)

@@ -48,16 +48,16 @@ def test_it_computes_in_float32_and_has_an_untrained_twin(shipped):
 
 @pytest.mark.realdata
 def test_it_is_as_good_as_its_card_says(shipped, data_folder):
-    pictures = read_labelled(data_folder / "cifar10" / "test.parquet").first(400)
+    images = read_labelled(data_folder / "cifar10" / "test.parquet").first(400)
     preprocess = shipped.preprocess(Protocol.EXACT)
     with torch.no_grad():
-        logits = shipped.module(torch.stack([preprocess(pictures.picture(i)) for i in range(len(pictures))]))
-    accuracy = (logits.argmax(dim=1) == pictures.labels).double().mean().item()
+        logits = shipped.module(torch.stack([preprocess(images.image(i)) for i in range(len(images))]))
+    accuracy = (logits.argmax(dim=1) == images.labels).double().mean().item()
     said = read_card(SHIPPED).facts["test_accuracy"]
-    assert accuracy == pytest.approx(said, abs=4 * (said * (1 - said) / len(pictures)) ** 0.5)
+    assert accuracy == pytest.approx(said, abs=4 * (said * (1 - said) / len(images)) ** 0.5)
 
 
-def test_pictures_are_cropped_in_the_middle_or_squashed(shipped):
+def test_images_are_cropped_in_the_middle_or_squashed(shipped):
     wide = Image.new("RGB", (96, 32))
     wide.paste((255, 0, 0), (32, 0, 64, 32))
     cropped, squashed = (shipped.preprocess(protocol)(wide) for protocol in (Protocol.EXACT, Protocol.PAPER))

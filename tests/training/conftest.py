@@ -1,4 +1,4 @@
-"""A data set of sixty tiny pictures in which the class is the brighter half, and a recipe that learns it quickly."""
+"""A data set of sixty tiny images in which the class is the brighter half, and a recipe that learns it quickly."""
 
 import io
 import socket
@@ -14,7 +14,7 @@ from attnaudit.sources.labelled import training_and_test
 SIZE = 8
 
 
-def tiny_picture(label, generator):
+def tiny_image(label, generator):
     pixels = generator.integers(0, 100, (SIZE, SIZE, 3), dtype=np.uint8)
     rows = slice(0, SIZE // 2) if label else slice(SIZE // 2, SIZE)
     pixels[rows] += 120
@@ -23,18 +23,18 @@ def tiny_picture(label, generator):
     return {"bytes": buffer.getvalue(), "path": None}
 
 
-def write_pictures(path, labels, seed=0):
+def write_images(path, labels, seed=0):
     generator = np.random.default_rng(seed)
-    pictures = [tiny_picture(label, generator) for label in labels]
-    pq.write_table(pa.table({"img": pictures, "label": list(labels)}), path)
+    images = [tiny_image(label, generator) for label in labels]
+    pq.write_table(pa.table({"img": images, "label": list(labels)}), path)
 
 
 @pytest.fixture
 def data_set(tmp_path):
     folder = tmp_path / "data"
     folder.mkdir()
-    write_pictures(folder / "train.parquet", [0, 1] * 20)
-    write_pictures(folder / "test.parquet", [0, 1] * 10, seed=1)
+    write_images(folder / "train.parquet", [0, 1] * 20)
+    write_images(folder / "test.parquet", [0, 1] * 10, seed=1)
     return folder
 
 

@@ -8,7 +8,7 @@ def quiet(line):
 
 
 def value(table, measure, *, batch="batch", layer=0, head=0, step=None):
-    keep = {"measure": measure, "input": batch, "layer": layer, "head": head, "control": "observed"}
+    keep = {"measure": measure, "input": batch, "layer": layer, "head": head, "reference": "observed"}
     keep |= {} if step is None else {"step": step}
     for column, wanted in keep.items():
         table = table.filter(pc.equal(table[column], wanted))

@@ -1,4 +1,4 @@
-"""Order and augmentation: each picture once, shares of ranks, choices that follow from seed and place."""
+"""Order and augmentation: each image once, shares of ranks, choices that follow from seed and place."""
 
 import numpy as np
 import pytest
@@ -8,20 +8,20 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from attnaudit.errors import InputError, UsageError
-from attnaudit.sources.labelled import LabelledPictures, read_labelled
+from attnaudit.numerics.randomness import seed_everything
+from attnaudit.sources.labelled import LabelledImages, read_labelled
 from attnaudit.training.augmentation import DeviceAugmentation, crop_and_flip
-from attnaudit.training.batches import Layout, LoadedBatches, picture_batches
+from attnaudit.training.batches import Layout, LoadedBatches, image_batches
 from attnaudit.training.processes import Ranks
-from attnaudit.training.randomness import seed_everything
 from attnaudit.training.recipe import Augmentation, read_recipe
 
 
 @given(st.integers(1, 9), st.integers(1, 5), st.integers(0, 5), st.integers(1, 3))
 def test_ranks_together_take_what_one_would_take(steps, share, epoch, count):
     batch = share * count
-    pictures = steps * batch + share % batch
-    whole = Layout(pictures, batch, 3, Ranks()).order(epoch)
-    parts = [Layout(pictures, batch, 3, Ranks(rank, count)).order(epoch) for rank in range(count)]
+    images = steps * batch + share % batch
+    whole = Layout(images, batch, 3, Ranks()).order(epoch)
+    parts = [Layout(images, batch, 3, Ranks(rank, count)).order(epoch) for rank in range(count)]
     assert torch.equal(torch.cat(parts, dim=1), whole)
     assert len(set(whole.flatten().tolist())) == whole.numel()
 
@@ -32,7 +32,7 @@ def test_an_epoch_taken_up_in_the_middle_is_the_same_epoch():
     assert not torch.equal(layout.order(2), layout.order(3))
 
 
-def test_an_evaluation_sees_every_picture_once():
+def test_an_evaluation_sees_every_image_once():
     seen = [place for rank in range(3) for batch in Layout(20, 8, 0, Ranks(rank, 3)).in_order() for place in batch]
     assert sorted(int(place) for place in seen) == list(range(20))
 
@@ -50,32 +50,32 @@ def test_workers_do_not_change_what_is_loaded(recipe_file, halves):
 def test_an_augmentation_that_timm_does_not_know_is_a_sentence(recipe_file, halves, change):
     recipe = read_recipe(str(recipe_file), ["augmentation.kind=timm", f"augmentation.{change}"])
     with pytest.raises(UsageError, match=r"^augmentation: timm cannot make a transform of .*: give e\.g\."):
-        picture_batches(halves[0], recipe, Layout(40, 8, 0, Ranks()), "cpu", 0)
+        image_batches(halves[0], recipe, Layout(40, 8, 0, Ranks()), "cpu", 0)
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_a_broken_picture_is_one_sentence_wherever_it_is_read(recipe_file, halves, workers):
-    broken = LabelledPictures(halves[0].place, [b"no picture"] * 8, halves[0].labels[:8])
+def test_a_broken_image_is_one_sentence_wherever_it_is_read(recipe_file, halves, workers):
+    broken = LabelledImages(halves[0].place, [b"no image"] * 8, halves[0].labels[:8])
     recipe = read_recipe(str(recipe_file), ["augmentation.kind=timm"])
-    batches = picture_batches(broken, recipe, Layout(8, 8, 0, Ranks()), "cpu", workers)
-    with pytest.raises(InputError, match=r"\APicture number 0 of .*train\.parquet cannot be read \([^\n]*\)\.\Z"):
+    batches = image_batches(broken, recipe, Layout(8, 8, 0, Ranks()), "cpu", workers)
+    with pytest.raises(InputError, match=r"\AImage number 0 of .*train\.parquet cannot be read \([^\n]*\)\.\Z"):
         next(batches.in_order())
 
 
 def test_every_kind_of_augmentation_is_tested_on_the_same_pixels(recipe_file, tmp_path):
     generator = np.random.default_rng(0)
     for name, shape in (("tall", (31, 12, 3)), ("wide", (70, 100, 3))):
-        (tmp_path / "pictures" / name).mkdir(parents=True)
-        Image.fromarray(generator.integers(0, 256, shape, dtype=np.uint8)).save(tmp_path / "pictures" / name / "0.png")
-    pictures, seen = read_labelled(tmp_path / "pictures"), []
+        (tmp_path / "images" / name).mkdir(parents=True)
+        Image.fromarray(generator.integers(0, 256, shape, dtype=np.uint8)).save(tmp_path / "images" / name / "0.png")
+    images, seen = read_labelled(tmp_path / "images"), []
     for kind in ("timm", "none"):
         recipe = read_recipe(str(recipe_file), [f"augmentation.kind={kind}", "model.image_size=64"])
-        batches = picture_batches(pictures, recipe, Layout(2, 2, 0, Ranks()), "cpu", 0)
+        batches = image_batches(images, recipe, Layout(2, 2, 0, Ranks()), "cpu", 0)
         seen.append(next(iter(batches.in_order()))[0])
     assert torch.equal(*seen)
 
 
-def test_a_crop_is_a_window_of_the_padded_picture_or_its_mirror_image():
+def test_a_crop_is_a_window_of_the_padded_image_or_its_mirror_image():
     torch.manual_seed(0)
     pixels = torch.randint(1, 255, (64, 3, 6, 6), dtype=torch.uint8)
     padded = np.pad(pixels.numpy(), ((0, 0), (0, 0), (2, 2), (2, 2)))
@@ -115,7 +115,7 @@ def test_random_choices_follow_the_seed(wishes):
 
 
 @pytest.mark.parametrize("kind", ["none", "timm"])
-def test_the_share_of_distorted_pictures_is_the_wished_one(kind):
+def test_the_share_of_distorted_images_is_the_wished_one(kind):
     pixels = torch.randint(0, 256, (600, 3, 8, 8), dtype=torch.uint8)
     shares = []
     for distort in (0.0, 0.5, 1.0):
@@ -126,7 +126,7 @@ def test_the_share_of_distorted_pictures_is_the_wished_one(kind):
     assert shares == pytest.approx([0, 0.5 * 12 / 13, 12 / 13], abs=0.1)  # one of thirteen operations changes nothing
 
 
-def test_normalised_pictures_have_imagenets_mean_at_zero():
+def test_normalised_images_have_imagenets_mean_at_zero():
     augmentation = DeviceAugmentation(Augmentation(), 2, "cpu")
     mean = torch.tensor([0.485, 0.456, 0.406]).mul(255).round().to(torch.uint8).view(1, 3, 1, 1).expand(1, 3, 2, 2)
     assert augmentation.normalised(mean).abs().max() < 0.01

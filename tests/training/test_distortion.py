@@ -1,4 +1,4 @@
-"""TrivialAugment's distortions, held against Pillow's on one picture at a time."""
+"""TrivialAugment's distortions, held against Pillow's on one image at a time."""
 
 import numpy as np
 import pytest
@@ -26,11 +26,11 @@ def ours(operation, signed, pixels):
     return distorted_by(Draw(torch.tensor([int(operation)]), torch.tensor([signed])), pixels[None])[0]
 
 
-def picture(pixels):
+def image(pixels):
     return Image.fromarray(pixels.permute(1, 2, 0).numpy())
 
 
-def from_picture(image):
+def from_image(image):
     return torch.from_numpy(np.array(image)).permute(2, 0, 1)
 
 
@@ -45,10 +45,10 @@ def from_picture(image):
 )
 @pytest.mark.parametrize("signed", SIGNED)
 def test_blending_operations_are_pillows(pixels, operation, enhancement, signed):
-    wanted = from_picture(enhancement(picture(pixels)).enhance(1 + 0.9 * signed))
+    wanted = from_image(enhancement(image(pixels)).enhance(1 + 0.9 * signed))
     inside = (slice(None), slice(1, -1), slice(1, -1))  # Pillow does not smooth the border
     difference = ours(operation, signed, pixels)[inside].float() - wanted[inside].float()
-    assert difference.abs().max() <= 2  # Pillow rounds grey and smooth pictures to bytes first
+    assert difference.abs().max() <= 2  # Pillow rounds grey and smooth images to bytes first
     assert (wanted != pixels).any()
 
 
@@ -56,23 +56,23 @@ def test_value_operations_are_pillows(pixels):
     for signed in SIGNED:
         kept = 8 - round(4 * abs(signed))
         assert torch.equal(
-            ours(Operation.POSTERISE, signed, pixels), from_picture(ImageOps.posterize(picture(pixels), kept))
+            ours(Operation.POSTERISE, signed, pixels), from_image(ImageOps.posterize(image(pixels), kept))
         )
         threshold = 256 * (1 - abs(signed))
         assert torch.equal(
-            ours(Operation.SOLARISE, signed, pixels), from_picture(ImageOps.solarize(picture(pixels), threshold))
+            ours(Operation.SOLARISE, signed, pixels), from_image(ImageOps.solarize(image(pixels), threshold))
         )
-    stretched = from_picture(ImageOps.autocontrast(picture(pixels))).float()
+    stretched = from_image(ImageOps.autocontrast(image(pixels))).float()
     assert (ours(Operation.AUTOCONTRAST, 0.5, pixels).float() - stretched).abs().max() <= 1
 
 
-def test_a_plain_picture_has_no_contrast_to_stretch():
+def test_a_plain_image_has_no_contrast_to_stretch():
     plain = torch.full((3, 8, 8), 77, dtype=torch.uint8)
     assert torch.equal(ours(Operation.AUTOCONTRAST, 1.0, plain), plain)
 
 
 @pytest.mark.parametrize("signed", SIGNED)
-def test_affine_operations_are_pillows_inside_the_picture(pixels, signed):
+def test_affine_operations_are_pillows_inside_the_image(pixels, signed):
     """Pillow's matrix, like ours, says where each pixel of the result is looked up; its origin is the corner."""
     size = pixels.shape[-1]
     centre = size / 2
@@ -89,8 +89,8 @@ def test_affine_operations_are_pillows_inside_the_picture(pixels, signed):
     for operation, ((a, b), (d, e)) in linear.items():
         x, y = shift.get(operation, (0, 0))
         data = (a, b, centre - a * centre - b * centre + x, d, e, centre - d * centre - e * centre + y)
-        wanted = from_picture(
-            picture(pixels).transform((size, size), Image.Transform.AFFINE, data, resample=Image.Resampling.BILINEAR)
+        wanted = from_image(
+            image(pixels).transform((size, size), Image.Transform.AFFINE, data, resample=Image.Resampling.BILINEAR)
         )
         found = ours(operation, signed, pixels)
         down, across = torch.meshgrid(torch.arange(size) + 0.5, torch.arange(size) + 0.5, indexing="ij")
@@ -101,7 +101,7 @@ def test_affine_operations_are_pillows_inside_the_picture(pixels, signed):
         assert not torch.equal(found, pixels)
 
 
-def test_every_picture_gets_its_own_operation_and_the_share_is_kept():
+def test_every_image_gets_its_own_operation_and_the_share_is_kept():
     torch.manual_seed(0)
     batch = torch.randint(0, 256, (4000, 3, 8, 8), dtype=torch.uint8)
     assert torch.equal(distorted(batch, 0.0), batch)

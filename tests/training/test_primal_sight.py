@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from attnaudit import attention
-from attnaudit.evidence.schema import SCHEMA
+from attnaudit.records.schema import SCHEMA
 from attnaudit.sources.architecture import Architecture, build
 from attnaudit.training import Monitor, primal_evidence
 from attnaudit.training.primal_sight import primal_layers
@@ -22,32 +22,32 @@ def vision_transformer(layer=2):
     )
 
 
-def pictures(count=3, seed=1):
+def images(count=3, seed=1):
     return torch.randn(count, 3, 16, 16, generator=torch.Generator().manual_seed(seed))
 
 
 def of_primal(table):
-    return table.filter(pc.equal(table["interpretation"], "ksvd-primal"))
+    return table.filter(pc.equal(table["theory"], "ksvd-primal"))
 
 
 @pytest.mark.parametrize("layer", [0, 2])
-def test_rows_have_every_input_head_control_and_measure_once(layer):
-    table = Monitor(vision_transformer(layer), pictures(), scores=2, tell=lambda line: None).measure(5)
+def test_rows_have_every_input_head_reference_and_measure_once(layer):
+    table = Monitor(vision_transformer(layer), images(), scores=2, tell=lambda line: None).measure(5)
     assert table.schema.equals(SCHEMA)
     mine = of_primal(table)
-    keys = mine.group_by(["input", "head", "control", "measure"]).aggregate([])
+    keys = mine.group_by(["input", "head", "reference", "measure"]).aggregate([])
     assert keys.num_rows == mine.num_rows == 2 * 2 * (3 * len(MEASURES) + 1)
     assert set(mine["measure"].to_pylist()) == MEASURES | {"kernel_rank"}
-    assert set(mine["control"].to_pylist()) == {"observed", "gaussian", "planted"}
+    assert set(mine["reference"].to_pylist()) == {"observed", "gaussian", "planted"}
     for column, only in (("layer", layer), ("step", 5), ("tokens", 17), ("dim", 4)):
         assert set(mine[column].to_pylist()) == {only}
-    others = table.filter(pc.equal(table["interpretation"], "kpca"))
+    others = table.filter(pc.equal(table["theory"], "kpca"))
     assert set(others["layer"].to_pylist()) == {0, 1, 2} - {layer}
 
 
 def test_the_line_and_the_scores_say_where_the_layer_lies():
     lines = []
-    monitor = Monitor(vision_transformer(), {"test": pictures()}, tell=lines.append)
+    monitor = Monitor(vision_transformer(), {"test": images()}, tell=lines.append)
     monitor.measure(0)
     (line,) = lines
     assert "singular vectors left and right " in line
@@ -76,9 +76,9 @@ def test_a_layer_at_the_kernel_svd_of_its_input_scores_one():
 
 
 def test_the_objective_is_that_of_the_loss():
-    model, inputs = vision_transformer(), pictures(2)
+    model, inputs = vision_transformer(), images(2)
     table = of_primal(Monitor(model, inputs, scores=2, tell=lambda line: None).measure(0))
-    mine = table.filter(pc.and_(pc.equal(table["measure"], "ksvd_objective"), pc.equal(table["control"], "observed")))
+    mine = table.filter(pc.and_(pc.equal(table["measure"], "ksvd_objective"), pc.equal(table["reference"], "observed")))
     with torch.no_grad():
         model(inputs)
         loss = attention.ksvd_loss(model).item()
@@ -91,7 +91,7 @@ def test_a_regularised_training_with_the_monitor_is_bit_identical_to_one_without
         model = vision_transformer().train()
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
         torch.manual_seed(3)
-        monitor = Monitor(model, pictures(), every=1, tell=lambda line: None)
+        monitor = Monitor(model, images(), every=1, tell=lambda line: None)
         if watched:
             monitor.attach(optimizer)
         for _ in range(3):
@@ -106,7 +106,7 @@ def test_a_regularised_training_with_the_monitor_is_bit_identical_to_one_without
 
 def test_without_scored_inputs_the_layer_is_named_as_not_measured():
     lines = []
-    table = Monitor(vision_transformer(), pictures(), scores=0, tell=lines.append).measure(0)
+    table = Monitor(vision_transformer(), images(), scores=0, tell=lines.append).measure(0)
     assert of_primal(table).num_rows == 0
     assert "1 of 3 attention layers are not measured (blocks.2.attn: Primal-Attention has no softmax" in lines[0]
     assert "singular vectors" not in lines[1]

@@ -6,12 +6,12 @@ import torch
 from torch import nn
 
 import attnaudit
-from attnaudit.evidence.schema import SCHEMA
+from attnaudit.records.schema import SCHEMA
 from attnaudit.training import Monitor
 from tests.training.networks import HEADS, batch, network
 from tests.training.rows import aggregates, quiet, value
 
-KEY = ["input", "layer", "head", "control", "repeat", "measure", "step"]
+KEY = ["input", "layer", "head", "reference", "repeat", "measure", "step"]
 
 
 def test_numbers_are_those_of_a_plain_pass_over_the_batch():
@@ -39,11 +39,11 @@ def test_scored_inputs_have_the_evidence_of_an_audit():
     model, inputs = network(), batch()
     monitor = Monitor(model, inputs, scores=2, tell=quiet)
     table = monitor.measure(0)
-    run = attnaudit.audit(model, inputs[:2], claims=["kpca-values"], controls=["planted"])
-    observed = pc.equal(run.evidence["control"], "observed")
+    run = attnaudit.audit(model, inputs[:2], claims=["kpca-values"], references=["planted"])
+    observed = pc.equal(run.evidence["reference"], "observed")
     for name in ("column_cosine_matched", "projection_error_matched", "projection_error_floor", "kernel_rank"):
         audited = run.evidence.filter(pc.and_(observed, pc.equal(run.evidence["measure"], name)))["value"].to_pylist()
-        mine = table.filter(pc.and_(pc.equal(table["measure"], name), pc.equal(table["control"], "observed")))
+        mine = table.filter(pc.and_(pc.equal(table["measure"], name), pc.equal(table["reference"], "observed")))
         assert sorted(mine["value"].to_pylist()) == pytest.approx(sorted(audited), rel=1e-5)
         assert set(mine["input"].to_pylist()) == {"batch/0", "batch/1"}
     score = monitor.latest.batches["batch"].scores["column_cosine_matched"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from attnaudit.errors import UsageError
-from attnaudit.training.recipe import PictureRecipe, TextRecipe, read_recipe
+from attnaudit.training.recipe import ImageRecipe, TextRecipe, read_recipe
 from attnaudit.training.recipe_file import recipe_names
 
 
@@ -52,8 +52,8 @@ def test_changes_reach_nested_settings_and_read_numbers_as_numbers(recipe_file):
         ("epochs=true", "recipe tiny: epochs is True: it is a whole number."),
         ("precision=fp8", "recipe tiny: precision is 'fp8'; there is bf16, fp32."),
         ("model.heads=5", "A width of 24 does not split into 5 heads."),
-        ("model.patch_size=3", "Pictures of 8 pixels do not split into patches of 3."),
-        ("batch=7", "Mixup pairs pictures, so recipe tiny needs an even batch, not 7."),
+        ("model.patch_size=3", "Images of 8 pixels do not split into patches of 3."),
+        ("batch=7", "Mixup pairs images, so recipe tiny needs an even batch, not 7."),
         ("ksvd_weight=0.1", "Recipe tiny has a ksvd_weight, but its attention is softmax."),
         ("model", "--set model: say which setting gets which value, e.g. --set model.depth=6."),
         ("epochs.more=1", "--set epochs.more=1: epochs has no settings under it."),
@@ -105,16 +105,16 @@ def test_a_recipe_that_is_no_yaml_of_settings_is_refused(tmp_path, content, faul
         read_recipe(str(path))
 
 
-def test_a_recipe_is_about_pictures_unless_it_says_text(tmp_path, recipe_file):
-    assert isinstance(read_recipe(str(recipe_file)), PictureRecipe)
-    assert isinstance(read_recipe(str(recipe_file), ["task=pictures"]), PictureRecipe)
+def test_a_recipe_is_about_images_unless_it_says_text(tmp_path, recipe_file):
+    assert isinstance(read_recipe(str(recipe_file)), ImageRecipe)
+    assert isinstance(read_recipe(str(recipe_file), ["task=images"]), ImageRecipe)
     assert isinstance(read_recipe("lm"), TextRecipe)
     path = tmp_path / "longer.yaml"
     path.write_text("base: lm\nmodel: {context: 256}\n")
     assert read_recipe(str(path)).model.context == 256
 
 
-def test_the_identity_of_a_picture_recipe_is_what_it_always_was(recipe_file):
+def test_the_identity_of_a_image_recipe_is_what_it_always_was(recipe_file):
     identity = read_recipe(str(recipe_file), ["model.attention=rpc", "model.attention_layers=[0]"]).identity
     assert set(identity) == {
         "name", "about", "data", "model", "epochs", "batch", "precision", "optimiser", "augmentation", "average",
@@ -136,7 +136,7 @@ def test_what_was_added_to_a_recipe_is_part_of_its_identity_where_it_is_used(rec
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ("task=sound", "recipe lm: task is 'sound'; there is pictures, text."),
+        ("task=sound", "recipe lm: task is 'sound'; there is images, text."),
         ("min_count=0", "min_count is 0: a word that is known occurs once at least."),
         ("swap_rate=2", "swap_rate is 2.0: it is a share of the words, from 0 to 1."),
         ("epochs=0", "Recipe lm needs an epoch and a context at least, not 0, 32."),

@@ -8,13 +8,13 @@ import torch
 from safetensors.torch import load_file
 
 from attnaudit.errors import AttnAuditError, ShapeError, UsageError
+from attnaudit.numerics.randomness import seed_everything
 from attnaudit.sources.architecture import build
 from attnaudit.training import recorded as recorded_module
 from attnaudit.training import trainee as trainee_module
 from attnaudit.training.loop import train
 from attnaudit.training.place import Place
 from attnaudit.training.processes import Ranks
-from attnaudit.training.randomness import seed_everything
 from attnaudit.training.recipe import read_recipe
 from attnaudit.training.recorded import RecordedStep, check_recordable
 from attnaudit.training.trainee import Trainee

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from attnaudit.errors import RunFolderError
-from attnaudit.evidence.folder import RunFolder
+from attnaudit.records.run_folder import RunFolder
 from attnaudit.training import Monitor
 from tests.training.networks import batch, network, train
 from tests.training.rows import quiet, value

@@ -1,4 +1,4 @@
-"""Training on text: with the loop of pictures, so it learns, goes on after a kill, and shares the work alike."""
+"""Training on text: with the loop of images, so it learns, goes on after a kill, and shares the work alike."""
 
 import json
 import math
@@ -196,10 +196,10 @@ def test_a_training_that_diverges_says_so(recipe_file, halves, tmp_path):
         train(read_recipe(str(recipe_file), changes), halves, tmp_path / "run")
 
 
-def test_a_recipe_for_text_takes_no_pictures(recipe_file, data_set):
+def test_a_recipe_for_text_takes_no_images(recipe_file, data_set):
     from attnaudit.sources.labelled import training_and_test
 
-    with pytest.raises(UsageError, match="Recipe tiny is about contexts, but the data is a LabelledPictures"):
+    with pytest.raises(UsageError, match="Recipe tiny is about contexts, but the data is a LabelledImages"):
         task_of(read_recipe(str(recipe_file)), training_and_test(data_set))
 
 
@@ -219,7 +219,7 @@ def test_wikitext_without_its_training_part_is_learned_from_one_part_and_tested_
 def test_language_models_say_nothing_of_accuracy_and_what_the_monitor_saw_counts(recipe_file, halves, tmp_path):
     from attnaudit.claims.scaled_attention_converges_faster import CLAIM
     from attnaudit.claims.training import open_trainings
-    from attnaudit.claims.training_curves import accuracy_records
+    from attnaudit.report.training_curves import accuracy_records
 
     plain = ["epochs=1", "model.attention_layers=null", "model.other_attention=softmax", "model.attention_options={}"]
     paths = [

@@ -19,7 +19,7 @@ from attnaudit.training.processes import Ranks
 from attnaudit.training.recipe import read_recipe
 from attnaudit.training.task import read_halves
 from attnaudit.training.trainee import Trainee
-from tests.training.conftest import write_pictures
+from tests.training.conftest import write_images
 from tests.training.two_ranks import train_on_two_ranks
 
 
@@ -165,7 +165,7 @@ def test_other_settings_in_the_same_folder_are_refused_and_nothing_is_lost(recip
 
 
 def test_a_watched_training_goes_on_with_as_many_processes_as_it_began_with(recipe_file, halves, tmp_path):
-    """Each has its share of what the monitor looks at: other shares are other pictures, under the names of the old."""
+    """Each has its share of what the monitor looks at: other shares are other images, under the names of the old."""
 
     def kill(done, total, words):
         raise Killed
@@ -201,18 +201,18 @@ def test_a_foreign_checkpoint_is_no_checkpoint_of_ours(recipe_file, halves, tmp_
 
 
 def test_a_limit_that_leaves_one_class_is_refused(recipe_file, data_set):
-    with pytest.raises(InputError, match=r"--limit 4 takes pictures of one class only from .*train\.parquet: take"):
+    with pytest.raises(InputError, match=r"--limit 4 takes images of one class only from .*train\.parquet: take"):
         read_halves(read_recipe(str(recipe_file)), data_set, 4)
 
 
 def test_one_class_is_nothing_to_learn(data_set):
-    write_pictures(data_set / "train.parquet", [1] * 6)
-    with pytest.raises(InputError, match="has 6 pictures of 1 classes: a classifier needs two"):
+    write_images(data_set / "train.parquet", [1] * 6)
+    with pytest.raises(InputError, match="has 6 images of 1 classes: a classifier needs two"):
         training_and_test(data_set)
 
 
 def test_a_batch_larger_than_the_data_is_refused_and_leaves_no_folder(recipe_file, halves, tmp_path):
-    with pytest.raises(UsageError, match="40 pictures do not fill a batch of 64"):
+    with pytest.raises(UsageError, match="40 images do not fill a batch of 64"):
         train(read_recipe(str(recipe_file), ["batch=64"]), halves, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
@@ -222,7 +222,7 @@ def test_a_batch_that_does_not_fit_is_said_in_a_sentence(recipe_file, halves, tm
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 80 GiB")
 
     monkeypatch.setattr(Trainee, "_loss", too_much)
-    with pytest.raises(AttnAuditError, match="A batch of 8 pictures of 5 tokens does not fit into the memory of cpu"):
+    with pytest.raises(AttnAuditError, match="A batch of 8 images of 5 tokens does not fit into the memory of cpu"):
         train(read_recipe(str(recipe_file), ["monitor.images=0"]), halves, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

@@ -4,7 +4,7 @@ from attnaudit.training.loop import train
 from attnaudit.training.recipe import read_recipe
 
 
-def test_a_monitor_that_gets_fewer_pictures_than_wanted_says_so(recipe_file, halves, tmp_path):
+def test_a_monitor_that_gets_fewer_images_than_wanted_says_so(recipe_file, halves, tmp_path):
     lines = {}
     for wanted in (8, 24):
         told = lines[wanted] = []
@@ -12,6 +12,6 @@ def test_a_monitor_that_gets_fewer_pictures_than_wanted_says_so(recipe_file, hal
         train(recipe, halves, tmp_path / str(wanted), tell=told.append)
     assert not [line for line in lines[8] if "there are no more" in line]
     assert [line for line in lines[24] if "there are no more" in line] == [
-        f"The monitor looks at {have}, not at 24 {half} pictures: there are no more in a batch or in all."
-        for have, half in (("8 train pictures", "train"), ("20 test pictures", "test"))
+        f"The monitor looks at {have}, not at 24 {half} images: there are no more in a batch or in all."
+        for have, half in (("8 train images", "train"), ("20 test images", "test"))
     ]

@@ -33,12 +33,12 @@ SENTENCE = "The quick brown fox number {0} jumps over the lazy dog {0} times, an
 
 
 def make_files(folder):
-    """Everything that a command of the documentation reads: a picture, a passage, networks of random weights."""
+    """Everything that a command of the documentation reads: an image, a passage, networks of random weights."""
     save_file(timm.create_model("deit_tiny_patch16_224").state_dict(), folder / "deit_tiny.safetensors")
     pixels = np.random.default_rng(0).integers(0, 256, (40, 50, 3), dtype=np.uint8)
     for place in ("photos", "imagenet/val/n01440764"):
         (folder / place).mkdir(parents=True)
-        Image.fromarray(pixels).save(folder / place / "picture.png")
+        Image.fromarray(pixels).save(folder / place / "image.png")
     for name in ("book.txt", "my_text.txt", "wiki.test.raw"):
         (folder / name).write_text("\n".join(SENTENCE.format(number) for number in range(10)))
     (folder / "wikitext").mkdir()
@@ -60,22 +60,22 @@ def _language_model(folder):
 
 
 def _classifiers(folder):
-    """Two networks of `attnaudit train`, pictures of ten classes, clean and in fog, and folders of WordNet ids."""
+    """Two networks of `attnaudit train`, images of ten classes, clean and in fog, and folders of WordNet ids."""
     for name, attention_name in (("rpc", "rpc"), ("softmax", "softmax")):
         write_model(folder / "runs" / name, classes=10, attention=attention_name)
     (folder / "cifar10").mkdir()
     for half in ("train", "test"):
-        write_parquet(folder / "cifar10" / f"{half}.parquet", pictures=10, classes=10)
+        write_parquet(folder / "cifar10" / f"{half}.parquet", count=10, classes=10)
     _in_fog(folder / "cifar10" / "test.parquet", folder / "cifar10-corrupted")
     for place in ("ilsvrc/val", "imagenet-a", "imagenet-o", "imagenet-c/weather/fog/1"):
         write_folders(folder / place, ["n01440764", "n01443537"], each=1)
 
 
-def _in_fog(pictures, out):
-    """What `attnaudit corrupt` makes of pictures for the model that ships."""
+def _in_fog(images, out):
+    """What `attnaudit corrupt` makes of images for the model that ships."""
     out.mkdir()
     model = PixelModel(load_model(parse_model("vit-small-cifar")))
-    examples = Examples.drawn(read_labelled(pictures), None, 0)
+    examples = Examples.drawn(read_labelled(images), None, 0)
     write_corrupted_sets(model, examples, corruption_conditions(["fog"], [1]), out)
 
 
@@ -99,7 +99,7 @@ def names(page):
     if page == "docs/how-to/monitor.md":
         batches = dict.fromkeys(("train_batch", "test_batch", "images", "ids", "mask"), known["batch"])
         return known | batches | {"optimizer": torch.optim.SGD(known["model"].parameters())}
-    if page == "docs/attention/README.md":  # builds a model of its own, for larger pictures
+    if page == "docs/attention/README.md":  # builds a model of its own, for larger images
         return {"batch": torch.randn(1, 3, 224, 224)}
     if page == "docs/attention/primal.md":
         attention.swap(known["model"], "primal", rank=4)

@@ -85,7 +85,7 @@ def test_every_public_package_has_a_reference_with_its_docstrings(site, pages):
         assert "doc-contents" in pages[site / "api" / f"{name}.html"].text, name
     front = pages[site / "api" / "attnaudit.html"].text
     assert "Audit every attention head of a model" in front
-    assert "how often each random control is drawn" in front
+    assert "how often each random reference is drawn" in front
 
 
 def test_formulas_are_drawn_and_dollars_in_code_stay(site, pages):

@@ -9,8 +9,9 @@ from typing import Any
 
 from attnaudit.capture.capture import capture
 from attnaudit.capture.captured import Capture, Certificate
-from attnaudit.capture.heads import HeadId, Heads
+from attnaudit.capture.heads import Heads
 from attnaudit.capture.record import Refusal
+from attnaudit.records.head_id import HeadId
 
 __all__ = ["Capture", "Certificate", "HeadId", "Heads", "Refusal", "capture"]
 

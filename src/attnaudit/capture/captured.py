@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from attnaudit.capture.heads import Heads
 from attnaudit.capture.record import Refusal
+from attnaudit.display import html_table
 from attnaudit.errors import CaptureError
-from attnaudit.notebook import html_table
 
 
 @dataclass(frozen=True)

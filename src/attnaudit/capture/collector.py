@@ -9,9 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from attnaudit.capture.captured import Certificate, Transcript
-from attnaudit.capture.heads import HeadId, Heads
+from attnaudit.capture.heads import Heads
 from attnaudit.capture.record import AttentionCall
 from attnaudit.capture.recorder import Recorder
+from attnaudit.records.head_id import HeadId
 
 #: Largest replay error, relative to the largest output of the layer, that a capture may have.
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 5e-2}

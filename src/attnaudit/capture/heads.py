@@ -4,26 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnaudit.blocks import row_slices
+from attnaudit.display import html_table
 from attnaudit.errors import ShapeError
-from attnaudit.notebook import html_table
-
-
-class HeadId(NamedTuple):
-    """Where a head comes from; `window` is 0 unless attention runs in windows, as in Swin."""
-
-    model: str
-    input: str
-    layer: int
-    head: int
-    window: int = 0
-
+from attnaudit.numerics.blocks import row_slices
+from attnaudit.records.head_id import HeadId
 
 #: Scores held at once by what goes through a head in blocks of queries.
 BLOCK = {"cpu": 1 << 22, "cuda": 1 << 26}

@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from attnaudit.claims.scores import Score, score
 from attnaudit.claims.verdict import THRESHOLD, Verdict, Word, combine, word_of
-from attnaudit.evidence.reading import Evidence
-
-CONFIDENCE = 0.95
+from attnaudit.records.evidence import Evidence
+from attnaudit.statistics.intervals import CONFIDENCE
+from attnaudit.statistics.scores import Score, score
 
 
 @dataclass(frozen=True)
@@ -25,9 +24,9 @@ class Exhibit:
     threshold: float = THRESHOLD
     seed: int = 0
 
-    def score(self, measure: str, interpretation: str = "kpca") -> Score:
+    def score(self, measure: str, theory: str = "kpca") -> Score:
         """The calibrated score of a measure."""
-        return score(self.evidence, self.model, measure, interpretation, level=self.level, seed=self.seed)
+        return score(self.evidence, self.model, measure, theory, level=self.level, seed=self.seed)
 
     @property
     def observed(self) -> Mapping[str, Any]:
@@ -58,10 +57,10 @@ class Statement:
 class Claim(Statement):
     """A statement about trained models, decided on the evidence of an audit.
 
-    `decide` is None for claims that follow the common rule: their `deciding` measures are scored against controls.
+    `decide` is None for claims that follow the common rule: their `deciding` measures are scored against references.
     """
 
-    interpretation: str = "kpca"
+    theory: str = "kpca"
     decide: Callable[[Exhibit], Verdict] | None = None
 
     @property
@@ -74,8 +73,8 @@ class Claim(Statement):
         return self.decide(exhibit) if self.decide is not None else self._by_scores(exhibit)
 
     def _by_scores(self, exhibit: Exhibit) -> Verdict:
-        deciding = [exhibit.score(measure, self.interpretation) for measure in self.deciding]
-        shown = [exhibit.score(measure, self.interpretation) for measure in self.shown]
+        deciding = [exhibit.score(measure, self.theory) for measure in self.deciding]
+        shown = [exhibit.score(measure, self.theory) for measure in self.shown]
         words = [word_of(entry, exhibit.threshold) for entry in deciding]
         word = combine(words)
         return Verdict(self.name, exhibit.model, word, reason_for(word, deciding), tuple(deciding), tuple(shown))
@@ -90,7 +89,7 @@ def reason_for(word: Word, scores: Sequence[Score]) -> str:
         return "no deciding measure tells planted heads from null ones"
     if word is Word.NOT_MEASURABLE:
         if all(s.heads + s.rejected == 0 for s in scores):
-            return "the run has no controls for it"
+            return "the run has no references for it"
         worst = max(scores, key=lambda s: s.rejected)
         return f"{worst.rejected:,} of {worst.heads + worst.rejected:,} heads are rejected by {worst.measure}"
     return "; ".join(f"{s.measure} {_number(s)}" for s in scores if s.mean is not None and s.has_power)
@@ -100,8 +99,3 @@ def _number(score: Score) -> str:
     if score.interval is None:
         return f"{score.mean:.2f} (one input: no interval)"
     return f"{score.mean:.2f} [{score.interval[0]:.2f}, {score.interval[1]:.2f}]"
-
-
-def widened_level(tests: int) -> float:
-    """Bonferroni: with this level all of `tests` intervals hold together with 95 % confidence."""
-    return 1 - (1 - CONFIDENCE) / max(tests, 1)

@@ -9,7 +9,7 @@ CLAIM = Claim(
     formula="K̃ â_m = ρ_m â_m for Â = (I - 1_N)G⁻¹V, and 1ᵀG⁻¹V = 0",
     rule=(
         "The centring matrix is its own pseudo-inverse, so Â is the least-squares solution and the test is feasible: "
-        "its eigenvector residual and the centring defect of G⁻¹V, 0 if the claim holds, scored between controls. "
+        "its eigenvector residual and the centring defect of G⁻¹V, 0 if the claim holds, scored between references. "
         "γ differences are shown; being elementwise ratios they are ruled by entries near zero."
     ),
     deciding=("eigenvector_residual", "centering_defect"),

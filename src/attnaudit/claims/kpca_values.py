@@ -9,7 +9,7 @@ CLAIM = Claim(
     formula="V = G(I - 1_N)A, G = diag(1/g), K̃ a_m = μ_m a_m, up to order and signs of the columns",
     rule=(
         "Columns matched by |cosine|, the span of Â = (I-1_N)G⁻¹V against the leading eigenvectors, and similarity "
-        "after the best rotation, each scored between its controls (0: chance, 1: planted). Token cosines are shown, "
+        "after the best rotation, each scored between its references (0: chance, 1: planted). Token cosines are shown, "
         "but a head that satisfies the claim exactly scores like noise on them, so they do not decide."
     ),
     deciding=("column_cosine_matched", "subspace_overlap", "procrustes"),

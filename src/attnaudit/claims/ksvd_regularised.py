@@ -6,16 +6,17 @@ from collections.abc import Sequence
 
 import pyarrow.compute as pc
 
-from attnaudit.claims.claim import reason_for, widened_level
-from attnaudit.claims.scores import Score, score
+from attnaudit.audit.primal import KSVD_PRIMAL
+from attnaudit.claims.claim import reason_for
 from attnaudit.claims.training import Training, TrainingClaim
 from attnaudit.claims.verdict import Verdict, combine, word_of
-from attnaudit.evidence.primal import KSVD_PRIMAL
-from attnaudit.evidence.reading import Evidence
+from attnaudit.records.evidence import Evidence
+from attnaudit.statistics.intervals import widened_level
+from attnaudit.statistics.scores import Score, score
 
 
 def _judge(trainings: Sequence[Training]) -> list[Verdict]:
-    """A verdict for each training with Primal layers, the unregularised ones among them as controls."""
+    """A verdict for each training with Primal layers, the unregularised ones among them as references."""
     watched = [(training, rows) for training in trainings if (rows := _last_rows(training)) is not None]
     level = widened_level(len(watched) * len(CLAIM.deciding))
     return [_verdict(training, rows, level) for training, rows in watched]
@@ -25,7 +26,7 @@ def _last_rows(training: Training) -> Evidence | None:
     """What the monitor saw of Primal layers when it looked last."""
     if training.watched is None:
         return None
-    rows = training.watched.rows.where(interpretation=KSVD_PRIMAL)
+    rows = training.watched.rows.where(theory=KSVD_PRIMAL)
     return Evidence.of_table(rows.filter(pc.equal(rows["step"], pc.max(rows["step"])))) if rows.num_rows else None
 
 
@@ -49,7 +50,7 @@ CLAIM = TrainingClaim(
     rule=(
         "The overlap of the span of E with the leading left singular vectors of its kernel, and of R with the right "
         "ones, scored between Gaussian weights (0) and the weights of the SVD (1). J = 0 proves nothing, since W = 0 "
-        "has it too; the residual of the dual equations is shown beside. A training with η = 0 is the control."
+        "has it too; the residual of the dual equations is shown beside. A training with η = 0 is the reference."
     ),
     deciding=("ksvd_left_overlap", "ksvd_right_overlap"),
     shown=("ksvd_dual_residual",),

@@ -10,5 +10,5 @@ CLAIM = Claim(
     rule="As for kpca-values, with the singular vectors as the prediction.",
     deciding=("column_cosine_matched", "value_subspace_overlap", "procrustes"),
     shown=("kernel_cka", "linear_cka_debiased"),
-    interpretation="ksvd",
+    theory="ksvd",
 )

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attnaudit.claims.claim import Statement, reason_for, widened_level
-from attnaudit.claims.scores import Score, area_under_curve, student_interval
+from attnaudit.claims.claim import Statement, reason_for
 from attnaudit.claims.verdict import THRESHOLD, Verdict, combine, word_of
 from attnaudit.gaussian.experiments.findings import Trials
+from attnaudit.statistics.intervals import student_interval, widened_level
+from attnaudit.statistics.scores import Score, area_under_curve
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class LaboratoryClaim(Statement):
         return self.command
 
     def verdicts(self, trials: Sequence[Trials], threshold: float = THRESHOLD) -> tuple[list[Verdict], float]:
-        """A verdict for each subject, controls among them, and the level of every interval (Bonferroni)."""
+        """A verdict for each subject, references among them, and the level of every interval (Bonferroni)."""
         deciding = [trial for trial in trials if trial.measure in self.deciding]
         beside = [trial for trial in trials if trial.measure in self.shown]
         level = widened_level(len(deciding))

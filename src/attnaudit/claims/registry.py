@@ -22,14 +22,15 @@ from attnaudit.claims import (
     scaled_attention_converges_faster,
     study_similarity,
 )
-from attnaudit.claims.claim import Claim, Exhibit, Statement, widened_level
+from attnaudit.claims.claim import Claim, Exhibit, Statement
 from attnaudit.claims.laboratory import LaboratoryClaim
 from attnaudit.claims.robustness import RobustnessClaim
 from attnaudit.claims.training import TrainingClaim
 from attnaudit.claims.verdict import THRESHOLD, Verdict
 from attnaudit.errors import UsageError
-from attnaudit.evidence.reading import Evidence
 from attnaudit.measures import measure
+from attnaudit.records.evidence import Evidence
+from attnaudit.statistics.intervals import widened_level
 
 CLAIMS: Mapping[str, Claim] = {
     module.CLAIM.name: module.CLAIM
@@ -95,9 +96,9 @@ def _checked(claim: Claim) -> Claim:
     return claim
 
 
-def interpretations_for(claims: Sequence[Claim]) -> tuple[str, ...]:
+def theories_for(claims: Sequence[Claim]) -> tuple[str, ...]:
     """The theories these claims compare with, kernel PCA first."""
-    return tuple(dict.fromkeys(("kpca", *(claim.interpretation for claim in claims))))
+    return tuple(dict.fromkeys(("kpca", *(claim.theory for claim in claims))))
 
 
 def judge(

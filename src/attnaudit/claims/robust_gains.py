@@ -1,4 +1,4 @@
-"""What one attention gains over another under corruption and under attack: paired by seed, on the same pictures."""
+"""What one attention gains over another under corruption and under attack: paired by seed, on the same images."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numpy as np
 
 from attnaudit.claims.robust_groups import Group
 from attnaudit.claims.robust_shared import Shared, clean
-from attnaudit.claims.scores import Numbers, student_interval
 from attnaudit.claims.verdict import Word, combine
-from attnaudit.evidence.robustness_results import EvaluatedNetwork, Evaluation, Kind
+from attnaudit.records.evaluations import EvaluatedNetwork, Evaluation, Kind
+from attnaudit.statistics.intervals import student_interval
+from attnaudit.statistics.scores import Numbers
 
 #: A gain below this is none: the paper speaks of gains of one point and more.
 SMALLEST_GAIN = 0.01
@@ -21,7 +22,7 @@ _BAND = (0.1, 0.6)
 KINDS = 2
 #: How gains are measured, in the words of a claim's rule.
 RULE = (
-    "A gain is a difference of accuracies to networks of the same size, training and seed on the same pictures, "
+    "A gain is a difference of accuracies to networks of the same size, training and seed on the same images, "
     "whose draw the intervals do not cover; Student's t over seeds, widened for all differences of the claim. It is "
     "one above 0, and none if the interval holds 0 and excludes 1 point. Corruption: the mean over all corruptions "
     "and severities. Attack: at the ε where the symmetric baseline keeps nearest to half of its clean accuracy (and "
@@ -52,7 +53,7 @@ class Contest:
         return self._under_corruption(evaluations, level), self._under_attack(evaluations, level)
 
     def clean(self, evaluations: Sequence[Evaluation]) -> str:
-        """The mean gain on clean pictures in words, to be shown beside."""
+        """The mean gain on clean images in words, to be shown beside."""
         shared = Shared.of([self.ours, self.theirs], Kind.CLEAN, evaluations)
         return "clean not run" if shared is None else f"clean {_points(shared.gains(clean).mean())}"
 

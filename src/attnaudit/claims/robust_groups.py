@@ -11,8 +11,8 @@ from typing import Any
 
 from attnaudit.attention.functional import Pursuit
 from attnaudit.errors import RunFolderError, UsageError
-from attnaudit.evidence.robustness_results import EvaluatedNetwork, Evaluation
-from attnaudit.typed_settings import settings_from
+from attnaudit.records.evaluations import EvaluatedNetwork, Evaluation
+from attnaudit.records.typed_settings import settings_from
 
 _ATTENTION = ("attention", "attention_layers", "attention_options", "other_attention")
 _SYMMETRIC = "symmetric"

@@ -1,4 +1,4 @@
-"""What evaluated networks have in common, so that they can be compared: seeds, pictures, conditions."""
+"""What evaluated networks have in common, so that they can be compared: seeds, images, conditions."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attnaudit.claims.claim import CONFIDENCE
 from attnaudit.claims.robust_groups import Group
-from attnaudit.claims.scores import Numbers, student_interval
-from attnaudit.evidence.robustness_results import EvaluatedNetwork, Evaluation, Kind
+from attnaudit.records.evaluations import EvaluatedNetwork, Evaluation, Kind
+from attnaudit.statistics.intervals import CONFIDENCE, student_interval
+from attnaudit.statistics.scores import Numbers
 
 #: Attacks are compared in this norm, which bounds the largest change of a pixel.
 _NORM = "max"
@@ -35,11 +35,11 @@ class Shared:
 
     networks: tuple[tuple[EvaluatedNetwork, ...], ...]
     keys: frozenset[Key]
-    pictures: int
+    images: int
 
     @staticmethod
     def of(groups: Sequence[Group], kind: Kind, evaluations: Sequence[Evaluation]) -> Shared | None:
-        """In the evaluation with most seeds, and of these with most pictures; None if none has all groups.
+        """In the evaluation with most seeds, and of these with most images; None if none has all groups.
 
         Seeds that lack a corruption which others have are left out, since a mean over fewer is another one. Of attacks,
         which do not add up, those count that all have, if one of them is strong.
@@ -60,7 +60,7 @@ class Shared:
                 keys = frozenset(key for key in keys if key.strength in strong)
             if keys:
                 networks = tuple(tuple(group.runs[place][seed] for seed in seeds) for group in groups)
-                found.append((len(seeds), evaluation.pictures, Shared(networks, keys, evaluation.pictures)))
+                found.append((len(seeds), evaluation.images, Shared(networks, keys, evaluation.images)))
         return max(found, key=lambda entry: entry[:2])[2] if found else None
 
     @property
@@ -70,8 +70,8 @@ class Shared:
 
     @property
     def coarseness(self) -> float:
-        """Standard deviation of a difference of two shares, each known to a picture: Var = 2/12 pictures⁻²."""
-        return 1 / (6**0.5 * self.pictures)
+        """Standard deviation of a difference of two shares, each known to an image: Var = 2/12 images⁻²."""
+        return 1 / (6**0.5 * self.images)
 
     def gains(self, kept: Callable[[EvaluatedNetwork], float]) -> Numbers:
         """Of the first group over the second, by seed."""
@@ -95,7 +95,7 @@ def interval_over_seeds(values: Numbers, coarseness: float) -> tuple[float | Non
 
 
 def clean(network: EvaluatedNetwork) -> float:
-    """The accuracy on pictures as they are."""
+    """The accuracy on images as they are."""
     return next(held.accuracy for held in network.under(Kind.CLEAN))
 
 

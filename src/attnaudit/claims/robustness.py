@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from attnaudit.claims.claim import Statement
 from attnaudit.claims.verdict import Verdict, Word
-from attnaudit.evidence.robustness_results import Evaluation
+from attnaudit.records.evaluations import Evaluation
 
 MEANINGS = {
     Word.SUPPORTED: "every gain that is claimed is there",

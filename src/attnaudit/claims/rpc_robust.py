@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attnaudit.claims.claim import widened_level
 from attnaudit.claims.robust_gains import KINDS, RULE, Contest, every
 from attnaudit.claims.robust_groups import settings
 from attnaudit.claims.robustness import RobustnessClaim
 from attnaudit.claims.verdict import Verdict
-from attnaudit.evidence.robustness_results import Evaluation
+from attnaudit.records.evaluations import Evaluation
+from attnaudit.statistics.intervals import widened_level
 
 
 def _judge(evaluations: Sequence[Evaluation]) -> list[Verdict]:

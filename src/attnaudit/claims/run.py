@@ -10,12 +10,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from attnaudit.audit import Measured, Settings
 from attnaudit.claims.claim import Claim
-from attnaudit.claims.ranking import Rank, rank
 from attnaudit.claims.registry import judge
 from attnaudit.claims.verdict import THRESHOLD, Verdict
-from attnaudit.evidence import Measured, Settings
-from attnaudit.evidence.reading import Evidence
+from attnaudit.records.evidence import Evidence
+from attnaudit.statistics.ranking import Rank, rank
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def conclude(measured: Measured, settings: Settings, claims: Sequence[Claim], th
     verdicts, level = judge(
         measured.rows, measured.summary, claims, settings.protocol.value, threshold=threshold, seed=settings.seed
     )
-    theories = settings.interpretations
+    theories = settings.theories
     ranking = [
         entry
         for model in measured.summary["models"]
@@ -74,4 +74,4 @@ def conclude(measured: Measured, settings: Settings, claims: Sequence[Claim], th
 
 def _in_words(claim: Claim) -> dict[str, str]:
     """What a reader of the run needs to know of a claim that may be nobody's but its author's."""
-    return {"statement": claim.statement, "interpretation": claim.interpretation}
+    return {"statement": claim.statement, "theory": claim.theory}

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from attnaudit.claims.claim import widened_level
-from attnaudit.claims.scores import student_interval
 from attnaudit.claims.training import Training, TrainingClaim
 from attnaudit.claims.verdict import Verdict, Word
 from attnaudit.errors import UsageError
-from attnaudit.evidence.training_course import Course
+from attnaudit.records.training_course import Course
+from attnaudit.statistics.intervals import student_interval, widened_level
 
 _EPOCHS, _LEAST_EPOCHS = 50, 10
 #: The published gain of the scalar variant at the end of training: 73.02 against 72.18 %.

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from attnaudit.claims.claim import Statement
 from attnaudit.claims.verdict import Verdict, Word
-from attnaudit.evidence.training_course import Course, open_course
-from attnaudit.evidence.training_rows import TrainingRun, open_training
+from attnaudit.records.training_course import Course, open_course
+from attnaudit.records.training_rows import TrainingRun, open_training
 
 #: What the words say of trainings.
 MEANINGS = {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from attnaudit.claims.scores import Score
+from attnaudit.statistics.scores import Score
 
 #: A score at or above this is "the theory"; settable.
 THRESHOLD = 0.8
@@ -28,7 +28,7 @@ class Word(StrEnum):
 MEANINGS = {
     Word.SUPPORTED: "the observed heads score like heads for which the claim is exactly true",
     Word.REFUTED: "above chance, but far from the claim",
-    Word.INDISTINGUISHABLE: "no better than controls in which the claim cannot be true",
+    Word.INDISTINGUISHABLE: "no better than references in which the claim cannot be true",
     Word.NOT_IDENTIFIABLE: "these inputs or measures cannot tell the claim from chance",
     Word.NOT_MEASURABLE: "too much could not be computed, or was not asked for",
     Word.INCONCLUSIVE: "the interval is too wide to decide",

@@ -11,7 +11,7 @@ from attnaudit.errors import AttnAuditError
 
 app = typer.Typer(
     name="attnaudit",
-    help="Put what papers claim about self-attention to the test, on any transformer, with controls.",
+    help="Put what papers claim about self-attention to the test, on any transformer, with references.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,

@@ -1,4 +1,4 @@
-"""`attnaudit audit`: measure every head of a model among its controls, and judge the claims."""
+"""`attnaudit audit`: measure every head of a model among its references, and judge the claims."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def audit(
     download: options.Download = False,
     images: options.Images = None,
     text: options.TextOption = None,
-    limit: Annotated[int, typer.Option(help="How many pictures or passages to draw.")] = _DEFAULT_LIMIT,
+    limit: Annotated[int, typer.Option(help="How many images or passages to draw.")] = _DEFAULT_LIMIT,
     first: options.First = False,
     lines: Annotated[bool, typer.Option("--lines", help="Text: lines, drawn as the study does, not passages.")] = False,
     seed: options.Seed = 0,
     protocol: Annotated[Protocol, typer.Option(help="exact: right; paper: as the study computed.")] = Protocol.EXACT,
     claims: Annotated[str, typer.Option(help="Claims to judge, comma-separated, `all` or `none`.")] = "all",
-    controls: Annotated[str, typer.Option(help="Controls to compute, comma-separated, `all` or `none`.")] = "all",
-    repeats: Annotated[int, typer.Option(min=1, help="How often each random control is drawn.")] = 1,
-    interpretations: Annotated[
+    references: Annotated[str, typer.Option(help="References to compute, comma-separated, `all` or `none`.")] = "all",
+    repeats: Annotated[int, typer.Option(min=1, help="How often each random reference is drawn.")] = 1,
+    theories: Annotated[
         str, typer.Option(help="Theories to rank beside those the claims need, e.g. kpca,ksvd,pca.")
     ] = "none",
     threshold: Annotated[float, typer.Option(min=0, max=1, help="Score from which on a claim counts as met.")] = 0.8,
@@ -49,7 +49,7 @@ def audit(
     out: options.Out = None,
     json: options.Json = False,
 ) -> None:
-    """Capture every attention head of MODELS, measure it among its controls, and judge what papers claim about it.
+    """Capture every attention head of MODELS, measure it among its references, and judge what papers claim about it.
 
     Examples:
         attnaudit audit minilm
@@ -62,28 +62,28 @@ def audit(
 
         attnaudit audit vit_base_patch16_224 --download --images photos/ --cluster tcp://127.0.0.1:8786
 
-        attnaudit audit timm:deit_tiny_patch16_224 --interpretations kpca,ksvd,pca --claims none
+        attnaudit audit timm:deit_tiny_patch16_224 --theories kpca,ksvd,pca --claims none
 
         attnaudit audit timm:swin_tiny_patch4_window7_224 --random-weights --limit 2 --fail-on supported
     """
-    from attnaudit.claims.registry import CLAIMS, claims_named, interpretations_for
+    from attnaudit.audit import Settings, plan_audit
+    from attnaudit.claims.registry import CLAIMS, claims_named, theories_for
     from attnaudit.claims.run import conclude
     from attnaudit.claims.verdict import MEANINGS
     from attnaudit.cli import work
-    from attnaudit.evidence import Settings, plan_audit
-    from attnaudit.measures.controls import ALL_CONTROLS
+    from attnaudit.measures.references import ALL_REFERENCES
     from attnaudit.report.terminal import statistics_table
     from attnaudit.report.verdicts import verdict_report
 
     resources = work.resources(workers, cluster, memory)
     failing = _failing_words(fail_on)
     judged = claims_named(tuple(CLAIMS) if claims == "all" else options.names(claims, "--claims"))
-    theories = dict.fromkeys((*interpretations_for(judged), *options.names(interpretations, "--interpretations")))
+    compared = dict.fromkeys((*theories_for(judged), *options.names(theories, "--theories")))
     specs = work.specs(models, weights=weights, random_weights=random_weights, seed=seed, download=download)
     settings = Settings(
         protocol=protocol,
-        interpretations=tuple(theories),
-        controls=ALL_CONTROLS if controls == "all" else options.names(controls, "--controls"),
+        theories=tuple(compared),
+        references=ALL_REFERENCES if references == "all" else options.names(references, "--references"),
         repeats=repeats,
         seed=seed,
         device=work.device_name(device),
@@ -103,7 +103,7 @@ def audit(
         say("What the verdicts mean:")
         for word, meaning in MEANINGS.items():
             say(f"  {word.value}: {meaning}")
-    measured = work.carry_out(plan, out, resources, "measuring heads and controls")
+    measured = work.carry_out(plan, out, resources, "measuring heads and references")
     work.report_losses(measured)
     run = conclude(measured, plan.settings, judged, threshold)
     console = data_console()
@@ -121,16 +121,16 @@ def audit(
 
 
 def _draw(run: Judged) -> None:
-    """The page of the run, and its picture where matplotlib is installed."""
+    """The page of the run, and its image where matplotlib is installed."""
     from attnaudit.errors import AttnAuditError, MissingExtraError
-    from attnaudit.evidence.finished import open_run
-    from attnaudit.report.controls import control_figure
+    from attnaudit.records.finished import open_run
     from attnaudit.report.page import FILE, write_page
+    from attnaudit.report.references import reference_figure
 
     if run.verdicts:
         with suppress(MissingExtraError):
-            control_figure(run, run.path / "controls.svg")
-            say(f"Observed heads among their controls: {run.path / 'controls.svg'}")
+            reference_figure(run, run.path / "references.svg")
+            say(f"Observed heads among their references: {run.path / 'references.svg'}")
     try:
         say(f"Report, to open in a browser: {write_page([open_run(run.path)], run.path / FILE)}")
     except AttnAuditError as error:  # the numbers are safe, and the verdicts still decide the exit code

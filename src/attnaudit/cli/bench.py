@@ -14,14 +14,14 @@ from attnaudit.cli.options import Device
 from attnaudit.protocol import Protocol
 
 if TYPE_CHECKING:
-    from attnaudit.evidence.stages import Stages
+    from attnaudit.audit.stages import Stages
 
 TABLE1 = ("cosine", "cka", "allclose")
 
 
 def bench(
     model: Annotated[str, typer.Argument(help="A vision model; its weights may be random.")] = "deit_tiny_patch16_224",
-    limit: Annotated[int | None, typer.Option(min=1, help="Pictures of noise. Default: one unit of work.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Images of noise. Default: one unit of work.")] = None,
     protocol: Annotated[Protocol, typer.Option(help="Which arithmetic.")] = Protocol.PAPER,
     device: options.DeviceOption = Device.AUTO,
     json: options.Json = False,
@@ -29,7 +29,7 @@ def bench(
     """Time the stages of an audit (Table 1's measures) on this machine, beside the floor that no audit goes below.
 
     The floor is what the forward pass, the Gram matrices, the eigen-solver and the assignment take by themselves.
-    Pictures are noise, made beforehand; one thread on a CPU.
+    Images are noise, made beforehand; one thread on a CPU.
 
     Examples:
         attnaudit bench
@@ -38,12 +38,12 @@ def bench(
     """
     import torch
 
+    from attnaudit.audit import Settings, plan_audit, shard_size
+    from attnaudit.audit.memory import default_memory
+    from attnaudit.audit.pool import single_threaded
+    from attnaudit.audit.stages import measure_stages
     from attnaudit.cli import work
     from attnaudit.errors import UsageError, WeightsError
-    from attnaudit.evidence import Settings, plan_audit, shard_size
-    from attnaudit.evidence.memory import default_memory
-    from attnaudit.evidence.pool import single_threaded
-    from attnaudit.evidence.stages import measure_stages
     from attnaudit.sources.inputs import tensor_shards
     from attnaudit.sources.model import load_model, parse_model
 
@@ -92,7 +92,7 @@ def _as_json(stages: Stages, model: str, place: str, protocol: Protocol) -> dict
 
 
 def _table(stages: Stages) -> Table:
-    from attnaudit.evidence.stages import FLOOR
+    from attnaudit.audit.stages import FLOOR
 
     table = Table(box=box.SIMPLE_HEAD, title=f"{stages.heads:,} heads", title_justify="left")
     table.add_column("stage")

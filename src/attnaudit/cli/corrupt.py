@@ -1,4 +1,4 @@
-"""`attnaudit corrupt`: write corrupted pictures once, for machines and models to come."""
+"""`attnaudit corrupt`: write corrupted images once, for machines and models to come."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from attnaudit.cli.console import progress_bar, say
 
 
 def corrupt(
-    model: Annotated[str, typer.Argument(help="A model: pictures are cut to what it sees.")],
+    model: Annotated[str, typer.Argument(help="A model: images are cut to what it sees.")],
     weights: options.Weights = None,
     random_weights: options.RandomWeights = False,
     images: labelled.ClassFolders = None,
     parquet: labelled.Parquet = None,
     corruptions: labelled.Corruptions = "all",
     severities: labelled.Severities = "1,2,3,4,5",
-    limit: Annotated[int | None, typer.Option(min=1, help="How many pictures to draw; all by default.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="How many images to draw; all by default.")] = None,
     seed: options.Seed = 0,
     workers: Annotated[int, typer.Option(min=1, help="Processes that corrupt.")] = 1,
     out: Annotated[Path, typer.Option(help="Folder to write.")] = Path("corrupted"),
 ) -> None:
     """Write clean.parquet and CORRUPTION/SEVERITY.parquet, for attnaudit robust --corrupted.
 
-    The same seed gives the same pictures, whatever the number of workers; files that are there are not written again.
+    The same seed gives the same images, whatever the number of workers; files that are there are not written again.
 
     Examples:
         attnaudit corrupt vit-small-cifar --parquet cifar10/test.parquet --limit 1000 --workers 2 --out corrupted
@@ -52,7 +52,7 @@ def corrupt(
     data = labelled.labelled(images, parquet, subject.outputs)
     outputs_of(data, subject.outputs, subject.label)
     examples = Examples.drawn(data, limit, seed)
-    say(f"Corrupting {len(examples.places):,} pictures of {data.place} in {len(conditions)} ways.")
+    say(f"Corrupting {len(examples.places):,} images of {data.place} in {len(conditions)} ways.")
     with progress_bar("corrupting") as progress:
         write_corrupted_sets(subject, examples, conditions, out, seed=seed, workers=workers, progress=progress)
     typer.echo(str(out))

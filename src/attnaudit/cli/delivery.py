@@ -18,14 +18,14 @@ def deliver(
     json: bool,
 ) -> None:
     """Write the files of a figure into a folder and say which."""
-    from attnaudit.evidence.folder import make_folder
+    from attnaudit.records.run_folder import make_folder
     from attnaudit.report.drawing import for_screen_and_print
     from attnaudit.report.figures import write_csv
 
     make_folder(out)
-    pictures, table = for_screen_and_print(out, name), out / f"{name}.csv"
-    draw(records, pictures)
+    images, table = for_screen_and_print(out, name), out / f"{name}.csv"
+    draw(records, images)
     write_csv(records, table)
     if json:
         print_json([asdict(record) for record in records])
-    say(f"Wrote {', '.join(map(str, pictures))} and {table}.")
+    say(f"Wrote {', '.join(map(str, images))} and {table}.")

@@ -27,8 +27,8 @@ def diff(
 
         attnaudit diff runs/trained runs/random --json
     """
-    from attnaudit.claims.difference import difference
-    from attnaudit.evidence.finished import open_run
+    from attnaudit.records.finished import open_run
+    from attnaudit.report.difference import difference
     from attnaudit.report.differences import difference_report
 
     found = difference(open_run(first), open_run(second))

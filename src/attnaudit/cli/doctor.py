@@ -74,9 +74,9 @@ def _environment() -> dict[str, dict[str, str]]:
 
 
 def _model(name: str, download: bool) -> dict[str, dict[str, str]]:
+    from attnaudit.audit.unit import capture_prepared
     from attnaudit.cli import work
     from attnaudit.errors import CaptureError, WeightsError
-    from attnaudit.evidence.unit import capture_prepared
     from attnaudit.protocol import Protocol
     from attnaudit.sources.model import load_model, parse_model
 

@@ -15,7 +15,7 @@ from attnaudit.cli.console import data_console, print_json, say
 
 if TYPE_CHECKING:
     from attnaudit.claims.training import Training
-    from attnaudit.evidence.robustness_results import Evaluation
+    from attnaudit.records.evaluations import Evaluation
 
 
 def judge(
@@ -24,7 +24,7 @@ def judge(
         typer.Argument(help="Folders of attnaudit train, attnaudit robust, or both.", show_default=False),
     ],
     claims: Annotated[str, typer.Option(help="Claims to judge, comma-separated, or `all`.")] = "all",
-    out: Annotated[Path | None, typer.Option(help="Folder for pictures and their numbers.", show_default=False)] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for images and their numbers.", show_default=False)] = None,
     json: options.Json = False,
 ) -> None:
     """Judge claims about training and robustness on the folders of trainings, finished or not, and of evaluations.
@@ -35,14 +35,14 @@ def judge(
     Examples:
         attnaudit judge attnaudit-runs/vit-small-cifar-0
 
-        attnaudit judge attnaudit-runs/converge-* --claims scaled-attention-converges-faster --out pictures/
+        attnaudit judge attnaudit-runs/converge-* --claims scaled-attention-converges-faster --out images/
 
         attnaudit judge attnaudit-runs/corrupted attnaudit-runs/attacked --claims rpc-robust
     """
     from attnaudit.claims.registry import ROBUSTNESS_CLAIMS, TRAINING_CLAIMS
     from attnaudit.claims.training import open_trainings
     from attnaudit.errors import RunFolderError, UsageError
-    from attnaudit.evidence.evaluation_folders import holds_evaluation, open_evaluations
+    from attnaudit.records.evaluation_folders import holds_evaluation, open_evaluations
     from attnaudit.report.judged import judged_verdicts
 
     for path in runs:
@@ -75,12 +75,12 @@ def judge(
 
 
 def _draw(trainings: Sequence[Training], evaluations: Sequence[Evaluation], out: Path) -> None:
-    from attnaudit.claims.robust_curves import holding_records
-    from attnaudit.claims.robust_table import group_records
-    from attnaudit.claims.training_curves import accuracy_records, score_records
     from attnaudit.cli.delivery import deliver
+    from attnaudit.report.robust_curves import holding_records
+    from attnaudit.report.robust_table import group_records
     from attnaudit.report.robustness_gains import gains_figure
     from attnaudit.report.robustness_holding import holding_figure
+    from attnaudit.report.training_curves import accuracy_records, score_records
     from attnaudit.report.training_figures import accuracy_figure, score_figure
 
     if accuracies := accuracy_records(trainings):

@@ -1,4 +1,4 @@
-"""Pictures with labels, as `attnaudit robust` and `attnaudit corrupt` take them."""
+"""Images with labels, as `attnaudit robust` and `attnaudit corrupt` take them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import typer
 from attnaudit.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from attnaudit.sources.labelled import LabelledPictures
+    from attnaudit.sources.labelled import LabelledImages
 
 ClassFolders = Annotated[
     Path | None,
-    typer.Option("--images", help="Folder with a folder of pictures for every class.", show_default=False),
+    typer.Option("--images", help="Folder with a folder of images for every class.", show_default=False),
 ]
 Parquet = Annotated[
     Path | None,
@@ -28,12 +28,12 @@ Corruptions = Annotated[
     str, typer.Option(help="Corruptions, comma-separated, `all` or `none` (attnaudit ls corruptions).")
 ]
 Severities = Annotated[str, typer.Option(help="Severities of corruptions, comma-separated.")]
-#: Where the data folder has pictures for that many classes.
+#: Where the data folder has images for that many classes.
 _DEFAULTS = {10: "cifar10/test.parquet", 1000: "imagenet_val"}
 
 
-def labelled(images: Path | None, parquet: Path | None, outputs: int) -> LabelledPictures:
-    """The pictures a command names, or those of the data folder for a model with that many outputs."""
+def labelled(images: Path | None, parquet: Path | None, outputs: int) -> LabelledImages:
+    """The images a command names, or those of the data folder for a model with that many outputs."""
     from attnaudit.sources.data import VARIABLE, data_file
     from attnaudit.sources.labelled import read_labelled
 
@@ -42,7 +42,7 @@ def labelled(images: Path | None, parquet: Path | None, outputs: int) -> Labelle
     found = images or parquet or data_file(_DEFAULTS.get(outputs, "?"))
     if found is None:
         raise InputError(
-            f"There are no labelled pictures for {outputs} classes: give --images DIR or --parquet FILE, or point "
+            f"There are no labelled images for {outputs} classes: give --images DIR or --parquet FILE, or point "
             f"{VARIABLE} at the data folder."
         )
     return read_labelled(found)

@@ -20,8 +20,8 @@ class Kind(StrEnum):
     MODELS = "models"
     CLAIMS = "claims"
     MEASURES = "measures"
-    CONTROLS = "controls"
-    INTERPRETATIONS = "interpretations"
+    REFERENCES = "references"
+    THEORIES = "theories"
     ATTENTION = "attention"
     RECIPES = "recipes"
     ATTACKS = "attacks"
@@ -49,8 +49,8 @@ def ls(
         Kind.MODELS: _models,
         Kind.CLAIMS: _claims,
         Kind.MEASURES: _measures,
-        Kind.CONTROLS: _controls,
-        Kind.INTERPRETATIONS: _interpretations,
+        Kind.REFERENCES: _references,
+        Kind.THEORIES: _theories,
         Kind.ATTENTION: _attention,
         Kind.RECIPES: _recipes,
         Kind.ATTACKS: _attacks,
@@ -89,18 +89,18 @@ def _claims() -> list[dict[str, str | None]]:
     ]
 
 
-def _controls() -> list[dict[str, str | None]]:
-    from attnaudit.measures.controls import CONTROLS, UNTRAINED
+def _references() -> list[dict[str, str | None]]:
+    from attnaudit.measures.references import REFERENCES, UNTRAINED
 
-    known = [(c.name, "positive" if c.positive else "negative", c.text) for c in CONTROLS.values()]
+    known = [(c.name, "positive" if c.positive else "negative", c.text) for c in REFERENCES.values()]
     known.append((UNTRAINED, "negative", "the same architecture with random weights, same inputs"))
-    return [{"control": name, "kind": kind, "what": text} for name, kind, text in known]
+    return [{"reference": name, "kind": kind, "what": text} for name, kind, text in known]
 
 
-def _interpretations() -> list[dict[str, str | None]]:
-    from attnaudit.kernel.interpretation import INTERPRETATIONS
+def _theories() -> list[dict[str, str | None]]:
+    from attnaudit.theories.registry import THEORIES
 
-    return [{"interpretation": theory.name, "what": theory.text} for theory in INTERPRETATIONS.values()]
+    return [{"theory": theory.name, "what": theory.text} for theory in THEORIES.values()]
 
 
 def _recipes() -> list[dict[str, str | None]]:
@@ -146,7 +146,7 @@ def _attention() -> list[dict[str, str | None]]:
 
 
 def _models() -> list[dict[str, str | None]]:
-    from attnaudit.claims.published import VISION_MODELS
+    from attnaudit.papers.published import VISION_MODELS
     from attnaudit.sources.data import data_weights
 
     shipped: list[dict[str, str | None]] = [

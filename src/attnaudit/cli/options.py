@@ -31,7 +31,7 @@ Download = Annotated[
 ]
 Images = Annotated[
     Path | None,
-    typer.Option(help="Folder of pictures, nested or flat. Default: $ATTNAUDIT_DATA/imagenet_val.", show_default=False),
+    typer.Option(help="Folder of images, nested or flat. Default: $ATTNAUDIT_DATA/imagenet_val.", show_default=False),
 ]
 TextOption = Annotated[
     Path | None,

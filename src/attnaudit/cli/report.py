@@ -17,7 +17,7 @@ def report(
         typer.Option(help="The file. Default: report.html in the run folder, or here for several.", show_default=False),
     ] = None,
 ) -> None:
-    """Write one self-contained HTML page: verdicts, heads among their controls, heat maps, tables.
+    """Write one self-contained HTML page: verdicts, heads among their references, heat maps, tables.
 
     It needs no network and opens from disk; several runs are compared in it. Its name is printed on stdout.
 
@@ -26,7 +26,7 @@ def report(
 
         attnaudit report attnaudit-runs/* --out comparison.html
     """
-    from attnaudit.evidence.finished import open_run
+    from attnaudit.records.finished import open_run
     from attnaudit.report.page import FILE, write_page
 
     opened = [open_run(path) for path in runs]

@@ -28,7 +28,7 @@ class Precision(StrEnum):
     BF16 = "bf16"
 
 
-#: Pictures at a time, by device.
+#: Images at a time, by device.
 _BATCH = {"cpu": 64, "cuda": 256}
 
 
@@ -51,7 +51,7 @@ def robust(
     corrupted: Annotated[
         Path | None,
         typer.Option(
-            help="Corrupted pictures: ImageNet-C, or of attnaudit corrupt. Default: made now.", show_default=False
+            help="Corrupted images: ImageNet-C, or of attnaudit corrupt. Default: made now.", show_default=False
         ),
     ] = None,
     baseline: Annotated[
@@ -60,19 +60,17 @@ def robust(
     ] = None,
     twin: Annotated[
         str | None,
-        typer.Option(
-            help="A model, such as the softmax twin, whose adversarial pictures are tried.", show_default=False
-        ),
+        typer.Option(help="A model, such as the softmax twin, whose adversarial images are tried.", show_default=False),
     ] = None,
     outliers: Annotated[
         Path | None,
-        typer.Option(help="Class folders of pictures of no known class, such as ImageNet-O: AUPR.", show_default=False),
+        typer.Option(help="Class folders of images of no known class, such as ImageNet-O: AUPR.", show_default=False),
     ] = None,
     mask: Annotated[
-        bool, typer.Option("--mask", help="Only the classes of the pictures count, as for ImageNet-A, -R and -O.")
+        bool, typer.Option("--mask", help="Only the classes of the images count, as for ImageNet-A, -R and -O.")
     ] = False,
     checks: Annotated[bool, typer.Option(help="Look for gradient masking.")] = True,
-    limit: Annotated[int | None, typer.Option(min=1, help="How many pictures to draw; all by default.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="How many images to draw; all by default.")] = None,
     seed: options.Seed = 0,
     protocol: Annotated[
         Protocol, typer.Option(help="exact: ε in pixels, clipped, true labels; paper: as Teo & Nguyen's code.")
@@ -80,7 +78,7 @@ def robust(
     precision: Annotated[
         Precision, typer.Option(help="Of the model's products; tf32 is for GPUs, and on a CPU fp32.")
     ] = Precision.FP32,
-    batch: Annotated[int | None, typer.Option(min=1, help="Pictures at a time. Default: 64, on a GPU 256.")] = None,
+    batch: Annotated[int | None, typer.Option(min=1, help="Images at a time. Default: 64, on a GPU 256.")] = None,
     device: options.DeviceOption = Device.AUTO,
     out: Annotated[
         Path | None, typer.Option(help="Run folder. Default: attnaudit-runs/robust-<model>-….", show_default=False)
@@ -118,7 +116,7 @@ def robust(
     if corrupted is not None and not corrupted.is_dir():
         raise InputError(f"There is no folder {corrupted}: give --corrupted ImageNet-C or one of attnaudit corrupt.")
     if corrupted is not None and not kinds:
-        raise UsageError(f"--corrupted {corrupted} has pictures that no condition asks for: add --corruptions all.")
+        raise UsageError(f"--corrupted {corrupted} has images that no condition asks for: add --corruptions all.")
     budgets = [epsilon(text) for text in options.listed(eps, "--eps")]
     conditions = _conditions(
         corruption_conditions(kinds, options.whole_numbers(severities, "--severities")),
@@ -140,7 +138,7 @@ def robust(
         checks,
     )
     folder = out or work.RUNS / plan.name
-    about = f"{len(plan.examples.places):,} pictures of {plan.examples.data.place.name}, protocol {protocol.value}"
+    about = f"{len(plan.examples.places):,} images of {plan.examples.data.place.name}, protocol {protocol.value}"
     say(f"Evaluating {', '.join(model.label for model in loaded)} on {about}, on {place}, in {folder}.")
     divisor = None if baseline is None else loaded[models.index(baseline)].label
     with detailed_progress_bar("evaluating") as (progress, _):
@@ -171,7 +169,7 @@ def _examples(
     limit: int | None,
     seed: int,
 ) -> Examples:
-    """The pictures; beside corrupted ones of ours lie the clean ones they were made from."""
+    """The images; beside corrupted ones of ours lie the clean ones they were made from."""
     from attnaudit.robustness import Examples
     from attnaudit.robustness.corrupted_sets import CLEAN_FILE, classes_of
     from attnaudit.robustness.pixels import PixelModel
@@ -196,10 +194,10 @@ def _deliver(done: Robustness, title: str) -> None:
     from attnaudit.report.robustness import accuracy_rows
     from attnaudit.report.robustness_figures import accuracy_curves
 
-    table, pictures = done.path / "accuracy.csv", for_screen_and_print(done.path, "curves")
+    table, images = done.path / "accuracy.csv", for_screen_and_print(done.path, "curves")
     write_rows(accuracy_rows(done.summary), table)
     drawn = False
     with suppress(MissingExtraError):
-        drawn = accuracy_curves(done.summary, pictures)
-    page = write_robustness_page(done.summary, title, pictures[0] if drawn else None, done.path / FILE)
-    say(f"Wrote {', '.join(map(str, (table, *(pictures if drawn else ()))))}. Report, to open in a browser: {page}")
+        drawn = accuracy_curves(done.summary, images)
+    page = write_robustness_page(done.summary, title, images[0] if drawn else None, done.path / FILE)
+    say(f"Wrote {', '.join(map(str, (table, *(images if drawn else ()))))}. Report, to open in a browser: {page}")

@@ -1,4 +1,4 @@
-"""`attnaudit train`: train a small transformer on pictures or text by a recipe, with the monitor looking on."""
+"""`attnaudit train`: train a small transformer on images or text by a recipe, with the monitor looking on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def train(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Pictures: folder with train*.parquet and test*.parquet (columns img, label), or with train/ and val/ "
+            help="Images: folder with train*.parquet and test*.parquet (columns img, label), or with train/ and val/ "
             "of class folders. Text: folder with train*.txt and test*.txt, WikiText's, or a file. Default: the "
             "recipe's folder in $ATTNAUDIT_DATA.",
             show_default=False,
@@ -35,7 +35,7 @@ def train(
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(min=1, help="Only so many pictures or lines of each half.", show_default=False),
+        typer.Option(min=1, help="Only so many images or lines of each half.", show_default=False),
     ] = None,
     seed: options.Seed = 0,
     device: options.DeviceOption = Device.AUTO,
@@ -43,7 +43,7 @@ def train(
     graph: Annotated[
         bool, typer.Option("--graph", help="Record a step as a CUDA graph and replay it: faster for small models.")
     ] = False,
-    workers: Annotated[int, typer.Option(min=0, help="Processes that read pictures, for timm's augmentation.")] = 4,
+    workers: Annotated[int, typer.Option(min=0, help="Processes that read images, for timm's augmentation.")] = 4,
     out: Annotated[
         Path | None, typer.Option(help="Run folder. Default: attnaudit-runs/<recipe>-<seed>.", show_default=False)
     ] = None,

@@ -12,7 +12,7 @@ from attnaudit.cli.options import Device
 from attnaudit.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from attnaudit.evidence import Measured, Plan, Resources
+    from attnaudit.audit import Measured, Plan, Resources
     from attnaudit.protocol import Protocol
     from attnaudit.sources.images import ImageItem
     from attnaudit.sources.inputs import Shard
@@ -53,28 +53,28 @@ def inputs(
     specs: Sequence[ModelSpec], choice: Choice, protocol: Protocol, device: str = "cpu"
 ) -> tuple[tuple[Shard, ...], str]:
     """The shards for models of one kind on a device, and a phrase that says what they are."""
-    from attnaudit.evidence import shard_size
+    from attnaudit.audit import shard_size
     from attnaudit.sources.images import image_shards
     from attnaudit.sources.texts import text_shards
 
     readers = {spec.reads_text for spec in specs}
     if len(readers) > 1:
-        raise UsageError("Models for pictures and models for text cannot share their inputs: audit them separately.")
+        raise UsageError("Models for images and models for text cannot share their inputs: audit them separately.")
     if readers == {True}:
         if choice.images is not None:
             raise UsageError(f"{specs[0].name} reads text: give --text instead of --images.")
         texts, kind = _texts(choice, protocol)
         return text_shards(texts, protocol, shard_size()), f"{len(texts)} {kind}"
     if choice.text is not None:
-        raise UsageError(f"{specs[0].name} looks at pictures: give --images instead of --text.")
+        raise UsageError(f"{specs[0].name} looks at images: give --images instead of --text.")
     if choice.lines:
-        raise UsageError(f"{specs[0].name} looks at pictures, which have no --lines.")
-    items = pictures(choice)
-    return image_shards(items, shard_size(device)), f"{len(items)} pictures"
+        raise UsageError(f"{specs[0].name} looks at images, which have no --lines.")
+    items = images(choice)
+    return image_shards(items, shard_size(device)), f"{len(items)} images"
 
 
-def pictures(choice: Choice) -> tuple[ImageItem, ...]:
-    """The pictures a command asks for: its folder, the data folder's, or samples of an installed package."""
+def images(choice: Choice) -> tuple[ImageItem, ...]:
+    """The images a command asks for: its folder, the data folder's, or samples of an installed package."""
     from attnaudit.sources.data import VARIABLE, data_file
     from attnaudit.sources.images import choose_images, find_images, sample_images
 
@@ -86,9 +86,7 @@ def pictures(choice: Choice) -> tuple[ImageItem, ...]:
         root = paths[0].parent
         say(f"No --images given and {VARIABLE} is unset: using {len(paths)} photographs that scikit-image carries.")
     else:
-        raise InputError(
-            f"There are no pictures to work on: give --images DIR, or point {VARIABLE} at the data folder."
-        )
+        raise InputError(f"There are no images to work on: give --images DIR, or point {VARIABLE} at the data folder.")
     if choice.first and choice.limit > 0:
         paths = paths[: choice.limit]
     return choose_images(paths, root, choice.limit, choice.seed)
@@ -126,15 +124,15 @@ def device_name(device: Device) -> str:
 
 def resources(workers: int | None, cluster: str | None, memory: str | None) -> Resources:
     """Where a command wants its work done; as many worker processes as pay off, unless it says."""
-    from attnaudit.evidence import Resources
-    from attnaudit.evidence.memory import default_memory, parse_memory
+    from attnaudit.audit import Resources
+    from attnaudit.audit.memory import default_memory, parse_memory
 
     return Resources(workers, cluster, default_memory() if memory is None else parse_memory(memory))
 
 
 def carry_out(plan: Plan, out: Path | None, resources: Resources, label: str) -> Measured:
     """Run a plan with a progress bar, in its folder."""
-    from attnaudit.evidence import execute
+    from attnaudit.audit import execute
 
     with progress_bar(label) as progress:
         return execute(plan, out=out or RUNS / plan.name, resources=resources, progress=progress)
@@ -147,8 +145,8 @@ def report_losses(run: Measured) -> None:
     for layer, reason in run.summary["capture"]["refused_layers"]:
         say(f"refused layer {layer}: {reason}")
     losses: dict[str, tuple[int, int]] = {}
-    for controls in run.summary["models"].values():
-        for statistic in controls.get("observed", {}).values():
+    for references in run.summary["models"].values():
+        for statistic in references.get("observed", {}).values():
             for reason, count in statistic["rejected"].items():
                 most, measures = losses.get(reason, (0, 0))
                 losses[reason] = (max(most, count), measures + 1)

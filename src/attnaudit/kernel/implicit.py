@@ -13,8 +13,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnaudit.blocks import row_slices
 from attnaudit.kernel.gram import Keys, PerHead, PerToken, temperature
+from attnaudit.numerics.blocks import row_slices
 
 #: Numbers of a block of rows: on a CPU 32 MiB, on a GPU 512 MiB, whatever the number of tokens.
 BLOCK = {"cpu": 1 << 22, "cuda": 1 << 26}

@@ -17,9 +17,9 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from attnaudit.attention.functional import ScorePair
-from attnaudit.capture.heads import HeadId
 from attnaudit.kernel.gram import finite_heads
 from attnaudit.kernel.solvers import one_thread
+from attnaudit.records.head_id import HeadId
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attnaudit.display import html_table
 from attnaudit.errors import ShapeError
 from attnaudit.kernel.gram import PerHead, PerToken, Square
 from attnaudit.kernel.implicit import ImplicitKernel
 from attnaudit.kernel.krylov import Ritz
-from attnaudit.notebook import html_table
 
 #: The solver of a head whose eigenpairs no solver found.
 UNCONVERGED = "not converged"

@@ -25,7 +25,7 @@ Rows = Float[Tensor, "heads tokens dim"]
 
 @dataclass(frozen=True)
 class RowGeometry:
-    """The Gram matrices of a set of rows, each with its own HSIC; made once for a prediction and all its controls."""
+    """The Gram matrices of a set of rows, each with its own HSIC; made once for a prediction and all its references."""
 
     rows: Rows
 

@@ -1,7 +1,7 @@
 """Cosines between rows (tokens) of the values and of the prediction: the study's MDC and MOC.
 
 These are what Tables 1 and 4 report. They depend on the arbitrary signs of eigenvectors, and the matched ones ignore
-which token is which, so a high or low number says little by itself; they are carried to be put beside their controls.
+which token is which, so a high or low number says little by itself; they are carried to be put beside their references.
 """
 
 from __future__ import annotations

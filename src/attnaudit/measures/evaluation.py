@@ -16,7 +16,6 @@ from attnaudit.errors import UsageError
 from attnaudit.kernel import paper
 from attnaudit.kernel.feature import TokenNorms, token_norms
 from attnaudit.kernel.gram import standardised
-from attnaudit.kernel.interpretation import Interpretation, KernelPCA
 from attnaudit.kernel.prediction import Prediction, kernel_pca_values
 from attnaudit.kernel.spectra import Spectrum
 from attnaudit.measures.cka import RowGeometry
@@ -24,11 +23,12 @@ from attnaudit.measures.guards import Guards, guards_of
 from attnaudit.measures.pairs import MOST_TOKENS, REASON, too_many_pairs
 from attnaudit.measures.subspace import orthonormal
 from attnaudit.protocol import Protocol
+from attnaudit.theories.registry import KernelPCA, Theory
 
 
 @dataclass(frozen=True)
 class KeySide:
-    """What depends on queries and keys alone, and is therefore shared by a head and all its controls."""
+    """What depends on queries and keys alone, and is therefore shared by a head and all its references."""
 
     heads: Heads
     protocol: Protocol = Protocol.EXACT
@@ -76,7 +76,7 @@ class KeySide:
         """‖φ(q)‖² of every query."""
         return torch.exp(self.log_phi)
 
-    def predict(self, theory: Interpretation) -> TheorySide:
+    def predict(self, theory: Theory) -> TheorySide:
         """What a theory says the values are, once a measure asks."""
         return TheorySide(self, theory)
 
@@ -95,10 +95,10 @@ class KeySide:
 
 @dataclass(frozen=True)
 class TheorySide:
-    """A prediction with what the measures derive from it alone, shared by a head and all its controls."""
+    """A prediction with what the measures derive from it alone, shared by a head and all its references."""
 
     keys: KeySide
-    theory: Interpretation
+    theory: Theory
 
     @cached_property
     def prediction(self) -> Prediction:
@@ -129,7 +129,7 @@ class TheorySide:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A batch of heads (observed, or with the values of a control) beside the values a theory predicts."""
+    """A batch of heads (observed, or with the values of a reference) beside the values a theory predicts."""
 
     heads: Heads
     keys: KeySide
@@ -137,7 +137,7 @@ class Evaluation:
     seed: int = 0
 
     @staticmethod
-    def of(heads: Heads, protocol: Protocol = Protocol.EXACT, theory: Interpretation | None = None) -> Evaluation:
+    def of(heads: Heads, protocol: Protocol = Protocol.EXACT, theory: Theory | None = None) -> Evaluation:
         """The observed heads against a theory, kernel PCA by default."""
         keys = KeySide(heads, protocol)
         return Evaluation(heads, keys, keys.predict(theory or KernelPCA()))

@@ -17,7 +17,7 @@ class Measure:
 
     `closer` says which direction is closer to the theory ("higher", "lower", or "neither" for a plain description),
     `ideal` the value a head has for which the theory is exactly true. A measure `in_units_of_the_head` has a size set
-    by that head's own queries and keys, so only controls that keep these can be compared with it.
+    by that head's own queries and keys, so only references that keep these can be compared with it.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Measure:
 class Scope(StrEnum):
     """What a family looks at, which decides when it is computed again.
 
-    KEYS: queries and keys only, the same for every control. VALUES: the values against the kernel of the keys.
+    KEYS: queries and keys only, the same for every reference. VALUES: the values against the kernel of the keys.
     PREDICTION: the values against whatever a theory predicts.
     """
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from attnaudit.claims.curves import FIGURE1, FIGURE4, OURS, CurveRecord, Curves
 from attnaudit.extras import optional
+from attnaudit.papers.curves import FIGURE1, FIGURE4, OURS, CurveRecord, Curves
 from attnaudit.report.drawing import BLUE, VERMILION, drawing
 
 #: Colour and line of a batch.

@@ -9,9 +9,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from attnaudit.claims.difference import Change, Difference
 from attnaudit.claims.verdict import Word
-from attnaudit.notebook import shortened
+from attnaudit.display import shortened
+from attnaudit.report.difference import Change, Difference
 from attnaudit.report.verdicts import word_text
 
 #: Resampling fewer inputs understates how much they vary.

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from attnaudit.evidence.folder import write_whole
 from attnaudit.extras import optional
+from attnaudit.records.run_folder import write_whole
 
 # Okabe & Ito's palette keeps its contrasts for colour-blind readers.
 BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"

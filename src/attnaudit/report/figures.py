@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from attnaudit.claims.figures import GammaRecord, NormRecord
-from attnaudit.evidence.folder import write_whole
+from attnaudit.papers.figures import GammaRecord, NormRecord
+from attnaudit.records.run_folder import write_whole
 from attnaudit.report.drawing import BLUE, GREEN, VERMILION, drawing
 
 

@@ -1,4 +1,4 @@
-"""The laboratory's pictures."""
+"""The laboratory's images."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from attnaudit.evidence.robustness_results import Kind
+from attnaudit.records.evaluations import Kind
 from attnaudit.robustness.masking_checks import Check
 from attnaudit.robustness.summary import Accuracy, Score, Summary
 
@@ -50,7 +50,7 @@ def with_short_names(summary: Summary) -> Summary:
 
 
 def lines(summary: Summary) -> list[tuple[str, list[str]]]:
-    """What is done to the pictures, and the accuracy of every model; a corruption's severities are one line."""
+    """What is done to the images, and the accuracy of every model; a corruption's severities are one line."""
     grouped: dict[str, dict[str, list[Accuracy]]] = {}
     for entry in summary.accuracies:
         own = entry.condition
@@ -77,7 +77,7 @@ def accuracy_rows(summary: Summary) -> list[dict[str, object]]:
             "strength": entry.condition.strength,
             "norm": entry.condition.norm,
             "steps": entry.condition.steps,
-            "pictures": entry.pictures,
+            "images": entry.images,
             "right": entry.right,
             "accuracy": entry.accuracy,
             "low": entry.interval[0],
@@ -98,7 +98,7 @@ def _title(words: str, entries: Sequence[Accuracy]) -> str:
 
 
 def _cell(entries: Sequence[Accuracy]) -> str:
-    if len(entries) > 1:  # the same pictures several times over: no interval of a share
+    if len(entries) > 1:  # the same images several times over: no interval of a share
         return f"{fmean(entry.accuracy for entry in entries):.1%}"
     low, high = entries[0].interval
     return f"{entries[0].accuracy:.1%} [{low:.1%}, {high:.1%}]"
@@ -106,8 +106,8 @@ def _cell(entries: Sequence[Accuracy]) -> str:
 
 def _accuracies(summary: Summary, place: int, models: Sequence[str]) -> Table:
     """Of some models, from number `place` on."""
-    pictures = summary.accuracies[0].pictures
-    title = None if place else Text(f"Accuracy on {pictures:,} pictures [95 %]")
+    images = summary.accuracies[0].images
+    title = None if place else Text(f"Accuracy on {images:,} images [95 %]")
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("condition")
     for model in models:
@@ -118,7 +118,7 @@ def _accuracies(summary: Summary, place: int, models: Sequence[str]) -> Table:
 
 
 def _scores(summary: Summary) -> Table:
-    table = Table(title="Scores [95 %, bootstrap over pictures]", title_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(title="Scores [95 %, bootstrap over images]", title_justify="left", box=box.SIMPLE_HEAD)
     for name in ("model", "score", "value"):
         table.add_column(name)
     for score in summary.scores:

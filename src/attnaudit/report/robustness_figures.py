@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from attnaudit.evidence.robustness_results import Kind
+from attnaudit.records.evaluations import Kind
 from attnaudit.report.drawing import drawing, look
 from attnaudit.report.robustness import models_of, with_short_names
 from attnaudit.robustness.summary import Accuracy, Summary

@@ -1,4 +1,4 @@
-"""What attentions gain over symmetric attention, condition by condition, as a picture."""
+"""What attentions gain over symmetric attention, condition by condition, as an image."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from attnaudit.claims.robust_table import GroupRecord
 from attnaudit.report.drawing import BLUE, drawing
+from attnaudit.report.robust_table import GroupRecord
 
-#: An interval that reaches so many times as far as is usual does not set the scale, but leaves the picture.
+#: An interval that reaches so many times as far as is usual does not set the scale, but leaves the image.
 _FAR = 4
 
 
@@ -40,7 +40,7 @@ def _ends(record: GroupRecord) -> tuple[float, float, float]:
 
 
 def _edge(records: Sequence[GroupRecord]) -> float:
-    """Where the picture ends on both sides of 0: it shows every gain, if not all of its interval."""
+    """Where the image ends on both sides of 0: it shows every gain, if not all of its interval."""
     gains = [abs(_ends(record)[0]) for record in records]
     reaches = [max(map(abs, _ends(record))) for record in records]
     far = _FAR * median(reaches)

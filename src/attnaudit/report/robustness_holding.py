@@ -1,13 +1,13 @@
-"""How attentions hold as corruption and attack grow stronger, as a picture."""
+"""How attentions hold as corruption and attack grow stronger, as an image."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from attnaudit.claims.robust_curves import HoldingRecord
-from attnaudit.evidence.robustness_results import Kind
+from attnaudit.records.evaluations import Kind
 from attnaudit.report.drawing import drawing, look
+from attnaudit.report.robust_curves import HoldingRecord
 
 _NAMES = {Kind.CORRUPTION: ("mean over corruptions", "severity"), Kind.ATTACK: ("under the strongest attack", "255 ε")}
 #: Of the legend: names of recipes are long.

@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from attnaudit.claims.run import Judged
-from attnaudit.evidence.finished import open_run
-from attnaudit.notebook import html_table
+from attnaudit.display import html_table
+from attnaudit.records.finished import open_run
 from attnaudit.report.page import FILE, write_page
 
 

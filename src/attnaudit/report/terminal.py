@@ -9,9 +9,9 @@ from rich import box
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from attnaudit.claims.forensics import FACTOR, STATISTICS, Finding
-from attnaudit.claims.published import TEO_NGUYEN_EIGENVALUES
-from attnaudit.claims.tables import Comparison, Table
+from attnaudit.papers.forensics import FACTOR, STATISTICS, Finding
+from attnaudit.papers.published import TEO_NGUYEN_EIGENVALUES
+from attnaudit.papers.tables import Comparison, Table
 
 
 def comparison_table(table: Table, comparisons: Sequence[Comparison]) -> RichTable:

@@ -1,4 +1,4 @@
-"""Pictures of trainings: accuracy over seeds, and calibrated scores, by epoch."""
+"""Images of trainings: accuracy over seeds, and calibrated scores, by epoch."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from attnaudit.claims.training_curves import AccuracyRecord, ScoreRecord
 from attnaudit.report.drawing import drawing, look
+from attnaudit.report.training_curves import AccuracyRecord, ScoreRecord
 
 
 def accuracy_figure(records: Sequence[AccuracyRecord], paths: Sequence[Path]) -> None:

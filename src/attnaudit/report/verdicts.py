@@ -12,10 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from attnaudit.claims.claim import Statement
-from attnaudit.claims.ranking import Rank
 from attnaudit.claims.run import Judged
-from attnaudit.claims.scores import Score
 from attnaudit.claims.verdict import MEANINGS, Verdict, Word
+from attnaudit.statistics.ranking import Rank
+from attnaudit.statistics.scores import Score
 
 _COLOURS = {
     Word.SUPPORTED: "green",
@@ -72,7 +72,7 @@ def _verdicts(model: str, verdicts: Sequence[Verdict]) -> Table:
 
 
 def _scores(model: str, verdicts: Sequence[Verdict]) -> Table:
-    table = Table(title=Text(f"Measures between their controls: {model}"), title_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(title=Text(f"Measures between their references: {model}"), title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("measure", no_wrap=True)
     for name in ("observed", "best null", "planted", "score", "power"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -105,7 +105,7 @@ def _ranking(ranks: Sequence[Rank]) -> Table:
     table.add_column("verdict")
     for entry in ranks:
         cells = [score_text(one) for one in entry.scores]
-        table.add_row(Text(entry.interpretation), _number(entry.mean), *cells, word_text(entry.word))
+        table.add_row(Text(entry.theory), _number(entry.mean), *cells, word_text(entry.word))
     return table
 
 

@@ -1,4 +1,4 @@
-"""What is done to the pictures before the model sees them: nothing, a corruption, or an attack."""
+"""What is done to the images before the model sees them: nothing, a corruption, or an attack."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from attnaudit.errors import UsageError
-from attnaudit.evidence.robustness_results import Kind
 from attnaudit.protocol import Protocol
+from attnaudit.records.evaluations import Kind
 from attnaudit.robustness.attacks import Norm, attack_named
 from attnaudit.robustness.corruptions import CORRUPTIONS, SEVERITIES
 
@@ -38,13 +38,13 @@ class Condition:
 
 CLEAN = Condition(Kind.CLEAN, "clean")
 OUTLIERS = Condition(Kind.OUTLIERS, "outliers")
-#: Every picture is within 1/2 of plain grey, so nothing can be left to see.
+#: Every image is within 1/2 of plain grey, so nothing can be left to see.
 EVERYTHING = Condition(Kind.CHECK, "everything", 0.5, Norm.MAX.value, 10)
 #: A quarter of a grey level along the gradient, and along random signs.
 GRADIENT = Condition(Kind.CHECK, "gradient", 0.25 / 255, Norm.MAX.value)
 #: Twenty times what Square takes by default, and it takes most; a number with more digits is a slip, and never ends.
 MOST_ITERATIONS = 100_000
-#: Adversarial pictures of another model, made by PGD.
+#: Adversarial images of another model, made by PGD.
 TRANSFER = "transfer"
 
 

@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from attnaudit.evidence.folder import as_json, make_folder, write_whole
-from attnaudit.evidence.identity import begins, settings_in
+from attnaudit.records.identity import begins, settings_in
+from attnaudit.records.run_folder import as_json, make_folder, write_whole
 from attnaudit.robustness.conditions import Condition
 from attnaudit.robustness.corruptions import corrupted, version
 from attnaudit.robustness.examples import Examples
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.sources.labelled import NAMES
 
-#: The pictures as they were, beside the folders of the corruptions.
+#: The images as they were, beside the folders of the corruptions.
 CLEAN_FILE = "clean.parquet"
-#: What the pictures of a folder were made from.
+#: What the images of a folder were made from.
 IDENTITY_FILE = "set.json"
 
 
@@ -43,7 +43,7 @@ def write_corrupted_sets(
 ) -> None:
     """Write what the model sees: `clean.parquet`, and `<corruption>/<severity>.parquet` of each condition.
 
-    Files that are there are left, and a folder begun with other pictures is not touched; the pictures do not depend on
+    Files that are there are left, and a folder begun with other images is not touched; the images do not depend on
     the number of workers. They are stored as PNG, since another compression would be another corruption.
 
     Raises:
@@ -53,8 +53,8 @@ def write_corrupted_sets(
     if begins(file, identity):
         make_folder(out)
         write_whole(file, as_json({"identity": identity}))
-    pictures = examples.chosen
-    clean, labels, names = examples.clean(model), pictures.labels.tolist(), pictures.names
+    images = examples.chosen
+    clean, labels, names = examples.clean(model), images.labels.tolist(), images.names
     if not (out / CLEAN_FILE).exists():
         write_whole(out / CLEAN_FILE, _parquet(clean, labels, names))
     missing = [condition for condition in conditions if not _file(out, condition).exists()]
@@ -68,17 +68,17 @@ def write_corrupted_sets(
 
 
 def classes_of(folder: Path) -> int | None:
-    """How many classes the set has that the pictures of a folder were drawn from; None if we did not write it."""
+    """How many classes the set has that the images of a folder were drawn from; None if we did not write it."""
     file = folder / IDENTITY_FILE
     found = settings_in(file)["identity"].get("classes") if file.exists() else None
     return found if isinstance(found, int) else None
 
 
 def _identity(model: PixelModel, examples: Examples, seed: int) -> dict[str, Any]:
-    """What the pictures depend on, beside corruption and severity."""
+    """What the images depend on, beside corruption and severity."""
     return {
         "data": examples.data.fingerprint,
-        "pictures": list(examples.places),
+        "images": list(examples.places),
         "classes": examples.data.classes,
         "names of classes": None if examples.data.names is None else list(examples.data.names),
         "seed": seed,
@@ -114,7 +114,7 @@ def _file(out: Path, condition: Condition) -> Path:
 
 
 def _parquet(pixels: Tensor, labels: list[int], names: tuple[str, ...] | None) -> bytes:
-    table = pa.table({"img": pa.array([_png(picture) for picture in pixels], pa.binary()), "label": labels})
+    table = pa.table({"img": pa.array([_png(image) for image in pixels], pa.binary()), "label": labels})
     if names is not None:
         table = table.replace_schema_metadata({NAMES: "\n".join(names)})
     sink = pa.BufferOutputStream()
@@ -123,7 +123,7 @@ def _parquet(pixels: Tensor, labels: list[int], names: tuple[str, ...] | None) -
     return content
 
 
-def _png(picture: Tensor) -> bytes:
+def _png(image: Tensor) -> bytes:
     buffer = io.BytesIO()
-    Image.fromarray(picture.permute(1, 2, 0).numpy()).save(buffer, "PNG")
+    Image.fromarray(image.permute(1, 2, 0).numpy()).save(buffer, "PNG")
     return buffer.getvalue()

@@ -12,10 +12,10 @@ from jaxtyping import UInt8
 from torch import Tensor
 
 from attnaudit.errors import InputError
-from attnaudit.evidence.versions import installed_versions
 from attnaudit.extras import optional
-from attnaudit.sources.labelled import LabelledPictures, read_labelled
-from attnaudit.training.randomness import derived_seed, global_state_kept
+from attnaudit.numerics.randomness import derived_seed, global_state_kept
+from attnaudit.records.versions import installed_versions
+from attnaudit.sources.labelled import LabelledImages, read_labelled
 
 #: Hendrycks & Dietterich (2019): noise, blur, weather, digital.
 CORRUPTIONS = (
@@ -28,43 +28,43 @@ SEVERITIES = (1, 2, 3, 4, 5)
 #: Those that draw from a generator of their own, which is told its seed.
 _OWN_SEED = ("impulse_noise", "glass_blur")
 _SMALLEST = 32
-#: Raised when the same seed gives another picture.
+#: Raised when the same seed gives another image.
 _VERSION = 1
 
 
 def corrupted(
-    pixels: UInt8[Tensor, "pictures 3 height width"], name: str, severity: int, numbers: Sequence[int], seed: int
-) -> UInt8[Tensor, "pictures 3 height width"]:
-    """The pictures, corrupted; each depends on seed, corruption, severity and its number alone.
+    pixels: UInt8[Tensor, "images 3 height width"], name: str, severity: int, numbers: Sequence[int], seed: int
+) -> UInt8[Tensor, "images 3 height width"]:
+    """The images, corrupted; each depends on seed, corruption, severity and its number alone.
 
-    The constants are ImageNet-C's, meant for 224 pixels: on smaller pictures a blur of the same radius is a stronger
+    The constants are ImageNet-C's, meant for 224 pixels: on smaller images a blur of the same radius is a stronger
     one, and the result is not CIFAR-10-C.
     """
     package = _package()
     if min(pixels.shape[2:]) < _SMALLEST:
-        raise InputError(f"Pictures of {tuple(pixels.shape[2:])} pixels cannot be corrupted: {_SMALLEST} are needed.")
+        raise InputError(f"Images of {tuple(pixels.shape[2:])} pixels cannot be corrupted: {_SMALLEST} are needed.")
     changed = []
     with global_state_kept():
-        for picture, number in zip(pixels.permute(0, 2, 3, 1).cpu().numpy(), numbers, strict=True):
+        for image, number in zip(pixels.permute(0, 2, 3, 1).cpu().numpy(), numbers, strict=True):
             own = derived_seed(seed, name, severity, number) % 2**32
             np.random.seed(own)
             more = {"seed": own} if name in _OWN_SEED else {}
-            changed.append(package.corrupt(picture, severity=severity, corruption_name=name, **more))
+            changed.append(package.corrupt(image, severity=severity, corruption_name=name, **more))
     return torch.from_numpy(np.stack(changed)).permute(0, 3, 1, 2).contiguous()
 
 
 def version() -> str:
-    """Of what makes them, which must be installed: two versions may make two pictures of one."""
+    """Of what makes them, which must be installed: two versions may make two images of one."""
     _package()
     return f"{_VERSION} by imagecorruptions {installed_versions().get('imagecorruptions-imaug', 'of unknown version')}"
 
 
 def _package() -> ModuleType:
-    return optional("imagecorruptions", "robust", "Corrupting pictures")
+    return optional("imagecorruptions", "robust", "Corrupting images")
 
 
-def ready_made(folder: Path, name: str, severity: int) -> LabelledPictures:
-    """The pictures of `<corruption>/<severity>/` (ImageNet-C's layout) or `<corruption>/<severity>.parquet` (ours).
+def ready_made(folder: Path, name: str, severity: int) -> LabelledImages:
+    """The images of `<corruption>/<severity>/` (ImageNet-C's layout) or `<corruption>/<severity>.parquet` (ours).
 
     ImageNet-C is published in archives by group, so a folder such as `noise/` may lie between.
     """

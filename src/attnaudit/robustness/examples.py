@@ -1,4 +1,4 @@
-"""The pictures that models are put to the test on, and the same pictures corrupted."""
+"""The images that models are put to the test on, and the same images corrupted."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ from attnaudit.errors import InputError
 from attnaudit.robustness.conditions import Condition
 from attnaudit.robustness.corruptions import corrupted, ready_made
 from attnaudit.robustness.pixels import PixelModel
-from attnaudit.sources.labelled import LabelledPictures
+from attnaudit.sources.labelled import LabelledImages
 
 
 @dataclass(frozen=True)
 class Examples:
-    """Some pictures of a data set, by their places in it.
+    """Some images of a data set, by their places in it.
 
     Args:
         data: the whole set.
         places: the chosen ones.
         ready: a folder of the same set, corrupted; by default corruptions are made when they are needed.
-        cut: whether the pictures of `data` are what models see already, as those of `attnaudit corrupt` are.
-        outliers: pictures of no class that the models know.
+        cut: whether the images of `data` are what models see already, as those of `attnaudit corrupt` are.
+        outliers: images of no class that the models know.
         classes: how many there are, where `data` is itself a draw, which need not show the last of them.
     """
 
-    data: LabelledPictures
+    data: LabelledImages
     places: tuple[int, ...]
     ready: Path | None = None
     cut: bool = False
-    outliers: LabelledPictures | None = None
+    outliers: LabelledImages | None = None
     classes: int | None = None
 
     @staticmethod
     def drawn(
-        data: LabelledPictures,
+        data: LabelledImages,
         limit: int | None,
         seed: int,
         *,
         ready: Path | None = None,
         cut: bool = False,
-        outliers: LabelledPictures | None = None,
+        outliers: LabelledImages | None = None,
         classes: int | None = None,
     ) -> Examples:
-        """`limit` pictures drawn by seed, in the order of the set; all if None. Of the outliers as many."""
+        """`limit` images drawn by seed, in the order of the set; all if None. Of the outliers as many."""
         return Examples(
             data,
             _draw(len(data), limit, seed),
@@ -61,8 +61,8 @@ class Examples:
         )
 
     @cached_property
-    def chosen(self) -> LabelledPictures:
-        """The pictures."""
+    def chosen(self) -> LabelledImages:
+        """The images."""
         return self.data.chosen(self.places)
 
     def clean(self, model: PixelModel) -> Tensor:
@@ -74,10 +74,10 @@ class Examples:
         severity = round(condition.strength)
         if self.ready is None:
             return corrupted(clean, condition.name, severity, self.places, seed)
-        return seen(model, self.ready_pictures(condition), ready=True)
+        return seen(model, self.ready_images(condition), ready=True)
 
-    def ready_pictures(self, condition: Condition) -> LabelledPictures:
-        """The same pictures of a set that was corrupted before.
+    def ready_images(self, condition: Condition) -> LabelledImages:
+        """The same images of a set that was corrupted before.
 
         Raises:
             InputError: it has other labels than the clean set.
@@ -85,17 +85,15 @@ class Examples:
         found = ready_made(Path(self.ready or "."), condition.name, round(condition.strength))
         if not torch.equal(found.labels, self.data.labels):
             raise InputError(
-                f"{found.place} has {len(found)} pictures and {self.data.place} {len(self.data)}, or in another order: "
-                "give the clean pictures of the same set, such as the clean.parquet that attnaudit corrupt writes."
+                f"{found.place} has {len(found)} images and {self.data.place} {len(self.data)}, or in another order: "
+                "give the clean images of the same set, such as the clean.parquet that attnaudit corrupt writes."
             )
         return found.chosen(self.places)
 
 
-def seen(
-    model: PixelModel, pictures: LabelledPictures, *, ready: bool = False
-) -> UInt8[Tensor, "pictures 3 height width"]:
-    """What a model sees of pictures; they are held in memory, a byte per number."""
-    return torch.stack(pictures.each(partial(model.seen, ready=ready)))
+def seen(model: PixelModel, images: LabelledImages, *, ready: bool = False) -> UInt8[Tensor, "images 3 height width"]:
+    """What a model sees of images; they are held in memory, a byte per number."""
+    return torch.stack(images.each(partial(model.seen, ready=ready)))
 
 
 def _draw(total: int, limit: int | None, seed: int) -> tuple[int, ...]:

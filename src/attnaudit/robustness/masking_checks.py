@@ -1,4 +1,4 @@
-"""Signs of gradient masking: an attack that fails for want of a useful gradient, not of adversarial pictures.
+"""Signs of gradient masking: an attack that fails for want of a useful gradient, not of adversarial images.
 
 The signs are those of Athalye, Carlini & Wagner (2018, section 3.1): one step does better than many, black box better
 than white box, larger balls do not help, random search finds what gradients do not; to which come AutoAttack, and the
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from attnaudit.evidence.robustness_results import Kind
+from attnaudit.records.evaluations import Kind
 from attnaudit.robustness.conditions import EVERYTHING, GRADIENT, TRANSFER, Condition, shown
 from attnaudit.robustness.table import Results
 
@@ -27,14 +27,14 @@ _WEAKER = {
     "noise": "noise is not stronger than the gradient",
     "square": "random squares are not stronger than the gradient",
     "spsa": "guessed gradients are not stronger than the gradient",
-    TRANSFER: "pictures made for the twin are not stronger than its own",
+    TRANSFER: "images made for the twin are not stronger than its own",
 }
 _STRONGEST = "autoattack"
 #: How much accuracy PGD may leave beyond AutoAttack, and anything at all at ε = 1/2; how often the loss must rise.
 _GAP, _LEFT, _RISES = 0.05, 0.01, 0.9
 _LEVEL = 0.05
 
-#: (ε, which pictures are right under one attack, which under PGD).
+#: (ε, which images are right under one attack, which under PGD).
 Pairs = Sequence[tuple[float, NDArray[np.bool_], NDArray[np.bool_]]]
 
 
@@ -76,7 +76,7 @@ def masking_checks(results: Results, model: str, conditions: Sequence[Condition]
 
 
 def _not_stronger(model: str, words: str, name: str, pairs: Pairs) -> Check:
-    """Exact sign test on the pictures that only one of the two fools, at the ε where it is worst for PGD."""
+    """Exact sign test on the images that only one of the two fools, at the ε where it is worst for PGD."""
     if not pairs:
         return Check(model, words, f"{name} was not run", None)
     chances = {}
@@ -120,7 +120,7 @@ def _nothing_left(model: str, right: NDArray[np.bool_]) -> Check:
 
 
 def _rises(model: str, rises: NDArray[np.bool_]) -> Check:
-    finding = f"for {rises.mean():.1%} of pictures, at {shown(GRADIENT.strength)}"
+    finding = f"for {rises.mean():.1%} of images, at {shown(GRADIENT.strength)}"
     return Check(
         model, "the loss rises along the gradient, more than along noise", finding, bool(rises.mean() >= _RISES)
     )

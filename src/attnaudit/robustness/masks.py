@@ -10,22 +10,20 @@ from torch import Tensor
 
 from attnaudit.errors import InputError
 from attnaudit.extras import optional
-from attnaudit.sources.labelled import LabelledPictures
+from attnaudit.sources.labelled import LabelledImages
 
 _IMAGENET = 1000
 _WORDNET = re.compile(r"n\d{8}")
 
 
-def outputs_of(
-    data: LabelledPictures, outputs: int, model: str, classes: int | None = None
-) -> Int64[Tensor, "classes"]:
+def outputs_of(data: LabelledImages, outputs: int, model: str, classes: int | None = None) -> Int64[Tensor, "classes"]:
     """The model's output for every class of the data.
 
     Folders may be named by WordNet id, as those of ImageNet and of ImageNet-A, -R and -O are, whose 200 classes are
     thus read off the data itself; or by class number. Otherwise the data must have as many classes as the model.
 
     Args:
-        data: pictures with labels.
+        data: images with labels.
         outputs: how many the model has.
         model: its name.
         classes: how many the data has, where its labels do not show it.
@@ -43,12 +41,12 @@ def outputs_of(
     elif classes == outputs:
         return torch.arange(outputs)
     raise InputError(
-        f"{model} tells {outputs} classes apart, but {data.place} has {classes}: give pictures of the model's own "
+        f"{model} tells {outputs} classes apart, but {data.place} has {classes}: give images of the model's own "
         "classes, in folders named by WordNet id (ImageNet models), by class number, or one for every class."
     )
 
 
-def _imagenet_places(data: LabelledPictures, names: tuple[str, ...]) -> Int64[Tensor, "classes"]:
+def _imagenet_places(data: LabelledImages, names: tuple[str, ...]) -> Int64[Tensor, "classes"]:
     data_module = optional("timm.data", "timm", "Reading WordNet ids")
     place = {name: number for number, name in enumerate(data_module.ImageNetInfo().label_names())}
     if unknown := [name for name in names if name not in place]:

@@ -1,4 +1,4 @@
-"""A batch of pictures under one condition: what the model makes of it."""
+"""A batch of images under one condition: what the model makes of it."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from attnaudit.robustness.pixels import PixelModel
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of every picture: the class that comes first, its probability, whether it is right, and the largest change.
+    """Of every image: the class that comes first, its probability, whether it is right, and the largest change.
 
     `perturbation` is max |δ| in pixels between 0 and 1, whatever space the attack worked in.
     """
 
-    predicted: Int64[Tensor, "pictures"]
-    confidence: Float[Tensor, "pictures"]
-    correct: Bool[Tensor, "pictures"]
-    perturbation: Float[Tensor, "pictures"] | None = None
+    predicted: Int64[Tensor, "images"]
+    confidence: Float[Tensor, "images"]
+    correct: Bool[Tensor, "images"]
+    perturbation: Float[Tensor, "images"] | None = None
 
 
 def plain(model: PixelModel, pixels: Tensor, labels: Tensor) -> Outcome:
-    """The pictures as they are."""
+    """The images as they are."""
     with torch.no_grad():
         confidence, predicted = model(pixels).softmax(dim=1).max(dim=1)
     return Outcome(predicted, confidence, predicted == labels)
@@ -44,9 +44,9 @@ def attacked(
     protocol: Protocol,
     generator: torch.Generator,
 ) -> Outcome:
-    """The pictures as an attack on `maker` leaves them; `maker` is the model itself, or its twin.
+    """The images as an attack on `maker` leaves them; `maker` is the model itself, or its twin.
 
-    exact: ε in pixels, pixels stay between 0 and 1, away from the true labels; pictures that the model gets wrong
+    exact: ε in pixels, pixels stay between 0 and 1, away from the true labels; images that the model gets wrong
     anyway are left alone, since the ball holds the original too. paper: ε on normalised pixels, no clipping, away from
     what the model predicts, as Teo & Nguyen's code does.
     """

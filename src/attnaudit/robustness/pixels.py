@@ -11,9 +11,9 @@ from PIL import Image
 from torch import Tensor
 
 from attnaudit.errors import ModelError
+from attnaudit.numerics.precision import autocast
 from attnaudit.protocol import Protocol
 from attnaudit.sources.model import LoadedModel
-from attnaudit.training.precision import autocast
 
 _ANY_SIZE = (256, 256)
 
@@ -24,10 +24,10 @@ def _noise() -> Image.Image:
 
 
 class PixelModel:
-    """A classifier of pictures on a device.
+    """A classifier of images on a device.
 
-    Mean and deviation are read off the model's own preprocessing of a black and a white picture, so that every source
-    works alike; so is `sight`, which is the same for models that get to see the same of a picture, from one of noise.
+    Mean and deviation are read off the model's own preprocessing of a black and a white image, so that every source
+    works alike; so is `sight`, which is the same for models that get to see the same of an image, from one of noise.
 
     Args:
         loaded: the model.
@@ -45,9 +45,7 @@ class PixelModel:
         mask: Int64[Tensor, "classes"] | None = None,
     ) -> None:
         if loaded.preprocess is None:
-            raise ModelError(
-                f"{loaded.label} has no preprocessing for pictures: attnaudit robust needs a vision model."
-            )
+            raise ModelError(f"{loaded.label} has no preprocessing for images: attnaudit robust needs a vision model.")
         self.label, self.fingerprint = loaded.label, loaded.fingerprint
         self.device, self.precision = torch.device(device), precision
         self._preprocess = loaded.preprocess(Protocol.EXACT)
@@ -60,7 +58,7 @@ class PixelModel:
         self.module = loaded.module.to(self.device).eval().requires_grad_(False)
         self.mask = None if mask is None else mask.to(self.device)
 
-    def __call__(self, pixels: Float[Tensor, "pictures 3 height width"]) -> Float[Tensor, "pictures classes"]:
+    def __call__(self, pixels: Float[Tensor, "images 3 height width"]) -> Float[Tensor, "images classes"]:
         """Logits of pixels between 0 and 1."""
         return self.on_normalised(self.normalised(pixels))
 
@@ -81,14 +79,14 @@ class PixelModel:
             found = self.on_normalised(torch.zeros(1, 3, *self.size, device=self.device))
         if found.ndim != 2:
             raise ModelError(
-                f"{self.label} gives {tuple(found.shape)} for a picture: a classifier gives a row of logits."
+                f"{self.label} gives {tuple(found.shape)} for an image: a classifier gives a row of logits."
             )
         return found.shape[1]
 
     def seen(self, image: Image.Image, *, ready: bool = False) -> UInt8[Tensor, "3 height width"]:
-        """The pixels the model gets to see of a picture: resized and cropped by its own preprocessing.
+        """The pixels the model gets to see of an image: resized and cropped by its own preprocessing.
 
-        `ready` pictures of the right size are taken as they are: ImageNet-C's have been resized before they were
+        `ready` images of the right size are taken as they are: ImageNet-C's have been resized before they were
         corrupted, and a second time would soften the corruption.
         """
         if ready and image.size == self.size[::-1]:

@@ -1,4 +1,4 @@
-"""What is to be computed: models, pictures, conditions; every unit named by what its rows depend on."""
+"""What is to be computed: models, images, conditions; every unit named by what its rows depend on."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from attnaudit.errors import UsageError
-from attnaudit.evidence.evaluation_folders import ROBUSTNESS
-from attnaudit.evidence.identity import digest
-from attnaudit.evidence.robustness_results import Kind
 from attnaudit.protocol import Protocol
+from attnaudit.records.evaluation_folders import ROBUSTNESS
+from attnaudit.records.evaluations import Kind
+from attnaudit.records.identity import digest
 from attnaudit.robustness.conditions import OUTLIERS, TRANSFER, Condition
 from attnaudit.robustness.examples import Examples, batches
 from attnaudit.robustness.masks import outputs_of
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.robustness.table import VERSION
-from attnaudit.sources.labelled import LabelledPictures
+from attnaudit.sources.labelled import LabelledImages
 from attnaudit.sources.model import LoadedModel
 
 
@@ -49,14 +49,14 @@ class Settings:
 
 @dataclass(frozen=True)
 class Subject:
-    """A model, and the outputs that belong to the pictures' labels."""
+    """A model, and the outputs that belong to the images' labels."""
 
     model: PixelModel
-    labels: Int64[Tensor, "pictures"]
+    labels: Int64[Tensor, "images"]
 
     @staticmethod
     def of(loaded: LoadedModel, examples: Examples, settings: Settings) -> Subject:
-        """The model on its device; fails unless its classes are those of the pictures."""
+        """The model on its device; fails unless its classes are those of the images."""
         model = PixelModel(loaded, settings.device, settings.precision)
         places = outputs_of(examples.data, model.outputs, model.label, examples.classes)
         own = examples.chosen.labels
@@ -67,7 +67,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Unit:
-    """A batch of pictures under one condition."""
+    """A batch of images under one condition."""
 
     subject: Subject
     condition: Condition
@@ -81,10 +81,10 @@ class Plan:
 
     Args:
         models: what is evaluated; their names differ.
-        examples: on which pictures.
+        examples: on which images.
         conditions: under what.
         settings: how.
-        twin: makes the pictures of the condition `transfer`, for models of the same picture size.
+        twin: makes the images of the condition `transfer`, for models of the same image size.
         checks: whether the attacks are compared for signs of gradient masking.
     """
 
@@ -107,7 +107,7 @@ class Plan:
 
     @cached_property
     def twin_subject(self) -> Subject | None:
-        """The twin, ready; fails unless every model can be shown the pictures that it makes."""
+        """The twin, ready; fails unless every model can be shown the images that it makes."""
         if self.twin is None:
             return None
         found = Subject.of(self.twin, self.examples, self.settings)
@@ -116,7 +116,7 @@ class Plan:
                 own, its = ("×".join(map(str, model.size)) for model in (subject.model, found.model))
                 raise UsageError(
                     f"{subject.model.label} sees {own} pixels and its twin {found.model.label} {its}, so that it "
-                    "cannot be shown the twin's pictures: give --twin a model for pictures of the same size."
+                    "cannot be shown the twin's images: give --twin a model for images of the same size."
                 )
         return found
 
@@ -133,30 +133,30 @@ class Plan:
 
     @cached_property
     def units(self) -> tuple[Unit, ...]:
-        """Condition by condition, so that corrupted pictures are made once for all models."""
+        """Condition by condition, so that corrupted images are made once for all models."""
         return tuple(unit for condition in self.conditions for unit in self._under(condition))
 
-    def pictures(self, condition: Condition) -> LabelledPictures:
-        """The pictures as they are on disk before the condition is made."""
+    def images(self, condition: Condition) -> LabelledImages:
+        """The images as they are on disk before the condition is made."""
         if condition == OUTLIERS:
             if self.examples.outliers is None:
                 raise UsageError("There are no outliers to look at.")
             return self.examples.outliers
         if condition.kind is Kind.CORRUPTION and self.examples.ready is not None:
-            return self.examples.ready_pictures(condition)
+            return self.examples.ready_images(condition)
         return self.examples.chosen
 
     def source(self, condition: Condition) -> str:
-        """A name for what a model is shown under a condition: the pictures on disk, and who makes others of them."""
+        """A name for what a model is shown under a condition: the images on disk, and who makes others of them."""
         return self._shown(condition)[0]
 
     def _shown(self, condition: Condition) -> tuple[str, int]:
-        """That name, and how many pictures; read from disk once, whatever the number of models."""
+        """That name, and how many images; read from disk once, whatever the number of models."""
         if condition not in self._read:
-            pictures = self.pictures(condition)
+            images = self.images(condition)
             maker = self.twin_subject if condition.name == TRANSFER else None
-            source = digest(self._content(pictures), None if maker is None else maker.model.fingerprint)
-            self._read[condition] = source, len(pictures)
+            source = digest(self._content(images), None if maker is None else maker.model.fingerprint)
+            self._read[condition] = source, len(images)
         return self._read[condition]
 
     @cached_property
@@ -164,12 +164,12 @@ class Plan:
         return {}
 
     def _under(self, condition: Condition) -> Iterator[Unit]:
-        source, pictures = self._shown(condition)
+        source, images = self._shown(condition)
         for subject in self.subjects:
             model = [subject.model.label, subject.model.fingerprint]
             whole = digest(VERSION, model, condition.identity, source, self.settings.identity)
-            for batch in batches(pictures, self.settings.batch):
+            for batch in batches(images, self.settings.batch):
                 yield Unit(subject, condition, batch, digest(whole, batch.start))
 
-    def _content(self, pictures: LabelledPictures) -> str:
-        return digest(pictures.fingerprint, self.examples.places)
+    def _content(self, images: LabelledImages) -> str:
+        return digest(images.fingerprint, self.examples.places)

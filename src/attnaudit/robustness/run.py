@@ -16,10 +16,12 @@ from torch import Tensor
 
 from attnaudit._version import __version__
 from attnaudit.errors import AttnAuditError, RunFolderError, first_line
-from attnaudit.evidence.folder import RunFolder, encoded
-from attnaudit.evidence.robustness_results import Kind
-from attnaudit.evidence.unit import Notes
-from attnaudit.evidence.versions import installed_versions
+from attnaudit.numerics.precision import short_products
+from attnaudit.numerics.randomness import derived_seed
+from attnaudit.records.evaluations import Kind
+from attnaudit.records.notes import Notes
+from attnaudit.records.run_folder import RunFolder, encoded
+from attnaudit.records.versions import installed_versions
 from attnaudit.robustness.conditions import CLEAN, GRADIENT, OUTLIERS, TRANSFER, Condition
 from attnaudit.robustness.examples import seen
 from attnaudit.robustness.outcome import Outcome, along_gradient, attacked, plain
@@ -27,8 +29,6 @@ from attnaudit.robustness.pixels import PixelModel
 from attnaudit.robustness.plan import Plan, Unit
 from attnaudit.robustness.summary import Summary, summarise
 from attnaudit.robustness.table import SCHEMA, Results, rows
-from attnaudit.training.precision import short_products
-from attnaudit.training.randomness import derived_seed
 
 #: Told of every finished batch: (batches done, batches in all, a few words).
 Progress = Callable[[int, int, str], None]
@@ -53,7 +53,7 @@ def evaluate(
     """Carry out a plan in a run folder. Repeated, it finishes what is missing and nothing else.
 
     Args:
-        plan: models, pictures, conditions.
+        plan: models, images, conditions.
         out: the run folder: `run.json`, `evidence/part-*.parquet`, `summary.json`.
         baseline: label of the model whose errors divide those of the others in the mean corruption error.
         progress: told of every batch.
@@ -82,9 +82,9 @@ def evaluate(
 
 
 class _Worker:
-    """Computes units one after the other; pictures of the last condition and the clean ones stay in memory.
+    """Computes units one after the other; images of the last condition and the clean ones stay in memory.
 
-    They are kept by what models see of a picture, which for models of one kind is the same.
+    They are kept by what models see of an image, which for models of one kind is the same.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -127,7 +127,7 @@ class _Worker:
             self._changed = condition, {}
         made = self._changed[1]
         if model.sight not in made and condition == OUTLIERS:
-            made[model.sight] = seen(model, self.plan.pictures(condition))
+            made[model.sight] = seen(model, self.plan.images(condition))
         elif model.sight not in made:
             clean = self._clean_pixels(model)
             made[model.sight] = examples.corrupted(model, clean, condition, self.plan.settings.seed)
@@ -181,7 +181,7 @@ def _description(plan: Plan, keys: list[str]) -> dict[str, Any]:
         ],
         "twin": None if plan.twin is None else plan.twin.label,
         "data": plan.examples.data.place.name,
-        "pictures": len(plan.examples.places),
+        "images": len(plan.examples.places),
         "conditions": [condition.identity for condition in plan.conditions],
         "parts": keys,
     }

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnaudit.errors import UsageError
-from attnaudit.evidence.robustness_results import Kind
+from attnaudit.records.evaluations import Kind
 from attnaudit.robustness.conditions import CLEAN, OUTLIERS, Condition
 from attnaudit.robustness.corruptions import CORRUPTIONS, SEVERITIES
 from attnaudit.robustness.masking_checks import Check, masking_checks
@@ -32,12 +32,12 @@ _LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How many pictures a model gets right under a condition, with Wilson's interval; `source` as `Plan.source`."""
+    """How many images a model gets right under a condition, with Wilson's interval; `source` as `Plan.source`."""
 
     model: str
     condition: Condition
     source: str
-    pictures: int
+    images: int
     right: int
     accuracy: float
     interval: tuple[float, float]
@@ -47,7 +47,7 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class Score:
-    """A number of a model that is no accuracy, with a bootstrap interval over pictures."""
+    """A number of a model that is no accuracy, with a bootstrap interval over images."""
 
     model: str
     name: str
@@ -124,19 +124,17 @@ def _corruption_errors(results: Results, plan: Plan, labels: Sequence[str], base
     def score(label: str, drawn: NDArray[np.int64]) -> float:
         return mean_corruption_error(errors(label, drawn), base if baseline is None else errors(baseline, drawn))
 
-    name, pictures = f"mCE against {baseline or ALEXNET}", len(plan.examples.places)
-    if isnan(score(labels[0], np.arange(pictures))):
+    name, images = f"mCE against {baseline or ALEXNET}", len(plan.examples.places)
+    if isnan(score(labels[0], np.arange(images))):
         raise UsageError(
             f"{baseline} makes no error under one of the corruptions, so that there is nothing to divide by: take more "
-            "pictures, or leave --baseline out."
+            "images, or leave --baseline out."
         )
-    return [
-        Score(label, name, *_bootstrapped(partial(score, label), [pictures], plan.settings.seed)) for label in labels
-    ]
+    return [Score(label, name, *_bootstrapped(partial(score, label), [images], plan.settings.seed)) for label in labels]
 
 
 def _outlier_scores(results: Results, plan: Plan, labels: Sequence[str]) -> list[Score]:
-    """AUPR of telling outliers (positive) from the clean pictures by the smallness of the largest probability."""
+    """AUPR of telling outliers (positive) from the clean images by the smallness of the largest probability."""
     if OUTLIERS not in plan.conditions:
         return []
     scores = []
@@ -157,7 +155,7 @@ def _outlier_scores(results: Results, plan: Plan, labels: Sequence[str]) -> list
 def _bootstrapped(
     statistic: Callable[[NDArray[np.int64]], float], groups: Sequence[int], seed: int
 ) -> tuple[float, tuple[float, float]]:
-    """A statistic of all pictures, and the percentile interval over resamples; each group is resampled by itself."""
+    """A statistic of all images, and the percentile interval over resamples; each group is resampled by itself."""
     generator = np.random.default_rng(seed)
     starts = np.cumsum([0, *groups[:-1]])
     draws = [

@@ -1,4 +1,4 @@
-"""The results, one row per model, condition and picture."""
+"""The results, one row per model, condition and image."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from attnaudit.evidence.robustness_results import Kind
 from attnaudit.protocol import Protocol
+from attnaudit.records.evaluations import Kind
 from attnaudit.robustness.conditions import Condition
 from attnaudit.robustness.outcome import Outcome
 
@@ -27,7 +27,7 @@ SCHEMA = pa.schema(
         pa.field("strength", pa.float64()),  # severity of a corruption, ε of an attack
         pa.field("norm", _NAME),  # in which ε is measured
         pa.field("steps", pa.int32()),
-        pa.field("picture", pa.int32()),  # its place in the data set
+        pa.field("image", pa.int32()),  # its place in the data set
         pa.field("label", pa.int32()),  # null for outliers
         pa.field("predicted", pa.int32()),
         pa.field("correct", pa.bool_()),  # null for outliers; of the check `gradient`, whether the loss rose
@@ -58,7 +58,7 @@ def rows(
         "strength": [condition.strength] * count,
         "norm": [condition.norm] * count,
         "steps": [condition.steps] * count,
-        "picture": places,
+        "image": places,
         "label": labels if judged else [None] * count,
         "predicted": outcome.predicted.tolist(),
         "correct": outcome.correct.tolist() if judged else [None] * count,
@@ -71,7 +71,7 @@ def rows(
 
 @dataclass(frozen=True)
 class Results:
-    """All rows of a run, by model and condition, each in the order of the pictures."""
+    """All rows of a run, by model and condition, each in the order of the images."""
 
     groups: Mapping[tuple[str, Condition], pa.Table]
 
@@ -80,7 +80,7 @@ class Results:
         return self.groups[model, condition]
 
     def right(self, model: str, condition: Condition) -> NDArray[np.bool_]:
-        """Which pictures are right."""
+        """Which images are right."""
         found: NDArray[np.bool_] = self.under(model, condition)["correct"].to_numpy()
         return found
 

@@ -17,13 +17,13 @@ from attnaudit.sources.model import seeded
 
 @dataclass(frozen=True)
 class Architecture(AttentionChoice):
-    """timm's VisionTransformer in numbers; the defaults are ViT-Tiny's width on pictures of 32 pixels.
+    """timm's VisionTransformer in numbers; the defaults are ViT-Tiny's width on images of 32 pixels.
 
     Which attention it has is an `AttentionChoice`.
 
     Args:
         image_size: pixels of a side.
-        patch_size: pixels of a patch's side; a picture has (image_size / patch_size)² + 1 tokens.
+        patch_size: pixels of a patch's side; an image has (image_size / patch_size)² + 1 tokens.
         width: channels of a token.
         depth: number of blocks.
         heads: attention heads of a block.
@@ -46,7 +46,7 @@ class Architecture(AttentionChoice):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.image_size < 1 or self.patch_size < 1 or self.image_size % self.patch_size:
-            raise UsageError(f"Pictures of {self.image_size} pixels do not split into patches of {self.patch_size}.")
+            raise UsageError(f"Images of {self.image_size} pixels do not split into patches of {self.patch_size}.")
         if self.heads < 1 or self.width < 1 or self.width % self.heads:
             raise UsageError(f"A width of {self.width} does not split into {self.heads} heads.")
         if not 0 <= self.drop_path < 1:

@@ -1,4 +1,4 @@
-"""Which attention variant stands in which blocks of a network that we build: the same words for pictures and text."""
+"""Which attention variant stands in which blocks of a network that we build: the same words for images and text."""
 
 from __future__ import annotations
 

@@ -15,20 +15,20 @@ from torch import Tensor, nn
 
 from attnaudit.errors import AttnAuditError, ModelError, first_line
 from attnaudit.protocol import Protocol
+from attnaudit.records.typed_settings import check_range, settings_from
 from attnaudit.sources.architecture import Architecture, build
 from attnaudit.sources.attention_choice import AttentionChoice
 from attnaudit.sources.decoder import DecoderArchitecture, build_decoder
 from attnaudit.sources.model import CARD, Preprocess
 from attnaudit.sources.preprocess import middle_pixels, squashed
 from attnaudit.sources.words import Vocabulary
-from attnaudit.typed_settings import check_range, settings_from
 
 #: A mean beyond this, or a deviation beyond it or below its inverse, is none of pixels, which float32 would lose.
 _LARGEST = 1e6
 
 
 @dataclass(frozen=True)
-class PictureCard:
+class ImageCard:
     """Of a vision transformer: mean and deviation of its pixels, and the names of its classes where they have any."""
 
     name: str
@@ -91,7 +91,7 @@ def _text(name: str, architecture: AttentionChoice, facts: Mapping[str, Any], **
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
-def read_card(folder: Path) -> PictureCard | TextCard:
+def read_card(folder: Path) -> ImageCard | TextCard:
     """The card of a folder; one with a vocabulary is a language model's.
 
     Raises:
@@ -101,7 +101,7 @@ def read_card(folder: Path) -> PictureCard | TextCard:
         content = json.loads((folder / CARD).read_text())
         if isinstance(content, Mapping) and "vocabulary" in content:
             return settings_from(TextCard, {**content, "vocabulary": {"words": content["vocabulary"]}}, "card")
-        return settings_from(PictureCard, content, "card")
+        return settings_from(ImageCard, content, "card")
     except FileNotFoundError as error:
         raise ModelError(f"{folder} holds no trained model: it has no {CARD}.") from error
     except (ValueError, OSError, AttnAuditError) as error:

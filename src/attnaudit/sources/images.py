@@ -1,4 +1,4 @@
-"""Pictures from a folder: found, chosen by seed, read, and skipped by name where they are broken."""
+"""Images from a folder: found, chosen by seed, read, and skipped by name where they are broken."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SAMPLES = (
 
 @dataclass(frozen=True)
 class ImageItem:
-    """One picture: its name in the evidence, where it is, and a hash of its bytes."""
+    """One image: its name in the evidence, where it is, and a hash of its bytes."""
 
     name: str
     path: Path
@@ -34,7 +34,7 @@ class ImageItem:
 
     @staticmethod
     def of(path: Path, root: Path) -> ImageItem:
-        """The picture as it is now; its path is absolute, so that it holds in other processes."""
+        """The image as it is now; its path is absolute, so that it holds in other processes."""
         return ImageItem(path.relative_to(root).as_posix(), path.absolute(), _fingerprint(path))
 
     def check(self) -> None:
@@ -52,12 +52,12 @@ def _fingerprint(path: Path) -> str:
 
 
 def find_images(folder: Path) -> list[Path]:
-    """Every picture below a folder, in order of its path."""
+    """Every image below a folder, in order of its path."""
     if not folder.is_dir():
-        raise InputError(f"There is no folder {folder}: give --images a folder with pictures.")
+        raise InputError(f"There is no folder {folder}: give --images a folder with images.")
     found = sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
     if not found:
-        raise InputError(f"{folder} holds no pictures ({', '.join(sorted(SUFFIXES))}), not even in its subfolders.")
+        raise InputError(f"{folder} holds no images ({', '.join(sorted(SUFFIXES))}), not even in its subfolders.")
     return found
 
 
@@ -79,7 +79,7 @@ def choose_images(paths: Sequence[Path], root: Path, limit: int | None, seed: in
 
 @dataclass(frozen=True)
 class ImageShard:
-    """A few pictures that are read and run together."""
+    """A few images that are read and run together."""
 
     items: tuple[ImageItem, ...]
 
@@ -89,9 +89,9 @@ class ImageShard:
         return [(item.name, item.fingerprint) for item in self.items]
 
     def prepare(self, model: LoadedModel, protocol: Protocol) -> Prepared:
-        """Read and preprocess the pictures; a broken one is left out and named, one that has changed is an error."""
+        """Read and preprocess the images; a broken one is left out and named, one that has changed is an error."""
         if model.preprocess is None:
-            raise ModelError(f"{model.label} has no preprocessing for pictures: pass tensors instead.")
+            raise ModelError(f"{model.label} has no preprocessing for images: pass tensors instead.")
         preprocess = model.preprocess(protocol)
         tensors, names, skipped = [], [], []
         for item in self.items:
@@ -102,10 +102,10 @@ class ImageShard:
                 names.append(item.name)
             except (OSError, SyntaxError, Image.DecompressionBombError) as error:
                 reason = str(error).replace(str(item.path), item.name)
-                skipped.append((item.name, f"cannot be read as a picture ({reason})"))
+                skipped.append((item.name, f"cannot be read as an image ({reason})"))
         return Prepared(torch.stack(tensors) if tensors else None, tuple(names), tuple(skipped))
 
 
 def image_shards(items: Sequence[ImageItem], size: int) -> tuple[ImageShard, ...]:
-    """Cut a choice of pictures into shards."""
+    """Cut a choice of images into shards."""
     return tuple(ImageShard(tuple(items[start : start + size])) for start in range(0, len(items), size))

@@ -1,4 +1,4 @@
-"""Pictures with class labels: folders of classes (ImageNet's layout), or Parquet with `img` and `label` (the hub's)."""
+"""Images with class labels: folders of classes (ImageNet's layout), or Parquet with `img` and `label` (the hub's)."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
-class LabelledPictures:
-    """Encoded pictures (bytes, or files) with their class numbers, decoded when they are asked for."""
+class LabelledImages:
+    """Encoded images (bytes, or files) with their class numbers, decoded when they are asked for."""
 
     place: Path
     encoded: Sequence[bytes | Path]
-    labels: Int64[Tensor, "pictures"]
+    labels: Int64[Tensor, "images"]
     names: tuple[str, ...] | None = None
 
     def __len__(self) -> int:
@@ -56,7 +56,7 @@ class LabelledPictures:
         """A hash of labels and contents, the same on every machine and for files and Parquet.
 
         Of files that are too many to read at every start, names, sizes and times of their last change instead: an edit
-        shows, but a copy that does not keep its times counts as other pictures.
+        shows, but a copy that does not keep its times counts as other images.
         """
         digest = hashlib.blake2b(self.labels.numpy().tobytes(), digest_size=16)
         files = [entry for entry in self.encoded if isinstance(entry, Path)]
@@ -69,49 +69,49 @@ class LabelledPictures:
                 for entry in self.encoded:
                     digest.update(entry.read_bytes() if isinstance(entry, Path) else entry)
         except OSError as error:
-            raise InputError(f"Picture {error.filename} cannot be read ({error.strerror}).") from error
+            raise InputError(f"Image {error.filename} cannot be read ({error.strerror}).") from error
         return digest.hexdigest()
 
-    def picture(self, place: int) -> Image.Image:
-        """Picture number `place`, in colour."""
+    def image(self, place: int) -> Image.Image:
+        """Image number `place`, in colour."""
         entry = self.encoded[place]
         try:
             with Image.open(io.BytesIO(entry) if isinstance(entry, bytes) else entry) as image:
                 return image.convert("RGB")
         except (OSError, SyntaxError, Image.DecompressionBombError) as error:
             name = f"number {place} of {self.place}" if isinstance(entry, bytes) else str(entry)
-            reason = "it is no picture" if isinstance(error, UnidentifiedImageError) else first_line(error)
-            raise InputError(f"Picture {name} cannot be read ({reason}).") from error
+            reason = "it is no image" if isinstance(error, UnidentifiedImageError) else first_line(error)
+            raise InputError(f"Image {name} cannot be read ({reason}).") from error
 
     def each(self, make: Callable[[Image.Image], Made]) -> list[Made]:
-        """What `make` makes of every picture, in their order; by several threads, since decoding can be shared."""
+        """What `make` makes of every image, in their order; by several threads, since decoding can be shared."""
         with ThreadPoolExecutor(_THREADS) as pool:
-            return list(pool.map(lambda place: make(self.picture(place)), range(len(self))))
+            return list(pool.map(lambda place: make(self.image(place)), range(len(self))))
 
-    def pixels(self, size: int) -> UInt8[Tensor, "pictures 3 size size"]:
-        """The middles of all pictures, in memory."""
+    def pixels(self, size: int) -> UInt8[Tensor, "images 3 size size"]:
+        """The middles of all images, in memory."""
         return torch.from_numpy(np.stack(self.each(partial(middle_pixels, size=size))))
 
-    def first(self, count: int | None) -> LabelledPictures:
+    def first(self, count: int | None) -> LabelledImages:
         """The first `count` of them, all if None."""
         if count is None or count >= len(self):
             return self
         return self.chosen(range(count))
 
-    def spread(self, count: int | None) -> LabelledPictures:
-        """`count` of them at even distances, so that pictures in the order of classes lose none; all if None."""
+    def spread(self, count: int | None) -> LabelledImages:
+        """`count` of them at even distances, so that images in the order of classes lose none; all if None."""
         if count is None or count >= len(self):
             return self
         return self.chosen([place * len(self) // count for place in range(count)])
 
-    def chosen(self, places: Sequence[int]) -> LabelledPictures:
+    def chosen(self, places: Sequence[int]) -> LabelledImages:
         """Those at these places."""
         encoded = [self.encoded[place] for place in places]
-        return LabelledPictures(self.place, encoded, self.labels[list(places)], self.names)
+        return LabelledImages(self.place, encoded, self.labels[list(places)], self.names)
 
 
-def read_labelled(path: Path) -> LabelledPictures:
-    """A Parquet file, or a folder with a folder of pictures per class.
+def read_labelled(path: Path) -> LabelledImages:
+    """A Parquet file, or a folder with a folder of images per class.
 
     Raises:
         InputError: there is nothing there, it has other columns, or fewer than two classes.
@@ -121,15 +121,15 @@ def read_labelled(path: Path) -> LabelledPictures:
     elif path.is_file():
         found = _from_parquet([path])
     else:
-        raise InputError(f"There are no pictures at {path}: give a Parquet file or a folder of class folders.")
+        raise InputError(f"There are no images at {path}: give a Parquet file or a folder of class folders.")
     return _checked(found)
 
 
-def training_and_test(folder: Path) -> tuple[LabelledPictures, LabelledPictures]:
+def training_and_test(folder: Path) -> tuple[LabelledImages, LabelledImages]:
     """Both halves of a data set: `train*.parquet` and `test*.parquet`, or the folders `train/` and `val/`."""
     if not folder.is_dir():
         raise InputError(
-            f"{folder} is no folder: pictures come from one with train*.parquet and test*.parquet, or train/ and val/."
+            f"{folder} is no folder: images come from one with train*.parquet and test*.parquet, or train/ and val/."
         )
     train = _checked(_half(folder, ("train",)))
     test = _checked(_half(folder, ("test", "val", "validation"), train.names))
@@ -138,7 +138,7 @@ def training_and_test(folder: Path) -> tuple[LabelledPictures, LabelledPictures]
     return train, test
 
 
-def _half(folder: Path, names: Sequence[str], classes: Sequence[str] | None = None) -> LabelledPictures:
+def _half(folder: Path, names: Sequence[str], classes: Sequence[str] | None = None) -> LabelledImages:
     for name in names:
         if (folder / name).is_dir():
             return _from_folders(folder / name, classes)
@@ -148,20 +148,20 @@ def _half(folder: Path, names: Sequence[str], classes: Sequence[str] | None = No
     raise InputError(f"{folder} has no {wanted}.")
 
 
-def _checked(found: LabelledPictures) -> LabelledPictures:
+def _checked(found: LabelledImages) -> LabelledImages:
     present = len(set(found.labels.tolist()))
     if present < 2:
-        raise InputError(f"{found.place} has {len(found)} pictures of {present} classes: a classifier needs two.")
+        raise InputError(f"{found.place} has {len(found)} images of {present} classes: a classifier needs two.")
     if int(found.labels.min()) < 0:
-        raise InputError(f"{found.place} has pictures without a label ({int(found.labels.min())}).")
+        raise InputError(f"{found.place} has images without a label ({int(found.labels.min())}).")
     return found
 
 
-def _from_folders(folder: Path, classes: Sequence[str] | None = None) -> LabelledPictures:
+def _from_folders(folder: Path, classes: Sequence[str] | None = None) -> LabelledImages:
     """Classes are numbered in the order of their names, or in the order given; those that are numbers by their size."""
     present = [entry.name for entry in folder.iterdir() if entry.is_dir()]
     if not present:
-        raise InputError(f"{folder} has no class folders: pictures go into one folder per class.")
+        raise InputError(f"{folder} has no class folders: images go into one folder per class.")
     if classes is None:
         classes = sorted(present, key=int) if all(name.isdecimal() for name in present) else sorted(present)
     if unknown := sorted(set(present) - set(classes)):
@@ -172,10 +172,10 @@ def _from_folders(folder: Path, classes: Sequence[str] | None = None) -> Labelle
         own = sorted(p for p in (folder / name).rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
         files += own
         labels += [number] * len(own)
-    return LabelledPictures(folder, files, torch.tensor(labels, dtype=torch.int64), tuple(classes))
+    return LabelledImages(folder, files, torch.tensor(labels, dtype=torch.int64), tuple(classes))
 
 
-def _from_parquet(files: Sequence[Path]) -> LabelledPictures:
+def _from_parquet(files: Sequence[Path]) -> LabelledImages:
     try:
         table = pa.concat_tables([pq.read_table(file) for file in files])
     except (pa.ArrowInvalid, OSError) as error:
@@ -183,15 +183,15 @@ def _from_parquet(files: Sequence[Path]) -> LabelledPictures:
     columns = [next((c for c in wanted if c in table.column_names), None) for wanted in (_PICTURES, _LABELS)]
     if None in columns:
         raise InputError(f"{files[0]} has columns {', '.join(table.column_names)}: it needs img and label.")
-    pictures, labels = (table[str(column)] for column in columns)
-    entries = [entry["bytes"] if isinstance(entry, dict) else entry for entry in pictures.to_pylist()]
+    images, labels = (table[str(column)] for column in columns)
+    entries = [entry["bytes"] if isinstance(entry, dict) else entry for entry in images.to_pylist()]
     if not all(isinstance(entry, bytes) for entry in entries):
-        raise InputError(f"{files[0]}: the column {columns[0]} holds no encoded pictures.")
+        raise InputError(f"{files[0]}: the column {columns[0]} holds no encoded images.")
     if labels.null_count or not pa.types.is_integer(labels.type):
         found = f"{labels.null_count} empty labels" if labels.null_count else f"labels of type {labels.type}"
         raise InputError(f"{files[0]}: the column {columns[1]} holds {found}: classes are whole numbers from 0 on.")
     names = (table.schema.metadata or {}).get(NAMES)
-    return LabelledPictures(
+    return LabelledImages(
         files[0],
         entries,
         torch.tensor(labels.to_pylist(), dtype=torch.int64),

@@ -35,7 +35,7 @@ class ModelSpec:
 
     @property
     def reads_text(self) -> bool:
-        """Whether its inputs are texts rather than pictures."""
+        """Whether its inputs are texts rather than images."""
         return _source(self.source).reads_text(self.name)
 
     @property
@@ -79,7 +79,7 @@ class Source(typing.Protocol):
         """The spec with a local weights file, or `WeightsError` saying what to do."""
 
     def reads_text(self, name: str) -> bool:
-        """Whether its inputs are texts rather than pictures."""
+        """Whether its inputs are texts rather than images."""
 
     def load(self, spec: ModelSpec) -> LoadedModel:
         """Build it."""

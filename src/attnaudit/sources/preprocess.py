@@ -1,4 +1,4 @@
-"""From a picture to what a model reads: its middle, for models we trained; squashed, as the reproduction study does."""
+"""From an image to what a model reads: its middle, for models we trained; squashed, as the reproduction study does."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ IMAGENET_STD = np.array([0.229, 0.224, 0.225], dtype=np.float32)
 def middle_pixels(image: Image.Image, size: int) -> UInt8[np.ndarray, "3 size size"]:
     """The shorter side resized to `size`, and the middle of the longer one: nothing is distorted.
 
-    Training, audits and evaluations of robustness all see pictures in this way, so that their accuracies compare.
+    Training, audits and evaluations of robustness all see images in this way, so that their accuracies compare.
     """
     factor = size / min(image.size)
     width, height = (max(size, round(side * factor)) for side in image.size)

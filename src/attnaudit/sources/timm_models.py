@@ -57,7 +57,7 @@ def _cached(name: str) -> Path | None:
 
 
 def reads_text(name: str) -> bool:
-    """Pictures, always."""
+    """Images, always."""
     return False
 
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from attnaudit.errors import ModelError, UsageError
-from attnaudit.sources.cards import PictureCard, TextCard, read_card
+from attnaudit.sources.cards import ImageCard, TextCard, read_card
 from attnaudit.sources.model import CARD, LoadedModel, ModelSpec
 from attnaudit.sources.weights import fingerprint, fit_weights, read_weights
 
@@ -56,7 +56,7 @@ def load(spec: ModelSpec) -> LoadedModel:
         module,
         fingerprint(module),
         "random" if spec.random_seed is not None else str(spec.weights),
-        preprocess=card.preprocess if isinstance(card, PictureCard) else None,
+        preprocess=card.preprocess if isinstance(card, ImageCard) else None,
         tokenise=card.tokenise if isinstance(card, TextCard) else None,
         untrained=lru_cache(maxsize=1)(card.build),
         card={"architecture": card.architecture.content, "facts": dict(card.facts)},

@@ -42,7 +42,7 @@ class DeviceAugmentation:
         return (pixels.float() / 255 - self._mean) / self._std
 
     def augmented(self, pixels: UInt8[Tensor, "b 3 h w"]) -> Float[Tensor, "b 3 h w"]:
-        """Each picture by itself."""
+        """Each image by itself."""
         if self._crop is not None:
             pixels = crop_and_flip(pixels, self._crop)
         if self._distort:
@@ -53,7 +53,7 @@ class DeviceAugmentation:
     def mixed(
         self, images: Float[Tensor, "b 3 h w"], labels: Int64[Tensor, "b"]
     ) -> tuple[Float[Tensor, "b 3 h w"], Float[Tensor, "b classes"]]:
-        """Pictures blended in pairs, with their labels as probabilities; only smoothed labels without mixup."""
+        """Images blended in pairs, with their labels as probabilities; only smoothed labels without mixup."""
         if self._mix is not None:
             images, targets = self._mix(images, labels)
             return images, targets
@@ -63,7 +63,7 @@ class DeviceAugmentation:
 
 
 def crop_and_flip(pixels: UInt8[Tensor, "b 3 h w"], padding: int) -> UInt8[Tensor, "b 3 h w"]:
-    """Each picture padded with black, cut at a place of its own, and mirrored half of the time."""
+    """Each image padded with black, cut at a place of its own, and mirrored half of the time."""
     (count, _, height, width), device = pixels.shape, pixels.device
     padded = functional.pad(pixels, (padding,) * 4)
     # Drawn on the device: numbers that travel there would make every step wait for the one before it.
@@ -71,5 +71,5 @@ def crop_and_flip(pixels: UInt8[Tensor, "b 3 h w"], padding: int) -> UInt8[Tenso
     columns = torch.arange(width, device=device).expand(count, width)
     columns = left + torch.where(flip.bool(), columns.flip(1), columns)
     rows = top + torch.arange(height, device=device)
-    picture = torch.arange(count, device=device)[:, None, None]
-    return padded[picture, :, rows[:, :, None], columns[:, None]].permute(0, 3, 1, 2)
+    image = torch.arange(count, device=device)[:, None, None]
+    return padded[image, :, rows[:, :, None], columns[:, None]].permute(0, 3, 1, 2)

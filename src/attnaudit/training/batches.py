@@ -1,4 +1,4 @@
-"""Batches of examples: from memory where they are small, pictures also decoded in worker processes.
+"""Batches of examples: from memory where they are small, images also decoded in worker processes.
 
 The order of an epoch, and what happens to an example in it, follow from seed, epoch and example alone. So training can
 go on in the middle of an epoch, with any number of workers, as if it had never stopped.
@@ -19,13 +19,13 @@ from torch.utils.data import DataLoader, Dataset
 
 from attnaudit.errors import AttnAuditError, UsageError, first_line
 from attnaudit.extras import optional
-from attnaudit.sources.labelled import LabelledPictures
+from attnaudit.numerics.randomness import generator, global_state_kept, seed_everything
+from attnaudit.sources.labelled import LabelledImages
 from attnaudit.sources.preprocess import middle_pixels
 from attnaudit.training.processes import Ranks
-from attnaudit.training.randomness import generator, global_state_kept, seed_everything
-from attnaudit.training.recipe import PictureRecipe
+from attnaudit.training.recipe import ImageRecipe
 
-#: Examples and what is to be said of them: pictures as bytes and their classes, words and the words that follow.
+#: Examples and what is to be said of them: images as bytes and their classes, words and the words that follow.
 Batch = tuple[Tensor, Tensor]
 
 
@@ -47,7 +47,7 @@ class Layout:
     batch: int
     seed: int
     ranks: Ranks
-    what: str = "pictures"
+    what: str = "images"
 
     @property
     def steps(self) -> int:
@@ -87,12 +87,10 @@ class ResidentBatches:
 
 
 class LoadedBatches:
-    """Pictures decoded and augmented by timm's transform in worker processes, then moved to the device."""
+    """Images decoded and augmented by timm's transform in worker processes, then moved to the device."""
 
-    def __init__(
-        self, pictures: LabelledPictures, recipe: PictureRecipe, layout: Layout, device: str, workers: int
-    ) -> None:
-        self._pictures, self._layout, self._device, self._workers = pictures, layout, device, workers
+    def __init__(self, images: LabelledImages, recipe: ImageRecipe, layout: Layout, device: str, workers: int) -> None:
+        self._images, self._layout, self._device, self._workers = images, layout, device, workers
         size, wishes = recipe.model.image_size, recipe.augmentation
         self._plain = partial(middle_pixels, size=size)
         try:
@@ -113,11 +111,11 @@ class LoadedBatches:
     def training(self, epoch: int, start: int = 0) -> Iterator[Batch]:
         """The batches of an epoch."""
         steps = list(self._layout.order(epoch, start))
-        return self._loaded(_Transformed(self._pictures, self._augmenting, (self._layout.seed, epoch)), steps)
+        return self._loaded(_Transformed(self._images, self._augmenting, (self._layout.seed, epoch)), steps)
 
     def in_order(self) -> Iterator[Batch]:
-        """All pictures once."""
-        return self._loaded(_Transformed(self._pictures, self._plain, (0, 0)), self._layout.in_order())
+        """All images once."""
+        return self._loaded(_Transformed(self._images, self._plain, (0, 0)), self._layout.in_order())
 
     def _loaded(self, data: _Transformed, steps: list[Tensor]) -> Iterator[Batch]:
         loader = DataLoader(
@@ -136,24 +134,20 @@ class LoadedBatches:
 
 
 class _Transformed(Dataset[tuple[Tensor, int]]):
-    """Pictures through a transform whose random choices follow from seed, epoch and picture."""
+    """Images through a transform whose random choices follow from seed, epoch and image."""
 
-    def __init__(
-        self, pictures: LabelledPictures, transform: Callable[..., typing.Any], place: tuple[int, int]
-    ) -> None:
-        self._pictures, self._transform, self._place = pictures, transform, place
+    def __init__(self, images: LabelledImages, transform: Callable[..., typing.Any], place: tuple[int, int]) -> None:
+        self._images, self._transform, self._place = images, transform, place
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
         with global_state_kept():
             seed_everything(*self._place, index)
-            pixels = np.asarray(self._transform(self._pictures.picture(index)))
-        return torch.from_numpy(pixels), int(self._pictures.labels[index])
+            pixels = np.asarray(self._transform(self._images.image(index)))
+        return torch.from_numpy(pixels), int(self._images.labels[index])
 
 
-def picture_batches(
-    pictures: LabelledPictures, recipe: PictureRecipe, layout: Layout, device: str, workers: int
-) -> Batches:
+def image_batches(images: LabelledImages, recipe: ImageRecipe, layout: Layout, device: str, workers: int) -> Batches:
     """In memory unless the recipe wants timm's transforms."""
     if recipe.augmentation.kind == "timm":
-        return LoadedBatches(pictures, recipe, layout, device, workers)
-    return ResidentBatches(pictures.pixels(recipe.model.image_size), pictures.labels, layout, device)
+        return LoadedBatches(images, recipe, layout, device, workers)
+    return ResidentBatches(images.pixels(recipe.model.image_size), images.labels, layout, device)

@@ -57,13 +57,13 @@ def trainer_callback(watcher: Watcher) -> Any:
     base: Any = optional("transformers", "hf", "A callback for transformers' Trainer").TrainerCallback
 
     class MonitorCallback(base):  # type: ignore[misc]
-        def on_train_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+        def on_train_begin(self, args: Any, state: Any, reference: Any, **more: Any) -> None:
             watcher.begin(state.global_step)
 
-        def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+        def on_step_end(self, args: Any, state: Any, reference: Any, **more: Any) -> None:
             watcher.after_step(state.global_step)
 
-        def on_epoch_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+        def on_epoch_end(self, args: Any, state: Any, reference: Any, **more: Any) -> None:
             watcher.after_epoch(state.global_step)
 
     return MonitorCallback()

@@ -8,24 +8,24 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from attnaudit.numerics.precision import autocast
 from attnaudit.training.augmentation import DeviceAugmentation
 from attnaudit.training.batches import Batches
-from attnaudit.training.precision import autocast
 from attnaudit.training.processes import Ranks
 
 
 @dataclass(frozen=True)
 class Score:
-    """Mean cross-entropy, and the share of pictures whose class comes first."""
+    """Mean cross-entropy, and the share of images whose class comes first."""
 
     loss: float
     accuracy: float
-    pictures: int
+    images: int
 
 
 @torch.no_grad()
 def evaluate(model: nn.Module, batches: Batches, pixels: DeviceAugmentation, precision: str, ranks: Ranks) -> Score:
-    """All pictures of all ranks, once; the model is afterwards in the mode it was in."""
+    """All images of all ranks, once; the model is afterwards in the mode it was in."""
     mode = model.training
     model.eval()
     sums = torch.zeros(3, dtype=torch.float64)

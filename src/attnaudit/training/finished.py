@@ -5,12 +5,12 @@ from __future__ import annotations
 import pyarrow as pa
 from torch import nn
 
+from attnaudit.audit.primal import primal_rows
+from attnaudit.audit.settings import Settings
 from attnaudit.capture.capture import Inputs
 from attnaudit.errors import CaptureError
-from attnaudit.evidence.primal import primal_rows
-from attnaudit.evidence.reading import Evidence
-from attnaudit.evidence.settings import Settings
-from attnaudit.measures.ksvd_controls import PRIMAL_CONTROLS
+from attnaudit.measures.ksvd_references import PRIMAL_REFERENCES
+from attnaudit.records.evidence import Evidence
 from attnaudit.training.fixed_batches import ONLY, FixedBatch
 from attnaudit.training.observation import look_at
 from attnaudit.training.untouched import untouched, unwrapped
@@ -19,15 +19,15 @@ from attnaudit.training.untouched import untouched, unwrapped
 def primal_evidence(
     model: nn.Module, inputs: Inputs, *, name: str | None = None, repeats: int = 1, seed: int = 0
 ) -> Evidence:
-    """Do the Primal-Attention layers of a model find singular vectors? One row per input, layer, head and control.
+    """Do the Primal-Attention layers of a model find singular vectors? One row per input, layer, head and reference.
 
     Args:
         model: any torch module; it runs in evaluation mode and is afterwards what it was.
         inputs: what the model is called with: a tensor, a tuple of arguments, or a mapping of keyword arguments; batch
             first.
         name: how the model is called in the evidence; its class if None.
-        repeats: how often each control is drawn.
-        seed: of the controls.
+        repeats: how often each reference is drawn.
+        seed: of the references.
 
     Raises:
         CaptureError: there is no Primal-Attention that can be measured.
@@ -35,7 +35,7 @@ def primal_evidence(
     """
     model = unwrapped(model)
     label, batch = name or type(model).__name__, FixedBatch(ONLY, inputs)
-    settings = Settings(controls=tuple(PRIMAL_CONTROLS), repeats=repeats, seed=seed)
+    settings = Settings(references=tuple(PRIMAL_REFERENCES), repeats=repeats, seed=seed)
     with untouched(model, "eval", seed):
         seen = look_at(model, batch, lambda heads: None, label=label, scores=len(batch))
         if not seen.primal:

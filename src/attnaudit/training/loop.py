@@ -11,7 +11,8 @@ from pathlib import Path
 import torch
 
 from attnaudit.errors import NumericalError
-from attnaudit.evidence.folder import RunFolder
+from attnaudit.numerics.randomness import global_state_kept, seed_everything
+from attnaudit.records.run_folder import RunFolder
 from attnaudit.training import checkpoint
 from attnaudit.training.attending import attended
 from attnaudit.training.batches import Batch, Layout
@@ -19,7 +20,6 @@ from attnaudit.training.opening import opened
 from attnaudit.training.optimisers import check_optimiser
 from attnaudit.training.outcome import Trained, setting, write_history, write_outcome
 from attnaudit.training.place import Place
-from attnaudit.training.randomness import global_state_kept, seed_everything
 from attnaudit.training.recipe import Recipe
 from attnaudit.training.task import Halves, Task, task_of
 from attnaudit.training.trainee import Trainee
@@ -54,7 +54,7 @@ def train(
 
     Args:
         recipe: the settings; the number of classes, or of words, is taken from the data.
-        data: training and test half: pictures, or text, as the recipe's kind wants (`read_halves`).
+        data: training and test half: images, or text, as the recipe's kind wants (`read_halves`).
         out: the run folder: `run.json`, `checkpoint.pt`, `evidence/` of the monitor, and at the end `history.json`,
             `model.safetensors`, `average.safetensors`, `card.json` and `summary.json`.
         seed: of weights, order, augmentation and everything else that is random.

@@ -12,14 +12,14 @@ import pyarrow as pa
 from torch import nn
 from torch.optim import Optimizer
 
+from attnaudit.audit.settings import Settings
 from attnaudit.capture.capture import Inputs
 from attnaudit.errors import UsageError
-from attnaudit.evidence.folder import RunFolder
-from attnaudit.evidence.reading import Evidence
-from attnaudit.evidence.schema import SCHEMA, at_step
-from attnaudit.evidence.settings import Settings
-from attnaudit.evidence.unit import Notes
-from attnaudit.measures.controls import CONTROLS, UNTRAINED
+from attnaudit.measures.references import REFERENCES, UNTRAINED
+from attnaudit.records.evidence import Evidence
+from attnaudit.records.notes import Notes
+from attnaudit.records.run_folder import RunFolder
+from attnaudit.records.schema import SCHEMA, at_step
 from attnaudit.training import ranks
 from attnaudit.training.callbacks import lightning_callback, trainer_callback
 from attnaudit.training.fixed_batches import fixed_batches
@@ -48,12 +48,12 @@ class Monitor:
         out: a folder for the evidence, or a `RunFolder` that is open already; in memory if None.
         every: steps between two measurements, or "epoch" with a callback.
         name: how the model is called in the evidence; its class if None.
-        scores: how many inputs of each batch are measured against their controls.
-        controls: which controls; see `attnaudit ls controls`.
+        scores: how many inputs of each batch are measured against their references.
+        references: which references; see `attnaudit ls references`.
         legacy: also the formula of Teo & Nguyen's code, for comparison with their curves.
         tensorboard: a folder, or a `SummaryWriter`.
         tell: is given one line per measurement; the logger `attnaudit.training` gets it if None.
-        seed: of the controls, and of what is random in a forward pass in mode "train".
+        seed: of the references, and of what is random in a forward pass in mode "train".
         mode: "eval", or "train" to measure with drop-path and the like, as the study does for its training batch; one
             for all batches, or a mapping of their names.
     """
@@ -67,7 +67,7 @@ class Monitor:
         every: int | Literal["epoch"] = 500,
         name: str | None = None,
         scores: int = 2,
-        controls: Sequence[str] = tuple(CONTROLS),
+        references: Sequence[str] = tuple(REFERENCES),
         legacy: bool = False,
         tensorboard: str | Path | Writer | None = None,
         tell: Callable[[str], object] | None = None,
@@ -78,14 +78,14 @@ class Monitor:
             raise UsageError(f'every is {every!r}: it is a number of steps, at least 1, or "epoch".')
         if scores < 0:
             raise UsageError(f"scores is {scores}: it is the number of inputs to score, 0 for none.")
-        if UNTRAINED in controls:
+        if UNTRAINED in references:
             raise UsageError("A monitor has no untrained twin of its model: compare with its own step 0 instead.")
         inner = unwrapped(model)
         self._probe = Probe(
             inner,
             name or type(inner).__name__,
             fixed_batches(inner, batches, mode),
-            Settings(families=FAMILIES, controls=tuple(controls), seed=seed),
+            Settings(families=FAMILIES, references=tuple(references), seed=seed),
             scores,
             legacy,
         )

@@ -9,15 +9,16 @@ import pyarrow as pa
 import torch
 from torch import nn
 
+from attnaudit.audit.batches import heads_per_input
 from attnaudit.capture.capture import capture_each
 from attnaudit.capture.captured import Transcript
-from attnaudit.capture.heads import HeadId, Heads
+from attnaudit.capture.heads import Heads
 from attnaudit.capture.record import Refusal
 from attnaudit.errors import AttnAuditError, InputError, first_line
-from attnaudit.evidence.batches import heads_per_input
-from attnaudit.evidence.schema import rows
 from attnaudit.kernel.primal import PrimalHeads
 from attnaudit.protocol import Protocol
+from attnaudit.records.head_id import HeadId
+from attnaudit.records.schema import rows
 from attnaudit.training import ranks
 from attnaudit.training.fixed_batches import FixedBatch
 from attnaudit.training.primal_sight import primal_layers

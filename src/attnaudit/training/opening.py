@@ -8,8 +8,8 @@ from pathlib import Path
 
 from attnaudit._version import __version__
 from attnaudit.errors import AttnAuditError
-from attnaudit.evidence.folder import RunFolder
-from attnaudit.evidence.versions import installed_versions
+from attnaudit.records.run_folder import RunFolder
+from attnaudit.records.versions import installed_versions
 from attnaudit.training import checkpoint, ranks
 from attnaudit.training.batches import Layout
 from attnaudit.training.task import Task

@@ -12,9 +12,9 @@ from safetensors.torch import save
 from torch import nn
 
 from attnaudit._version import __version__
-from attnaudit.evidence.folder import RunFolder, write_whole
-from attnaudit.evidence.identity import digest
-from attnaudit.evidence.training_course import HISTORY
+from attnaudit.records.identity import digest
+from attnaudit.records.run_folder import RunFolder, write_whole
+from attnaudit.records.training_course import HISTORY
 from attnaudit.sources.model import CARD
 from attnaudit.sources.trained_models import WEIGHTS
 from attnaudit.training.recipe import Recipe

@@ -12,13 +12,13 @@ from torch.nn import functional
 
 from attnaudit.capture.capture import evaluating
 from attnaudit.errors import NumericalError, UsageError
-from attnaudit.evidence.summary import bootstrap_interval
+from attnaudit.numerics.precision import autocast
+from attnaudit.numerics.randomness import generator
 from attnaudit.sources.decoder import Decoder
 from attnaudit.sources.words import LINE_END, Vocabulary
+from attnaudit.statistics.intervals import bootstrap_interval
 from attnaudit.training.batches import Layout
-from attnaudit.training.precision import autocast
 from attnaudit.training.processes import Ranks
-from attnaudit.training.randomness import generator
 
 #: What words are swapped for (Teo & Nguyen 2024, Table 3); a word like any other, so `<unk>` where it is not known.
 STAND_IN = "AAA"

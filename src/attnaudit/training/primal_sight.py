@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from attnaudit.attention import PrimalAttention
 from attnaudit.attention.functional.masks import visible
-from attnaudit.capture.heads import HeadId
 from attnaudit.capture.record import Refusal
 from attnaudit.kernel.primal import PrimalHeads
+from attnaudit.records.head_id import HeadId
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 from torch import nn
 
-from attnaudit.evidence.measuring import observed_rows
-from attnaudit.evidence.primal import primal_rows
-from attnaudit.evidence.settings import Settings
-from attnaudit.evidence.unit import Notes
-from attnaudit.kernel.interpretation import KernelPCA
+from attnaudit.audit.measuring import observed_rows
+from attnaudit.audit.primal import primal_rows
+from attnaudit.audit.settings import Settings
+from attnaudit.records.notes import Notes
+from attnaudit.theories.registry import KernelPCA
 from attnaudit.training import ranks
 from attnaudit.training.fixed_batches import FixedBatch
 from attnaudit.training.observation import Observation, batch_rows, observe
@@ -63,7 +63,7 @@ class Probe:
                     tables += observed_rows(one.scored, [KernelPCA()], self.settings, solved)
                 for heads in one.look.primal:
                     tables += primal_rows(heads, self.settings)
-        # One chunk instead of one per layer, control and measure: it is questioned about each measure by itself.
+        # One chunk instead of one per layer, reference and measure: it is questioned about each measure by itself.
         return pa.concat_tables(tables).unify_dictionaries().combine_chunks(), _notes(seen, solved)
 
     def _look(self) -> list[Observation]:

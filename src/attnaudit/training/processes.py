@@ -27,7 +27,7 @@ class Ranks:
         return self.rank == 0
 
     def share(self, batch: int) -> int:
-        """How many pictures of a batch this rank takes."""
+        """How many images of a batch this rank takes."""
         if batch % self.count:
             raise UsageError(f"A batch of {batch} does not split evenly among {self.count} processes.")
         return batch // self.count

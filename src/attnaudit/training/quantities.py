@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attnaudit.audit.batches import heads_per_input
 from attnaudit.capture.heads import Heads
-from attnaudit.evidence.batches import heads_per_input
 from attnaudit.kernel.feature import TokenNorms, token_norms
 from attnaudit.measures.legacy import legacy_log_phi, log_mean_excess
 from attnaudit.measures.norms import log_domain_mean, norm_measures, tracking_measures

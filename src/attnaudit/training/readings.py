@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from attnaudit.audit.primal import KSVD_PRIMAL
 from attnaudit.claims import kpca_eigenvectors, kpca_projection, kpca_values
-from attnaudit.claims.claim import CONFIDENCE
-from attnaudit.claims.scores import Score, score
-from attnaudit.evidence.primal import KSVD_PRIMAL
-from attnaudit.evidence.reading import Evidence
-from attnaudit.evidence.schema import OBSERVED
+from attnaudit.records.evidence import Evidence
+from attnaudit.records.schema import OBSERVED
+from attnaudit.statistics.intervals import CONFIDENCE
+from attnaudit.statistics.scores import Score, score
 
 #: Every measure that decides a claim about kernel PCA; the first stands in the line.
 ALIGNMENT = tuple(
@@ -90,7 +90,7 @@ def _batch(table: pa.Table, name: str, model: str, seed: int) -> BatchReading:
         return BatchReading(name, means, None, {})
     evidence = Evidence.of_table(scored)
     theories = dict.fromkeys(ALIGNMENT, "kpca")
-    if pc.any(pc.equal(scored["interpretation"], KSVD_PRIMAL)).as_py():
+    if pc.any(pc.equal(scored["theory"], KSVD_PRIMAL)).as_py():
         theories |= dict.fromkeys(SINGULAR, KSVD_PRIMAL)
     scores = {
         measure: score(evidence, model, measure, theory, level=CONFIDENCE, seed=seed)
@@ -101,7 +101,7 @@ def _batch(table: pa.Table, name: str, model: str, seed: int) -> BatchReading:
 
 def _explained(evidence: Evidence) -> float | None:
     def mean(measure: str) -> float | None:
-        value: float | None = pc.mean(evidence.where("value", measure=measure, control=OBSERVED)["value"]).as_py()
+        value: float | None = pc.mean(evidence.where("value", measure=measure, reference=OBSERVED)["value"]).as_py()
         return value
 
     floor, phi = mean("projection_error_floor"), mean("phi_norm2")

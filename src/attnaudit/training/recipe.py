@@ -1,4 +1,4 @@
-"""What a training depends on: model, data, optimiser, augmentation, what is monitored. For pictures, and for text."""
+"""What a training depends on: model, data, optimiser, augmentation, what is monitored. For images, and for text."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 from attnaudit.errors import UsageError
+from attnaudit.records.typed_settings import check_range, settings_from
 from attnaudit.sources.architecture import Architecture
 from attnaudit.sources.decoder import DecoderArchitecture
 from attnaudit.training.recipe_file import recipe_content
-from attnaudit.training.watch import PictureWatch, TextWatch, Watch
-from attnaudit.typed_settings import check_range, settings_from
+from attnaudit.training.watch import ImageWatch, TextWatch, Watch
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class Optimiser:
 
 @dataclass(frozen=True)
 class Augmentation:
-    """What training pictures go through.
+    """What training images go through.
 
     `timm` is timm's transform for training (random crop, flip, colour, `auto_augment`), in worker processes;
-    `crop-flip` pads by `padding`, crops and flips on the device, for pictures that all fit into memory; `none` neither.
-    With each of them go `distort`, the share of pictures that one of TrivialAugment's distortions is applied to on the
+    `crop-flip` pads by `padding`, crops and flips on the device, for images that all fit into memory; `none` neither.
+    With each of them go `distort`, the share of images that one of TrivialAugment's distortions is applied to on the
     device, and timm's erasing, mixup, cutmix (in a `mix_share` of batches) and label smoothing.
     """
 
@@ -108,27 +108,27 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class PictureRecipe(Recipe):
-    """A vision transformer that learns to name pictures."""
+class ImageRecipe(Recipe):
+    """A vision transformer that learns to name images."""
 
-    examples = "pictures"
+    examples = "images"
 
     data: str = "cifar10"
     model: Architecture = field(default_factory=Architecture)
     augmentation: Augmentation = field(default_factory=Augmentation)
-    monitor: PictureWatch = field(default_factory=PictureWatch)
+    monitor: ImageWatch = field(default_factory=ImageWatch)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.batch % 2 and (self.augmentation.mixup or self.augmentation.cutmix):
-            raise UsageError(f"Mixup pairs pictures, so recipe {self.name} needs an even batch, not {self.batch}.")
+            raise UsageError(f"Mixup pairs images, so recipe {self.name} needs an even batch, not {self.batch}.")
 
     @property
     def watched(self) -> int:
-        """Pictures."""
+        """Images."""
         return self.monitor.images
 
-    def for_classes(self, classes: int) -> PictureRecipe:
+    def for_classes(self, classes: int) -> ImageRecipe:
         """The same with as many classes as the data has."""
         return replace(self, model=replace(self.model, classes=classes))
 
@@ -167,7 +167,7 @@ class TextRecipe(Recipe):
         return replace(self, model=replace(self.model, vocabulary=words))
 
 
-def read_recipe(name: str, changes: Sequence[str] = ()) -> PictureRecipe | TextRecipe:
+def read_recipe(name: str, changes: Sequence[str] = ()) -> ImageRecipe | TextRecipe:
     """A recipe of the package by name, or a YAML file, with changes such as `model.depth=6`; `task` says which kind."""
     content = recipe_content(name, changes)
     where = f"recipe {content['name']}"
@@ -175,6 +175,6 @@ def read_recipe(name: str, changes: Sequence[str] = ()) -> PictureRecipe | TextR
         raise UsageError(f"The name of a recipe, {content['name']!r}, is one of a folder: letters, digits, - and _.")
     if content.get("task") == "text":
         return settings_from(TextRecipe, content, where)
-    if (task := content.pop("task", "pictures")) != "pictures":
-        raise UsageError(f"{where}: task is {task!r}; there is pictures, text.")
-    return settings_from(PictureRecipe, content, where)
+    if (task := content.pop("task", "images")) != "images":
+        raise UsageError(f"{where}: task is {task!r}; there is images, text.")
+    return settings_from(ImageRecipe, content, where)

@@ -8,12 +8,12 @@ from typing import Any
 import pyarrow as pa
 
 from attnaudit._version import __version__
-from attnaudit.evidence.folder import RunFolder, encoded
-from attnaudit.evidence.identity import digest
-from attnaudit.evidence.reading import Evidence
-from attnaudit.evidence.schema import SCHEMA, VERSION
-from attnaudit.evidence.unit import Notes
-from attnaudit.evidence.versions import installed_versions
+from attnaudit.records.evidence import Evidence
+from attnaudit.records.identity import digest
+from attnaudit.records.notes import Notes
+from attnaudit.records.run_folder import RunFolder, encoded
+from attnaudit.records.schema import SCHEMA, VERSION
+from attnaudit.records.versions import installed_versions
 
 
 class MemoryStore:

@@ -1,4 +1,4 @@
-"""What is learned from what: all in which a training of pictures differs from one of text. The loop knows neither."""
+"""What is learned from what: all in which a training of images differs from one of text. The loop knows neither."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 from torch import Tensor, nn
 
 from attnaudit.errors import InputError, UsageError
-from attnaudit.sources.cards import PictureCard, TextCard
+from attnaudit.sources.cards import ImageCard, TextCard
 from attnaudit.sources.corpora import Corpus, training_and_test_text
-from attnaudit.sources.labelled import LabelledPictures, training_and_test
+from attnaudit.sources.labelled import LabelledImages, training_and_test
 from attnaudit.training.batches import Batch, Layout
-from attnaudit.training.pictures import PictureTask
-from attnaudit.training.recipe import PictureRecipe, Recipe, TextRecipe
+from attnaudit.training.images import ImageTask
+from attnaudit.training.recipe import ImageRecipe, Recipe, TextRecipe
 from attnaudit.training.text import TextTask
 
 #: Training and test half of a data set.
-Halves = tuple[LabelledPictures, LabelledPictures] | tuple[Corpus, Corpus]
+Halves = tuple[LabelledImages, LabelledImages] | tuple[Corpus, Corpus]
 
 
 class Feed(typing.Protocol):
@@ -73,12 +73,12 @@ class Task(typing.Protocol):
     def phrase(self, record: Mapping[str, float]) -> str:
         """The scores of an epoch in words."""
 
-    def card(self, facts: Mapping[str, Any]) -> PictureCard | TextCard:
+    def card(self, facts: Mapping[str, Any]) -> ImageCard | TextCard:
         """What is needed to use the trained model."""
 
 
 def read_halves(recipe: Recipe, place: Path, limit: int | None = None) -> Halves:
-    """The data of a recipe, from a folder or, for text, a file; of each half `limit` pictures or lines, or all.
+    """The data of a recipe, from a folder or, for text, a file; of each half `limit` images or lines, or all.
 
     Raises:
         InputError: it is not there, or cannot be learned from.
@@ -88,7 +88,7 @@ def read_halves(recipe: Recipe, place: Path, limit: int | None = None) -> Halves
         return learned.first(limit), tested.first(limit)
     train, test = (half.spread(limit) for half in training_and_test(place))
     if len(set(train.labels.tolist())) < 2:
-        raise InputError(f"--limit {limit} takes pictures of one class only from {train.place}: take more, or all.")
+        raise InputError(f"--limit {limit} takes images of one class only from {train.place}: take more, or all.")
     return train, test
 
 
@@ -101,6 +101,6 @@ def task_of(recipe: Recipe, data: Halves) -> Task:
     train, test = data
     if isinstance(recipe, TextRecipe) and isinstance(train, Corpus) and isinstance(test, Corpus):
         return TextTask.of(recipe, train, test)
-    if isinstance(recipe, PictureRecipe) and isinstance(train, LabelledPictures) and isinstance(test, LabelledPictures):
-        return PictureTask.of(recipe, train, test)
+    if isinstance(recipe, ImageRecipe) and isinstance(train, LabelledImages) and isinstance(test, LabelledImages):
+        return ImageTask.of(recipe, train, test)
     raise UsageError(f"Recipe {recipe.name} is about {recipe.examples}, but the data is a {type(train).__name__}.")

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DataParallel, DistributedDataParallel
 
-from attnaudit.training.randomness import global_state_kept
+from attnaudit.numerics.randomness import global_state_kept
 
 Mode = Literal["eval", "train"]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attnaudit.typed_settings import check_range
+from attnaudit.records.typed_settings import check_range
 
 
 @dataclass(frozen=True)
 class Watch:
     """What the monitor does: it measures every `every` epochs, on fixed batches of training and of test inputs.
 
-    `scores` inputs of each are also held against their controls. `train_mode` measures the training batch with drop
+    `scores` inputs of each are also held against their references. `train_mode` measures the training batch with drop
     path active, as the study does; `legacy` adds Teo & Nguyen's logged quantity.
     """
 
@@ -26,8 +26,8 @@ class Watch:
 
 
 @dataclass(frozen=True)
-class PictureWatch(Watch):
-    """On so many pictures, as far as a batch has them; none for no monitor."""
+class ImageWatch(Watch):
+    """On so many images, as far as a batch has them; none for no monitor."""
 
     images: int = 128
 

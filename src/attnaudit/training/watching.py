@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from torch import nn
 
-from attnaudit.evidence.folder import RunFolder
+from attnaudit.numerics.randomness import seed_everything
+from attnaudit.records.run_folder import RunFolder
 from attnaudit.training.batches import Layout
 from attnaudit.training.monitor import Monitor
-from attnaudit.training.randomness import seed_everything
 from attnaudit.training.recipe import Recipe
 from attnaudit.training.task import Feed
 

@@ -23,7 +23,7 @@ STEPS = {"autoattack": 2, "square": 20, "spsa": 2, "cw": 5, "apgd": 5, "pgd": 3,
     dtype=st.sampled_from([torch.float32, torch.float64]),
     seed=st.integers(0, 1000),
 )
-def test_every_adversarial_picture_is_in_the_ball_and_in_the_cube(name, epsilon, dtype, seed):
+def test_every_adversarial_image_is_in_the_ball_and_in_the_cube(name, epsilon, dtype, seed):
     model = Linear(dtype, seed)
     images = torch.rand(3, *SHAPE, generator=generator(seed), dtype=torch.float64).to(dtype)
     images[0, :, 0], images[0, :, 1] = 0.0, 1.0
@@ -43,7 +43,7 @@ def test_no_budget_changes_nothing(name):
 
 
 @pytest.mark.parametrize("name", EXACT)
-def test_the_same_seed_gives_the_same_pictures(name):
+def test_the_same_seed_gives_the_same_images(name):
     first, second = (EXACT[name](learned_problem(4), 0.05, STEPS.get(name)) for _ in range(2))
     assert torch.equal(first, second)
 

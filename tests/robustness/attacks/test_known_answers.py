@@ -1,4 +1,4 @@
-"""On a linear model the best change of a picture is known in closed form, in every norm."""
+"""On a linear model the best change of an image is known in closed form, in every norm."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ EPSILON = 0.05
 
 
 def away(problem):
-    """The direction that raises the loss, picture by picture: -w for label 1, w for label 0."""
+    """The direction that raises the loss, image by image: -w for label 1, w for label 0."""
     return problem.model.weight.sign() * (1 - 2 * problem.labels.view(-1, 1, 1, 1))
 
 
@@ -61,7 +61,7 @@ def test_without_bounds_nothing_is_clipped():
     assert fgsm(problem, EPSILON).min() < 0
 
 
-def test_apgd_ends_in_the_corner_where_the_ball_has_no_adversarial_picture():
+def test_apgd_ends_in_the_corner_where_the_ball_has_no_adversarial_image():
     problem = linear_problem()
     tiny = 1e-4
     assert left(problem, apgd(problem, tiny, steps=20)) == 1
@@ -98,7 +98,7 @@ def test_apgd_halves_its_step_until_it_stands_on_the_hilltop():
 def test_apgd_goes_on_from_its_best_iterate_where_it_halves_its_step():
     problem = hill_problem()
     apgd(problem, EPSILON, steps=100)
-    look, top = 22, problem.model.top  # the first; what a step of 2ε has jumped over is too far for all pictures
+    look, top = 22, problem.model.top  # the first; what a step of 2ε has jumped over is too far for all images
     seen = torch.stack(problem.model.seen)
     below = (seen - top).square().flatten(2).mean(dim=2)
     best = seen[below[: look + 1].argmin(dim=0), torch.arange(4)]
@@ -147,7 +147,7 @@ def test_adam_of_spsa_moves_by_its_rate_from_the_first_step_on(monkeypatch):
 
 
 def test_spsa_comes_near_the_corner_without_a_gradient():
-    problem = linear_problem(pictures=4)
+    problem = linear_problem(count=4)
     gained = loss(problem, spsa(problem, EPSILON, steps=20, samples=256)) - loss(problem, problem.images)
     most = EPSILON * problem.model.weight.abs().sum()
     assert (gained > 0.95 * most).all()
@@ -157,7 +157,7 @@ def test_spsa_comes_near_the_corner_without_a_gradient():
 def test_the_gradient_that_spsa_guesses_is_unbiased():
     from attnaudit.robustness.attacks.spsa import _guessed
 
-    problem = linear_problem(torch.float64, pictures=2)
+    problem = linear_problem(torch.float64, count=2)
     guessed = _guessed(problem, problem.images, 4096, 0.01)
     true = problem.model.weight * (1 - 2 * problem.labels.view(-1, 1, 1, 1))
     error = (guessed - true).square().mean() / true.square().mean()
@@ -200,7 +200,7 @@ def test_every_iteration_of_fab_comes_to_the_plane_and_goes_back():
         assert (found < beyond * nearest).all()
 
 
-def test_fab_leaves_pictures_alone_that_are_wrong_already():
+def test_fab_leaves_images_alone_that_are_wrong_already():
     problem = linear_problem(torch.float64)
     wrong = replace(problem, labels=1 - problem.labels)
     assert torch.equal(targeted_fab(wrong, 1.0, steps=3), wrong.images)

@@ -1,4 +1,4 @@
-"""The same attacks in foolbox and pyautoattack, on the same network and pictures."""
+"""The same attacks in foolbox and pyautoattack, on the same network and images."""
 
 import pytest
 import torch
@@ -75,7 +75,7 @@ def test_apgd_is_as_strong_as_pyautoattacks():
 
 
 def test_square_is_at_least_as_strong_as_pyautoattacks():
-    # whose squares lie at the same place in all pictures of a batch, and never at the last row and column
+    # whose squares lie at the same place in all images of a batch, and never at the last row and column
     problem = learned_problem(64)
     for epsilon in EPSILONS:
         assert left(problem, EXACT["square"](problem, epsilon, 1_000)) <= by_pyautoattack(["square"], problem, epsilon)

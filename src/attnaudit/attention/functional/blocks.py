@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnaudit.attention.functional.masks import Mask
-from attnaudit.blocks import row_slices
+from attnaudit.numerics.blocks import row_slices
 
 #: Most scores held at once: about a CPU's cache; enough to keep a GPU busy (64 MiB).
 BLOCK = {"cpu": 1 << 20, "cuda": 1 << 24}

@@ -101,14 +101,14 @@ def deliver(
 ) -> None:
     """Table and verdicts to stdout; figure and data to the folder."""
     from attnaudit.cli import work
-    from attnaudit.evidence.folder import make_folder
+    from attnaudit.records.run_folder import make_folder
     from attnaudit.report.drawing import for_screen_and_print
     from attnaudit.report.figures import write_parquet, write_rows
     from attnaudit.report.gaussian import check_rows, check_table, laboratory_verdicts
 
     folder = out or work.RUNS / f"gaussian-{verb}"
     make_folder(folder)
-    pictures, data, table = for_screen_and_print(folder, verb), folder / f"{verb}.parquet", folder / f"{verb}.csv"
+    images, data, table = for_screen_and_print(folder, verb), folder / f"{verb}.parquet", folder / f"{verb}.csv"
     write_parquet(findings.records, data)
     write_rows(check_rows(findings.checks), table)
     verdicts, level = claim.verdicts(findings.trials) if claim is not None else ([], 0.95)
@@ -118,5 +118,5 @@ def deliver(
         data_console().print(check_table(title, findings.checks))
         if verdicts:
             data_console().print(laboratory_verdicts(verdicts, level))
-    draw(pictures)
-    say(f"Wrote {', '.join(map(str, pictures))}, {data} and {table}.")
+    draw(images)
+    say(f"Wrote {', '.join(map(str, images))}, {data} and {table}.")

@@ -30,7 +30,7 @@ def one_batch(specs: Sequence[ModelSpec], choice: Choice) -> Shard:
 
 def capture_batch(spec: ModelSpec, shard: Shard, device: str) -> Capture:
     """Every head of a model on that batch; inputs that cannot be read are named."""
-    from attnaudit.evidence.unit import capture_prepared
+    from attnaudit.audit.unit import capture_prepared
     from attnaudit.protocol import Protocol
     from attnaudit.sources.model import load_model
 
@@ -39,5 +39,5 @@ def capture_batch(spec: ModelSpec, shard: Shard, device: str) -> Capture:
     for name, reason in prepared.skipped:
         say(f"skipped input {name}: {reason}")
     if prepared.inputs is None:
-        raise InputError("None of the pictures could be read.")
+        raise InputError("None of the images could be read.")
     return capture_prepared(model.module, prepared, device, model.label)

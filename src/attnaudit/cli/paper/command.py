@@ -40,7 +40,7 @@ class Item(StrEnum):
 
     @property
     def is_table(self) -> bool:
-        """Whether it is an audit in units, rather than a picture of a few inputs."""
+        """Whether it is an audit in units, rather than an image of a few inputs."""
         return self in (Item.TABLE1, Item.TABLE2, Item.TABLE3, Item.TABLE4)
 
     @property
@@ -50,8 +50,8 @@ class Item(StrEnum):
 
     @property
     def study_inputs(self) -> int:
-        """How many pictures or lines the study used; ours for what it does not have."""
-        from attnaudit.claims.tables import TABLES
+        """How many images or lines the study used; ours for what it does not have."""
+        from attnaudit.papers.tables import TABLES
 
         others = {Item.FIGURE2: 1, Item.FIGURE3: 1, Item.FIGURE5: 2, Item.FORENSICS: 5}
         return others[self] if self in others else TABLES[self.value].inputs
@@ -74,7 +74,7 @@ def paper(
     images: options.Images = None,
     text: options.TextOption = None,
     limit: Annotated[
-        int | None, typer.Option(help="How many pictures or lines; default: as many as the study.", show_default=False)
+        int | None, typer.Option(help="How many images or lines; default: as many as the study.", show_default=False)
     ] = None,
     first: options.First = False,
     seed: options.Seed = 0,

@@ -1,4 +1,4 @@
-"""Figures 2, 3 and 5: pictures of the heads of a few inputs."""
+"""Figures 2, 3 and 5: images of the heads of a few inputs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def draw_norms(
     name: str, specs: Sequence[ModelSpec], choice: Choice, device: str, out: Path, json: bool, *, language: bool
 ) -> None:
     """Figure 2, and for `language` Figure 5: ‖φ(q)‖² and ‖h‖² by layer, a panel per model."""
-    from attnaudit.claims.figures import norm_records
+    from attnaudit.papers.figures import norm_records
     from attnaudit.report.figures import norm_figure
 
     shard = one_batch(specs, choice)
@@ -35,7 +35,7 @@ def draw_norms(
 
 def draw_gammas(name: str, specs: Sequence[ModelSpec], choice: Choice, device: str, out: Path, json: bool) -> None:
     """Figure 3: differences of γ in the third block of one model."""
-    from attnaudit.claims.figures import GAMMA_BLOCK, gamma_records
+    from attnaudit.papers.figures import GAMMA_BLOCK, gamma_records
     from attnaudit.report.figures import gamma_figure
 
     if len(specs) > 1:

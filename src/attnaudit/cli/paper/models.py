@@ -23,8 +23,8 @@ def named_or_known(
     download: bool,
 ) -> list[ModelSpec]:
     """The named models, or every model of the study, for `language` or for vision, that can be had here."""
-    from attnaudit.claims.published import SAME_MODEL, TABLE4, VISION_MODELS
     from attnaudit.cli import work
+    from attnaudit.papers.published import SAME_MODEL, TABLE4, VISION_MODELS
 
     if names:
         return work.specs(names, weights=weights, random_weights=random_weights, seed=seed, download=download)

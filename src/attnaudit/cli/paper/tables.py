@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from attnaudit.cli.console import data_console, print_json, say
 
 if TYPE_CHECKING:
+    from attnaudit.audit import Resources
     from attnaudit.cli.work import Choice
-    from attnaudit.evidence import Resources
     from attnaudit.sources.model import ModelSpec
 
 
@@ -25,9 +25,9 @@ def repeat_table(
     json: bool,
 ) -> None:
     """Audit the models, print the comparison, and leave it as CSV in the run folder."""
-    from attnaudit.claims.tables import TABLES, compare
+    from attnaudit.audit import Settings, plan_audit
     from attnaudit.cli import work
-    from attnaudit.evidence import Settings, plan_audit
+    from attnaudit.papers.tables import TABLES, compare
     from attnaudit.protocol import Protocol
     from attnaudit.report.figures import write_csv
     from attnaudit.report.terminal import comparison_table
@@ -46,8 +46,8 @@ def repeat_table(
         print_json([asdict(entry) for entry in comparisons])
     else:
         data_console().print(comparison_table(table, comparisons))
-        for label, controls in run.summary["models"].items():
-            if (close := controls["observed"].get("allclose")) is not None:
+        for label, references in run.summary["models"].items():
+            if (close := references["observed"].get("allclose")) is not None:
                 passed = round((close["mean"] or 0) * close["n"])
                 data_console().print(f"{label}: {passed:,} of {close['n']:,} allclose tests pass", markup=False)
     say(f"Replay error of the capture: {run.summary['capture']['replay_error']:.1e}. Run folder: {run.path}")

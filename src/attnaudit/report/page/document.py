@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from attnaudit._version import __version__
-from attnaudit.claims.scores import POWER
-from attnaudit.evidence.finished import FinishedRun
-from attnaudit.notebook import shortened
+from attnaudit.display import shortened
+from attnaudit.records.finished import FinishedRun
 from attnaudit.report.page.subject import MeasureView, Subject, subject
+from attnaudit.statistics.scores import POWER
 
 _NAMES_SHOWN = 5
 _DECISIONS = {"threshold": "score that counts as the claim", "interval_level": "level of every interval"}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: Significant digits: more than a picture shows, and a third of what float64 prints.
+#: Significant digits: more than an image shows, and a third of what float64 prints.
 _DIGITS = 4
 #: What could end the element a document is embedded in, or a line of an old JavaScript.
 _ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}

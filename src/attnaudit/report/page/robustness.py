@@ -8,7 +8,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from attnaudit._version import __version__
-from attnaudit.evidence.folder import write_whole
+from attnaudit.records.run_folder import write_whole
 from attnaudit.report.page.templates import part, templates
 from attnaudit.report.robustness import accuracy_rows, lines, models_of, with_short_names
 from attnaudit.robustness.summary import Summary
@@ -23,10 +23,10 @@ def write_robustness_page(summary: Summary, title: str, curves: Path | None, pat
     Args:
         summary: what was found.
         title: what was evaluated, on what, how.
-        curves: an SVG file to show; it is embedded as a picture, in which nothing can run.
+        curves: an SVG file to show; it is embedded as an image, in which nothing can run.
         path: the file.
     """
-    picture = None if curves is None else base64.b64encode(curves.read_bytes()).decode()
+    image = None if curves is None else base64.b64encode(curves.read_bytes()).decode()
     named = with_short_names(summary)
     models = models_of(named)
     text = (
@@ -39,7 +39,7 @@ def write_robustness_page(summary: Summary, title: str, curves: Path | None, pat
             models=models,
             lines=lines(named),
             rows=accuracy_rows(summary),
-            picture=picture,
+            image=image,
             style=Markup(part("page.css")),
             version=__version__,
         )

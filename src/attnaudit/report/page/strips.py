@@ -1,4 +1,4 @@
-"""Observed heads among their controls: what the strip plots show."""
+"""Observed heads among their references: what the strip plots show."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from attnaudit.claims.scores import head_table
-from attnaudit.evidence.reading import Evidence
-from attnaudit.evidence.schema import OBSERVED
-from attnaudit.measures.controls import NEGATIVE_CONTROLS, POSITIVE_CONTROLS
+from attnaudit.measures.references import NEGATIVE_REFERENCES, POSITIVE_REFERENCES
+from attnaudit.records.evidence import Evidence
+from attnaudit.records.schema import OBSERVED
 from attnaudit.report.page.numbers import compact, compacted
+from attnaudit.statistics.scores import head_table
 
 POINTS = 200
 
 
 @dataclass(frozen=True)
 class StripRow:
-    """One control: its mean over `counted` heads, and points at even ranks, so that they have its distribution."""
+    """One reference: its mean over `counted` heads, and points at even ranks, so that they have its distribution."""
 
-    control: str
+    reference: str
     kind: str
     counted: int
     missing: int
@@ -40,19 +40,19 @@ class Strip:
 
 
 def strip(evidence: Evidence, model: str, measure: str, theory: str, power: float | None) -> Strip:
-    """A row per control, the observed heads first."""
+    """A row per reference, the observed heads first."""
     table = head_table(evidence, model, measure, theory)
-    known = [name for name in (OBSERVED, *NEGATIVE_CONTROLS, *POSITIVE_CONTROLS) if name in table.controls]
-    rows = [_row(name, table.controls[name]) for name in known if len(table)]
+    known = [name for name in (OBSERVED, *NEGATIVE_REFERENCES, *POSITIVE_REFERENCES) if name in table.references]
+    rows = [_row(name, table.references[name]) for name in known if len(table)]
     return Strip(measure, theory, compact(power), table.unidentifiable, rows)
 
 
-def _row(control: str, values: NDArray[np.float64]) -> StripRow:
-    kind = "observed" if control == OBSERVED else "positive" if control in POSITIVE_CONTROLS else "negative"
+def _row(reference: str, values: NDArray[np.float64]) -> StripRow:
+    kind = "observed" if reference == OBSERVED else "positive" if reference in POSITIVE_REFERENCES else "negative"
     finite = np.sort(values[np.isfinite(values)])
     mean = compact(float(finite.mean())) if len(finite) else None
     return StripRow(
-        control, kind, len(finite), len(values) - len(finite), mean, compacted(evenly_ranked(finite, POINTS))
+        reference, kind, len(finite), len(values) - len(finite), mean, compacted(evenly_ranked(finite, POINTS))
     )
 
 

@@ -9,20 +9,20 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from attnaudit.claims.scores import POWER
-from attnaudit.claims.tables import TABLES, Comparison, compare
+from attnaudit.audit.summary import Statistic, statistic_of
+from attnaudit.display import shortened
 from attnaudit.errors import UsageError
-from attnaudit.evidence.finished import FinishedRun
-from attnaudit.evidence.schema import OBSERVED
-from attnaudit.evidence.summary import Statistic, statistic_of
 from attnaudit.measures import measure as measure_named
-from attnaudit.notebook import shortened
-from attnaudit.report.controls import MEASURES
+from attnaudit.papers.tables import TABLES, Comparison, compare
+from attnaudit.records.finished import FinishedRun
+from attnaudit.records.schema import OBSERVED
 from attnaudit.report.page.maps import HeadMap, head_map
 from attnaudit.report.page.profiles import Layers, Profile, by_layer, profiles
 from attnaudit.report.page.strips import Strip, strip
+from attnaudit.report.references import MEASURES
+from attnaudit.statistics.scores import POWER
 
-_COLUMNS = ("input", "layer", "head", "interpretation", "value", "reason")
+_COLUMNS = ("input", "layer", "head", "theory", "value", "reason")
 #: Reasons are as many as someone's evidence likes; a page needs the commonest.
 _REASONS = 12
 _FIRST_THEORY = "kpca"
@@ -69,10 +69,10 @@ def subject(run: FinishedRun, number: int, model: str, names: Sequence[str]) -> 
     depths: dict[str, Layers] = {}
     inputs: set[str] = set()
     for name in names:
-        rows = finite(run.rows.where(*_COLUMNS, model=model, measure=name, control=OBSERVED))
+        rows = finite(run.rows.where(*_COLUMNS, model=model, measure=name, reference=OBSERVED))
         inputs.update(rows["input"].unique().to_pylist())
-        for theory in rows["interpretation"].unique().to_pylist():
-            own = rows.filter(pc.equal(rows["interpretation"], theory))
+        for theory in rows["theory"].unique().to_pylist():
+            own = rows.filter(pc.equal(rows["theory"], theory))
             views.append(_view(name, theory, own, run.seed, (name, theory) in deciding))
             depths.setdefault(name, by_layer(own.select(["layer", "value"])))
     return Subject(
@@ -100,7 +100,7 @@ def finite(rows: pa.Table) -> pa.Table:
 
 def _verdicts(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The verdicts, each with the words of its claim, which the run keeps because it may be its author's own."""
-    unknown = {"statement": "", "interpretation": _FIRST_THEORY}
+    unknown = {"statement": "", "theory": _FIRST_THEORY}
     claims = summary.get("claims", {})
     return [claims.get(verdict["claim"], unknown) | verdict for verdict in summary.get("verdicts", [])]
 
@@ -108,9 +108,7 @@ def _verdicts(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _deciding(verdicts: list[dict[str, Any]]) -> dict[tuple[str, str], float | None]:
     """The power of every score a verdict rests on, by (measure, theory), those that decide nothing last."""
     powers = {
-        (score["measure"], verdict["interpretation"]): score["auc"]
-        for verdict in verdicts
-        for score in verdict["scores"]
+        (score["measure"], verdict["theory"]): score["auc"] for verdict in verdicts for score in verdict["scores"]
     }
     return dict(sorted(powers.items(), key=lambda power: (power[1] or 0) < POWER))
 

@@ -25,7 +25,7 @@ def autoattack(problem: Problem, epsilon: float, *, steps: int = 100) -> Tensor:
     """APGD on cross-entropy, targeted APGD, targeted FAB and Square (Croce & Hein 2020), in l_∞.
 
     Args:
-        problem: pictures, labels, model.
+        problem: images, labels, model.
         epsilon: the largest change of a pixel.
         steps: of each gradient attack, 100 in the standard version; Square asks fifty times as many questions.
     """

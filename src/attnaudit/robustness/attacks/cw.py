@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attnaudit.robustness.attacks.losses import margin
 from attnaudit.robustness.attacks.norms import onto_rms_ball
-from attnaudit.robustness.attacks.problem import Problem, per_picture
+from attnaudit.robustness.attacks.problem import Problem, per_image
 
 #: Pixels are kept off the bounds by this share, where tanh would need an infinite argument.
 _OFF = 1e-6
@@ -30,11 +30,11 @@ def smallest(
 ) -> Tensor:
     """Adam on ‖x(w) - x‖² + c·max(κ - margin, 0), x(w) = tanh scaled to the bounds (Carlini & Wagner 2017).
 
-    c is searched for every picture by itself: halved between the largest that failed and the smallest that fooled, ten
+    c is searched for every image by itself: halved between the largest that failed and the smallest that fooled, ten
     times larger as long as none fooled. Where none did, the last iterate is returned.
 
     Args:
-        problem: pictures, labels, model; its bounds must be finite.
+        problem: images, labels, model; its bounds must be finite.
         steps: of Adam, for every c.
         searches: how many c are tried.
         rate: Adam's.
@@ -64,9 +64,9 @@ def smallest(
             fooled = ahead.detach() > confidence
             closer = fooled & (length.detach() < nearest)
             nearest = torch.where(closer, length.detach(), nearest)
-            best = torch.where(per_picture(closer), images.detach(), best)
+            best = torch.where(per_image(closer), images.detach(), best)
             fooled_once |= fooled
         upper = torch.where(fooled_once, torch.minimum(upper, weights), upper)
         lower = torch.where(fooled_once, lower, torch.maximum(lower, weights))
         weights = torch.where(upper.isfinite(), (lower + upper) / 2, weights * 10)
-    return torch.where(per_picture(nearest.isfinite()), best, images.detach())
+    return torch.where(per_image(nearest.isfinite()), best, images.detach())

@@ -1,4 +1,4 @@
-"""FAB: walk along the decision boundary towards the original picture."""
+"""FAB: walk along the decision boundary towards the original image."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 from attnaudit.robustness.attacks.apgd import likeliest_others
 from attnaudit.robustness.attacks.losses import difference
 from attnaudit.robustness.attacks.norms import Norm, distance
-from attnaudit.robustness.attacks.problem import Problem, per_picture, sums
+from attnaudit.robustness.attacks.problem import Problem, per_image, sums
 
 _LARGEST_PULL, _OVERSHOOT, _BACK = 0.1, 1.05, 0.9
 #: Halvings of the interval in which the length of a projection lies: float32 has no more digits.
@@ -22,7 +22,7 @@ def targeted_fab(problem: Problem, epsilon: float, *, steps: int = 100, targets:
 
     The boundary z_t = z_y is made linear where the iterate is; iterate and original are projected onto it, and the
     next iterate lies between the two, 5 % beyond it. Where that fools, the next iteration begins a tenth of the way
-    back. The nearest picture that fools counts if it is in the ball.
+    back. The nearest image that fools counts if it is in the ball.
     """
     logits = problem.logits(problem.images)
     best, nearest = problem.images, torch.where(problem.fooled(logits), 0, torch.inf).to(problem.images)
@@ -33,10 +33,10 @@ def targeted_fab(problem: Problem, epsilon: float, *, steps: int = 100, targets:
             fooled = problem.fooled(problem.logits(images))
             away = distance(images - problem.images, Norm.MAX)
             closer = fooled & (away < nearest)
-            nearest, best = torch.where(closer, away, nearest), torch.where(per_picture(closer), images, best)
+            nearest, best = torch.where(closer, away, nearest), torch.where(per_image(closer), images, best)
             back = problem.images + _BACK * (images - problem.images)
-            images = torch.where(per_picture(fooled), back, images)
-    return torch.where(per_picture(nearest <= epsilon), best, problem.images)
+            images = torch.where(per_image(fooled), back, images)
+    return torch.where(per_image(nearest <= epsilon), best, problem.images)
 
 
 def _beyond_boundary(problem: Problem, images: Tensor, target: Tensor) -> Tensor:
@@ -46,7 +46,7 @@ def _beyond_boundary(problem: Problem, images: Tensor, target: Tensor) -> Tensor
     here = _onto_plane(images, gradient, offset, problem.bounds)
     there = _onto_plane(problem.images, gradient, offset, problem.bounds)
     lengths = [distance(change, Norm.MAX) for change in (here, there)]
-    pull = per_picture((lengths[0] / (lengths[0] + lengths[1]).clamp(min=1e-12)).clamp(max=_LARGEST_PULL))
+    pull = per_image((lengths[0] / (lengths[0] + lengths[1]).clamp(min=1e-12)).clamp(max=_LARGEST_PULL))
     return problem.inside((1 - pull) * (images + _OVERSHOOT * here) + pull * (problem.images + _OVERSHOOT * there))
 
 
@@ -57,12 +57,12 @@ def _onto_plane(images: Tensor, normal: Tensor, offset: Tensor, bounds: tuple[fl
     """
     low, high = bounds
     missing = offset - sums(normal * images)
-    direction = normal.sign() * per_picture(missing.sign())
+    direction = normal.sign() * per_image(missing.sign())
     shortest = torch.zeros_like(missing)
     longest = torch.full_like(missing, high - low)
     for _ in range(_HALVINGS):
         middle = (shortest + longest) / 2
-        change = (images + per_picture(middle) * direction).clamp(low, high) - images
+        change = (images + per_image(middle) * direction).clamp(low, high) - images
         enough = sums(normal * change).abs() >= missing.abs()
         longest, shortest = torch.where(enough, middle, longest), torch.where(enough, shortest, middle)
-    return (images + per_picture(longest) * direction).clamp(low, high) - images
+    return (images + per_image(longest) * direction).clamp(low, high) - images

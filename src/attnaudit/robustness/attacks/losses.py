@@ -1,4 +1,4 @@
-"""What an attacker maximises: numbers per picture that grow as the label loses its place."""
+"""What an attacker maximises: numbers per image that grow as the label loses its place."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from torch.nn import functional
 
 _SMALL = 1e-12
 
-Logits = Float[Tensor, "pictures classes"]
-Labels = Int64[Tensor, "pictures"]
-PerPicture = Float[Tensor, "pictures"]
+Logits = Float[Tensor, "images classes"]
+Labels = Int64[Tensor, "images"]
+PerImage = Float[Tensor, "images"]
 
 
-def cross_entropy(logits: Logits, labels: Labels) -> PerPicture:
+def cross_entropy(logits: Logits, labels: Labels) -> PerImage:
     """-log softmax(z)_y."""
     return functional.cross_entropy(logits, labels, reduction="none")
 
 
-def margin(logits: Logits, labels: Labels) -> PerPicture:
-    """max_{i≠y} z_i - z_y (Carlini & Wagner 2017): positive where the picture is misclassified."""
+def margin(logits: Logits, labels: Labels) -> PerImage:
+    """max_{i≠y} z_i - z_y (Carlini & Wagner 2017): positive where the image is misclassified."""
     own = logits.gather(1, labels[:, None])
     others = logits.scatter(1, labels[:, None], -torch.inf)
     return others.amax(dim=1) - own[:, 0]
 
 
-def targeted_logit_ratio(logits: Logits, labels: Labels, targets: Labels) -> PerPicture:
+def targeted_logit_ratio(logits: Logits, labels: Labels, targets: Labels) -> PerImage:
     """(z_t - z_y) / (z_π1 - (z_π3 + z_π4)/2) (Croce & Hein 2020, eq. 6); with fewer than four classes z_t - z_y."""
     ahead = difference(logits, labels, targets)
     if logits.shape[1] < 4:
@@ -35,6 +35,6 @@ def targeted_logit_ratio(logits: Logits, labels: Labels, targets: Labels) -> Per
     return ahead / (first - (third + fourth) / 2 + _SMALL)
 
 
-def difference(logits: Logits, labels: Labels, targets: Labels) -> PerPicture:
+def difference(logits: Logits, labels: Labels, targets: Labels) -> PerImage:
     """z_t - z_y: how far a target is ahead of the label."""
     return (logits.gather(1, targets[:, None]) - logits.gather(1, labels[:, None]))[:, 0]

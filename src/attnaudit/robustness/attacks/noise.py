@@ -8,5 +8,5 @@ from attnaudit.robustness.attacks.problem import Problem
 
 
 def noise(problem: Problem, epsilon: float) -> Tensor:
-    """The picture plus U(-ε, ε), clipped."""
+    """The image plus U(-ε, ε), clipped."""
     return problem.within(problem.images + epsilon * problem.uniform(), epsilon)

@@ -1,4 +1,4 @@
-"""How far a picture is from its original: power means over its numbers, so that one ε has one scale in every norm."""
+"""How far an image is from its original: power means over its numbers, so that one ε has one scale in every norm."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnaudit.robustness.attacks.problem import per_picture
+from attnaudit.robustness.attacks.problem import per_image
 
 
 class Norm(StrEnum):
-    """‖δ‖_p / n^{1/p} of the n numbers of a picture.
+    """‖δ‖_p / n^{1/p} of the n numbers of an image.
 
     An ε of 1/255 is one grey level: of every pixel at most (`max`, l_∞), in root mean square (`rms`, l_2 of ε√n), or on
     average (`mean`, l_1 of εn). The balls contain each other in that order.
@@ -23,8 +23,8 @@ class Norm(StrEnum):
     MEAN = "mean"
 
 
-def distance(change: Tensor, norm: Norm) -> Float[Tensor, "pictures"]:
-    """The power mean of every picture."""
+def distance(change: Tensor, norm: Norm) -> Float[Tensor, "images"]:
+    """The power mean of every image."""
     flat = change.flatten(1)
     if norm is Norm.MAX:
         return flat.abs().amax(dim=1)
@@ -34,7 +34,7 @@ def distance(change: Tensor, norm: Norm) -> Float[Tensor, "pictures"]:
 def onto_rms_ball(change: Tensor, epsilon: float) -> Tensor:
     """The nearest change whose root mean square is ε at most."""
     length = distance(change, Norm.RMS)
-    return change * per_picture(torch.where(length > epsilon, epsilon / length, 1.0))
+    return change * per_image(torch.where(length > epsilon, epsilon / length, 1.0))
 
 
 def onto_mean_ball(change: Tensor, epsilon: float) -> Tensor:

@@ -11,7 +11,7 @@ def pgd(problem: Problem, epsilon: float, *, steps: int = 20, relative_step: flo
     """Steps x ← Π(x + α·sign ∇L(x)) from a uniform start in the ball (Madry et al. 2018); the last iterate.
 
     Args:
-        problem: pictures, labels, model.
+        problem: images, labels, model.
         epsilon: the largest change of a pixel.
         steps: iterations.
         relative_step: α/ε; by default 2.5/steps, with which an iterate can cross the ball.

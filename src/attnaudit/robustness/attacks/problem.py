@@ -1,4 +1,4 @@
-"""What an attack is given: pictures, the classes to lead away from, a model, and how far a pixel may go."""
+"""What an attack is given: images, the classes to lead away from, a model, and how far a pixel may go."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor
 from attnaudit.robustness.attacks.losses import cross_entropy
 
 Model = Callable[[Tensor], Tensor]
-#: (logits, labels) to one number per picture, which the attacker wants large.
+#: (logits, labels) to one number per image, which the attacker wants large.
 Loss = Callable[[Tensor, Tensor], Tensor]
 
 
@@ -22,7 +22,7 @@ class Problem:
     """A batch under attack; everything lies on one device, and nothing here waits for it.
 
     Args:
-        model: pictures to logits.
+        model: images to logits.
         images: the originals, in the space that the model reads.
         labels: classes that the attacker wants the model not to see.
         generator: of everything random, on the device of the images.
@@ -30,14 +30,14 @@ class Problem:
     """
 
     model: Model
-    images: Float[Tensor, "pictures 3 height width"]
-    labels: Int64[Tensor, "pictures"]
+    images: Float[Tensor, "images 3 height width"]
+    labels: Int64[Tensor, "images"]
     generator: torch.Generator
     bounds: tuple[float, float] = (0.0, 1.0)
 
     @cached_property
     def numbers(self) -> int:
-        """How many numbers a picture has."""
+        """How many numbers an image has."""
         return self.images[0].numel()
 
     def inside(self, images: Tensor) -> Tensor:
@@ -45,7 +45,7 @@ class Problem:
         return images.clamp(*self.bounds)
 
     def within(self, images: Tensor, epsilon: float) -> Tensor:
-        """The nearest pictures whose pixels are at most ε from their originals, and in the bounds."""
+        """The nearest images whose pixels are at most ε from their originals, and in the bounds."""
         return self.inside(torch.minimum(torch.maximum(images, self.images - epsilon), self.images + epsilon))
 
     def uniform(self) -> Tensor:
@@ -59,7 +59,7 @@ class Problem:
         return coins.to(self.images.dtype) * 2 - 1
 
     def gradient(self, images: Tensor, loss: Loss = cross_entropy) -> tuple[Tensor, Tensor, Tensor]:
-        """Loss and gradient of every picture, and its logits."""
+        """Loss and gradient of every image, and its logits."""
         images = images.detach().requires_grad_()
         with torch.enable_grad():
             logits = self.model(images)
@@ -72,7 +72,7 @@ class Problem:
         with torch.no_grad():
             return self.model(images)
 
-    def fooled(self, logits: Tensor) -> Bool[Tensor, "pictures"]:
+    def fooled(self, logits: Tensor) -> Bool[Tensor, "images"]:
         """Whose class no longer comes first."""
         return logits.argmax(dim=1) != self.labels
 
@@ -80,16 +80,16 @@ class Problem:
         """The same problem with other bounds."""
         return replace(self, bounds=(low, high))
 
-    def only(self, chosen: Bool[Tensor, "pictures"]) -> Problem:
-        """The same problem with some of the pictures."""
+    def only(self, chosen: Bool[Tensor, "images"]) -> Problem:
+        """The same problem with some of the images."""
         return replace(self, images=self.images[chosen], labels=self.labels[chosen])
 
 
-def per_picture(numbers: Tensor) -> Tensor:
-    """One number per picture, shaped so that it multiplies pictures."""
+def per_image(numbers: Tensor) -> Tensor:
+    """One number per image, shaped so that it multiplies images."""
     return numbers.view(-1, 1, 1, 1)
 
 
-def sums(pictures: Tensor) -> Float[Tensor, "pictures"]:
-    """The sum of every picture."""
-    return pictures.flatten(1).sum(dim=1)
+def sums(images: Tensor) -> Float[Tensor, "images"]:
+    """The sum of every image."""
+    return images.flatten(1).sum(dim=1)

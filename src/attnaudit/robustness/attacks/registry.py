@@ -29,10 +29,10 @@ class Attack:
     Args:
         name: of the command line and the results.
         text: one line on it.
-        run: (problem, ε, iterations) to adversarial pictures.
+        run: (problem, ε, iterations) to adversarial images.
         norm: which distance ε bounds; None where ε is something else, as it is for two attacks of the study.
         steps: iterations by default; None if there is nothing to repeat.
-        adaptive: whether it looks at the model; one that does leaves pictures alone that are wrong already.
+        adaptive: whether it looks at the model; one that does leaves images alone that are wrong already.
         budget: the only ε it is run with, for settings that have one.
     """
 
@@ -45,7 +45,7 @@ class Attack:
     budget: float | None = None
 
     def __call__(self, problem: Problem, epsilon: float, steps: int | None = None) -> Tensor:
-        """Adversarial pictures, in the order of the originals."""
+        """Adversarial images, in the order of the originals."""
         if epsilon == 0:
             return problem.images
         return self.run(problem, epsilon, steps or self.steps or 1)
@@ -74,7 +74,7 @@ _EXACT = _named(
 
 
 def _study_cw(problem: Problem, epsilon: float, steps: int) -> Tensor:
-    """CW with κ = ε between 0 and 1, although the pictures are normalised: all below the mean is clipped away."""
+    """CW with κ = ε between 0 and 1, although the images are normalised: all below the mean is clipped away."""
     return smallest(problem.clipped_to(0.0, 1.0), steps=steps, rate=5e-3, confidence=epsilon)
 
 

@@ -15,7 +15,7 @@ def sld(problem: Problem, epsilon: float, *, steps: int = 20) -> Tensor:
     """Steepest descent for l_1 on the largest hundredth of the gradient (Tramèr & Boneh 2019).
 
     Every step is a tenth of the ball's radius, shared equally by the chosen numbers; those at a bound that the step
-    would cross are not chosen. ε is the mean absolute change of a picture.
+    would cross are not chosen. ε is the mean absolute change of an image.
     """
     images = problem.images
     chosen = max(1, round((1 - _SPARSITY) * problem.numbers))

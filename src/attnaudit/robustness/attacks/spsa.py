@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from attnaudit.robustness.attacks.losses import margin
-from attnaudit.robustness.attacks.problem import Problem, per_picture
+from attnaudit.robustness.attacks.problem import Problem, per_image
 
 
 def spsa(
@@ -18,7 +18,7 @@ def spsa(
     for, so it cannot be masked.
 
     Args:
-        problem: pictures, labels, model.
+        problem: images, labels, model.
         epsilon: the largest change of a pixel.
         steps: of Adam.
         samples: pairs of questions for every step.
@@ -43,5 +43,5 @@ def _guessed(problem: Problem, images: Tensor, samples: int, probe: float) -> Te
     for _ in range(samples):
         signs = problem.signs(*images.shape)
         up, down = margin(problem.logits(torch.cat([images + probe * signs, images - probe * signs])), labels).chunk(2)
-        total += per_picture(up - down) * signs
+        total += per_image(up - down) * signs
     return total / (2 * probe * samples)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from attnaudit.robustness.attacks.losses import margin
-from attnaudit.robustness.attacks.problem import Problem, per_picture
+from attnaudit.robustness.attacks.problem import Problem, per_image
 
 _FIRST_SHARE = 0.8
 #: Of 10,000 questions, after how many the share of a square halves.
@@ -18,10 +18,10 @@ _ASK_EVERY = 100
 def square(problem: Problem, epsilon: float, *, steps: int = 5_000) -> Tensor:
     """Random search (Andriushchenko et al. 2020): start from stripes of ±ε, keep squares of ±ε that raise the margin.
 
-    Squares shrink with time; every picture has its own place and signs, one sign per channel. `steps` are questions.
+    Squares shrink with time; every image has its own place and signs, one sign per channel. `steps` are questions.
     """
-    pictures, channels, height, width = problem.images.shape
-    images = problem.within(problem.images + epsilon * problem.signs(pictures, channels, 1, width), epsilon)
+    count, channels, height, width = problem.images.shape
+    images = problem.within(problem.images + epsilon * problem.signs(count, channels, 1, width), epsilon)
     losses = margin(problem.logits(images), problem.labels)
     rows = torch.arange(height, device=images.device).view(1, 1, -1, 1)
     columns = torch.arange(width, device=images.device).view(1, 1, 1, -1)
@@ -29,24 +29,23 @@ def square(problem: Problem, epsilon: float, *, steps: int = 5_000) -> Tensor:
         side = _side(question, steps, height, width)
         top, left = (_places(problem, size - side + 1) for size in (height, width))
         chosen = (rows >= top) & (rows < top + side) & (columns >= left) & (columns < left + side)
-        painted = problem.images + epsilon * problem.signs(pictures, channels, 1, 1)
+        painted = problem.images + epsilon * problem.signs(count, channels, 1, 1)
         tried = problem.within(torch.where(chosen, painted, images), epsilon)
         new = margin(problem.logits(tried), problem.labels)
         better = new > losses
-        losses, images = torch.where(better, new, losses), torch.where(per_picture(better), tried, images)
+        losses, images = torch.where(better, new, losses), torch.where(per_image(better), tried, images)
         if question % _ASK_EVERY == 0 and bool((losses > 0).all()):
             break
     return images
 
 
 def _places(problem: Problem, count: int) -> Tensor:
-    pictures = len(problem.images)
-    drawn = torch.randint(0, count, (pictures,), generator=problem.generator, device=problem.images.device)
-    return per_picture(drawn)
+    drawn = torch.randint(0, count, (len(problem.images),), generator=problem.generator, device=problem.images.device)
+    return per_image(drawn)
 
 
 def _side(question: int, steps: int, height: int, width: int) -> int:
-    """Of a square that covers a share of the picture."""
+    """Of a square that covers a share of the image."""
     halvings = sum(question * 10_000 / steps > after for after in _HALVED_AFTER)
     covered = _FIRST_SHARE / 2**halvings * height * width
     return int(min(max(1, round(covered**0.5)), height, width))

@@ -28,7 +28,7 @@ function stripFigure(strip) {
   const logarithmic = spreadsWide(strip);
   const title = titled(words(strip.measure), strip.theory) + (logarithmic ? ", log scale" : "");
   const lost = strip.unidentifiable ? ` ${strip.unidentifiable.toLocaleString("en")} heads have too few tokens to decide and are left out.` : "";
-  const counts = strip.rows.map((row) => `${words(row.control)} ${shown(row.mean)}${row.missing ? ` (missing: ${row.missing.toLocaleString("en")} heads)` : ""}`);
+  const counts = strip.rows.map((row) => `${words(row.reference)} ${shown(row.mean)}${row.missing ? ` (missing: ${row.missing.toLocaleString("en")} heads)` : ""}`);
   const power = isNumber(strip.power) ? ` Power ${strip.power.toFixed(2)}${strip.power < data.power ? ": decides nothing." : "."}` : "";
   const caption = (strip.rows.length ? `${strip.rows[0].counted.toLocaleString("en")} heads.` : "Missing: no head can decide.") + power + lost;
   const drawing = canvas(width, bottom + 22, `${title}, means: ${counts.join(", ")}`);
@@ -36,14 +36,14 @@ function stripFigure(strip) {
   axis(drawing, true, across.ticks, across.place, left, bottom, width);
   strip.rows.forEach((row, place) => {
     const middle = 8 + each * (place + 0.5), group = svg("g", { fill: COLOURS[row.kind] });
-    drawing.append(svg("text", { x: left - 8, y: middle + 4, "text-anchor": "end", "font-weight": row.kind === "observed" ? 700 : 400 }, words(row.control)));
+    drawing.append(svg("text", { x: left - 8, y: middle + 4, "text-anchor": "end", "font-weight": row.kind === "observed" ? 700 : 400 }, words(row.reference)));
     row.points.forEach((value, k) => group.append(svg("circle", { class: "dot", cx: across.place(value).toFixed(1), cy: (middle + jitter(k) * each * 0.66).toFixed(1), r: 2 })));
-    tipped(group, `${words(row.control)}\nmean ${shown(row.mean)} over ${row.counted.toLocaleString("en")} heads\nmissing: ${row.missing.toLocaleString("en")}`);
+    tipped(group, `${words(row.reference)}\nmean ${shown(row.mean)} over ${row.counted.toLocaleString("en")} heads\nmissing: ${row.missing.toLocaleString("en")}`);
     drawing.append(group);
     if (!row.points.length) drawing.append(svg("text", { class: "soft", x: left + 8, y: middle + 4 }, `missing, ${row.missing.toLocaleString("en")} heads`));
     if (isNumber(row.mean)) drawing.append(svg("line", { class: "mean", x1: across.place(row.mean), x2: across.place(row.mean), y1: middle - 10, y2: middle + 10 }));
   });
-  const rows = () => strip.rows.flatMap((row) => row.points.map((value) => ({ measure: strip.measure, theory: strip.theory, control: row.control, value, mean: row.mean, heads: row.counted, missing: row.missing })));
+  const rows = () => strip.rows.flatMap((row) => row.points.map((value) => ({ measure: strip.measure, theory: strip.theory, reference: row.reference, value, mean: row.mean, heads: row.counted, missing: row.missing })));
   return figure(title, caption, drawing, rows);
 }
 

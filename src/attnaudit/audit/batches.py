@@ -1,0 +1,102 @@
+"""A layer cut into batches of bounded size: always at the same places, so that the numbers are always the same.
+
+In its last digits a result depends on where in a batch a head lies, because linear algebra libraries treat a matrix
+differently if it starts elsewhere relative to a cache line. So the cuts follow from the shape of the layer alone, never
+from how much memory there happens to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from attnaudit.capture.heads import Heads
+from attnaudit.measures.pairs import too_many_pairs
+
+#: What one float64 matrix of tokens x tokens per head may take, for all heads of a batch together.
+BATCH_BYTES = {"cpu": 64 * 2**20, "cuda": 2**29}
+#: Columns of the Krylov space of a head whose matrices are not built, which then set its size.
+_KRYLOV_COLUMNS = 384
+
+
+def _on_gpu(heads: Heads) -> bool:
+    return heads.key.is_cuda
+
+
+def joined_layers(layers: Iterable[Heads], where: Callable[[Heads], bool] = _on_gpu) -> Iterator[Heads]:
+    """On a GPU neighbouring layers of one shape as one, because it likes its batches large; on a CPU as they are.
+
+    Not where a layer has one head: the reference `other_head` then needs the layers apart.
+    """
+    waiting: list[Heads] = []
+    for heads in layers:
+        alone = not where(heads) or heads_per_input(heads) == 1
+        if waiting and (alone or heads.shape_key != waiting[0].shape_key):
+            yield _joined(waiting)
+        if alone:
+            yield heads
+        else:
+            waiting.append(heads)
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(waiting: list[Heads]) -> Heads:
+    """All of them as one; the list forgets them."""
+    together = Heads.cat(waiting)
+    waiting.clear()
+    return together
+
+
+def with_following(layers: Iterable[Heads]) -> Iterator[tuple[Heads, Heads | None]]:
+    """Each layer and the one after it, cyclically, or None if there is one only; of the others it holds the first."""
+    remaining = iter(layers)
+    first = current = next(remaining)
+    for following in remaining:
+        yield current, following
+        current = following
+    yield current, (None if current is first else first)
+
+
+def batches(heads: Heads, following: Heads | None) -> Iterator[tuple[Heads, Heads | None]]:
+    """The heads of a layer in order, a batch at a time, each with others that could lend it their values.
+
+    A batch has as many inputs (or windows) as fit, with all heads of each, because the reference `other_head` looks for
+    a neighbour there; its lenders are the same heads of the `following` layer. Where not even one input fits, a batch
+    is one head, and its lender is that neighbour.
+    """
+    step = batch_size(heads)
+    if step >= len(heads):
+        yield heads, following
+        return
+    if following is not None and following.value.shape != heads.value.shape:
+        following = None
+    together = heads_per_input(heads)
+    for start in range(0, len(heads), step):
+        stop = min(start + step, len(heads))
+        if step % together == 0:
+            yield heads.part(start, stop), following and following.part(start, stop)
+        else:
+            first = start - start % together
+            neighbour = first + (start + 1 - first) % together
+            yield heads.part(start, stop), heads.part(neighbour, neighbour + 1)
+
+
+def batch_size(heads: Heads) -> int:
+    """How many of these heads are measured at a time."""
+    together = heads_per_input(heads)
+    fitting = BATCH_BYTES.get(heads.key.device.type, BATCH_BYTES["cpu"]) // matrix_bytes(heads)
+    if fitting >= len(heads):
+        return len(heads)
+    return fitting // together * together or 1
+
+
+def matrix_bytes(heads: Heads) -> int:
+    """The size of a head's largest float64 matrix: tokens x tokens or queries x tokens, where these are built."""
+    columns = _KRYLOV_COLUMNS if too_many_pairs(heads.key) else heads.tokens
+    return max(heads.query.shape[1], heads.tokens) * columns * 8
+
+
+def heads_per_input(heads: Heads) -> int:
+    """How many heads of a layer look at the same input and window; a capture has them side by side."""
+    first = heads.index[0]
+    return sum(entry._replace(head=first.head) == first for entry in heads.index)

@@ -1,0 +1,1 @@
+"""Threads, precision and random streams."""

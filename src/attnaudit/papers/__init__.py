@@ -1,0 +1,1 @@
+"""Published tables and figures as data, and how to repeat them."""

@@ -1,0 +1,138 @@
+"""The study's tables as something to repeat: what to measure, how it is aggregated, and the published row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from attnaudit.papers.published import SAME_MODEL, TABLE1, TABLE2, TABLE3_RAW, TABLE4, Row, Value
+
+
+@dataclass(frozen=True)
+class Column:
+    """One published quantity: a measure, how it is reduced over heads, and its unit.
+
+    Reductions: `mean` and `max` over the heads that could be computed, or `mean with zeros`, which counts the others as
+    0, as the study's language script does when it matches tokens.
+    """
+
+    name: str
+    measure: str
+    reduction: str
+    published: Mapping[str, Row]
+    key: str
+    unit: float = 1.0
+    decimals: int = 2
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the study: its caption, the number of images or sentences it used, and its columns."""
+
+    caption: str
+    inputs: int
+    families: tuple[str, ...]
+    columns: tuple[Column, ...]
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Models with a published row, in order."""
+        return tuple(dict.fromkeys(model for column in self.columns for model in column.published))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A published number beside ours, in the table's unit."""
+
+    model: str
+    column: str
+    published: Value
+    ours: float | None
+    ours_std: float | None
+    decimals: int
+    heads: int
+    rejected: int
+
+    @property
+    def difference(self) -> float | None:
+        """Ours less published."""
+        return None if self.ours is None or self.published is None else self.ours - self.published[0]
+
+
+def _eigenvalues(prefix: str, suffix: str, published: Mapping[str, Row]) -> tuple[Column, ...]:
+    return tuple(
+        Column(f"{s}{suffix} ×1e-6", f"{prefix}eigenvalue_{s}", "mean", published, s, unit=1e-6, decimals=0)
+        for s in ("max", "min", "mean", "median")
+    )
+
+
+_STANDARDISED = _eigenvalues("standardised_", "", TABLE2)
+
+TABLES: Mapping[str, Table] = {
+    "table1": Table(
+        "Table 1: similarity of values and kernel-PCA values (MDC and MOC: maximum over heads; CKA: mean)",
+        100,
+        ("cosine", "cka", "allclose"),
+        (
+            Column("MDC", "direct_cosine_mean", "max", TABLE1, "MDC"),
+            Column("MOC", "matched_cosine_mean", "max", TABLE1, "MOC"),
+            Column("LCKA", "linear_cka", "mean", TABLE1, "LCKA"),
+            Column("KCKA", "kernel_cka", "mean", TABLE1, "KCKA"),
+        ),
+    ),
+    "table2": Table(
+        "Table 2: eigenvalues of K̃, keys standardised per token (mean ± deviation over images)",
+        25,
+        ("standardised",),
+        _STANDARDISED,
+    ),
+    "table3": Table(
+        "Table 3: eigenvalues of K̃, keys standardised or raw (*)",
+        25,
+        ("standardised", "eigenvalues"),
+        _STANDARDISED + _eigenvalues("", "*", TABLE3_RAW),
+    ),
+    "table4": Table(
+        "Table 4: language encoders (MDC and MOC: mean over heads of the best token or matched pair)",
+        100,
+        ("cosine", "cka"),
+        (
+            Column("MDC", "direct_cosine_max", "mean", TABLE4, "MDC"),
+            Column("MOC", "matched_cosine_max", "mean with zeros", TABLE4, "MOC"),
+            Column("LCKA", "linear_cka", "mean", TABLE4, "LCKA"),
+            Column("KCKA", "kernel_cka", "mean", TABLE4, "KCKA"),
+        ),
+    ),
+}
+
+
+def compare(table: Table, model: str, observed: Mapping[str, Mapping[str, Any]]) -> list[Comparison]:
+    """Our row of a table beside the published one, from a run's summary (`models.<label>.observed`)."""
+    name = model.partition(" ")[0]
+    comparisons = []
+    for column in table.columns:
+        statistic = observed[column.measure]
+        ours, std = _reduced(statistic, column.reduction), statistic["input_std"]
+        published = column.published.get(SAME_MODEL.get(name, name), column.published.get(name.partition(".")[0], {}))
+        comparisons.append(
+            Comparison(
+                model=model,
+                column=column.name,
+                published=published.get(column.key),
+                ours=None if ours is None else ours / column.unit,
+                ours_std=std / column.unit if column.reduction == "mean" and std is not None else None,
+                decimals=column.decimals,
+                heads=statistic["n"],
+                rejected=sum(statistic["rejected"].values()),
+            )
+        )
+    return comparisons
+
+
+def _reduced(statistic: Mapping[str, Any], reduction: str) -> float | None:
+    if reduction != "mean with zeros":
+        value: float | None = statistic[reduction]
+        return value
+    total = statistic["n"] + sum(statistic["rejected"].values())
+    return statistic["mean"] * statistic["n"] / total if statistic["mean"] is not None else None

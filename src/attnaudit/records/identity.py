@@ -1,0 +1,69 @@
+"""Whose a folder is: the command that begins it leaves its identity in a file, and one with another is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from attnaudit.errors import RunFolderError
+from attnaudit.records.fields import Fields
+
+#: What an identity file is, in the words of an error.
+SETTINGS = "the settings of a run"
+
+
+def digest(*parts: Any) -> str:
+    """A name for plain data: equal data, equal name, on every machine."""
+    return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+def begins(file: Path, identity: dict[str, Any]) -> bool:
+    """Whether the folder of an identity file is to be begun; False if it was, with the same identity.
+
+    Raises:
+        RunFolderError: it holds something else, or was begun with another identity.
+    """
+    folder = file.parent
+    if not file.exists():
+        if folder.is_dir() and any(folder.iterdir()):
+            raise RunFolderError(f"{folder} is neither empty nor a run folder: give --out another folder.")
+        return True
+    found = settings_in(file)["identity"]
+    if found != identity:
+        differing = [name for name in identity.keys() | found.keys() if found.get(name) != identity.get(name)]
+        # Lists last: which images were drawn follows from a seed, which can be shown.
+        differing.sort(key=lambda name: (isinstance(identity.get(name), list), name))
+        detail = _first_difference(found, identity, differing)
+        raise RunFolderError(
+            f"{folder} holds a run with other {' and '.join(differing)} ({detail}): give --out another folder."
+        )
+    return False
+
+
+def settings_in(file: Path) -> dict[str, Any]:
+    """The content of an identity file: the `identity`, and what else was written down.
+
+    Raises:
+        RunFolderError: there is no such file, or it is damaged.
+    """
+    try:
+        settings = Fields.in_file(file, SETTINGS)
+    except FileNotFoundError as error:
+        raise RunFolderError(
+            f"{file.parent} is not a run folder, for it has no {file.name}: give one that attnaudit wrote."
+        ) from error
+    settings.mapping("identity")
+    return settings.content
+
+
+def _first_difference(found: dict[str, Any], wanted: dict[str, Any], names: Sequence[str]) -> str:
+    old, new = found.get(names[0]), wanted.get(names[0])
+    if isinstance(old, dict) and isinstance(new, dict):
+        name = next(key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key))
+        return f"{name} {old.get(name)} there, {new.get(name)} here"
+    if isinstance(old, list) and isinstance(new, list):
+        return f"{len(old)} there, {len(new)} here" if len(old) != len(new) else "of the same number"
+    return f"{old} there, {new} here"

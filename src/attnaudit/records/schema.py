@@ -1,0 +1,100 @@
+"""The one table everything else is made from: one row per head, reference and measure."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+from torch import Tensor
+
+from attnaudit.protocol import Protocol
+from attnaudit.records.head_id import HeadId
+
+#: Raised when the meaning of a number changes, so that older parts are not taken for newer ones.
+VERSION = 1
+
+OBSERVED = "observed"
+_NAME = pa.dictionary(pa.int32(), pa.string())
+SCHEMA = pa.schema(
+    [
+        pa.field("model", _NAME),
+        pa.field("input", _NAME),
+        pa.field("layer", pa.int16()),
+        pa.field("head", pa.int16()),
+        pa.field("window", pa.int16()),
+        pa.field("theory", _NAME),  # the theory whose prediction the values are compared with
+        pa.field("reference", _NAME),
+        pa.field("repeat", pa.int16()),
+        pa.field("measure", _NAME),
+        pa.field("value", pa.float64()),  # null where it could not be computed
+        pa.field("reason", _NAME),  # why it is null
+        pa.field("protocol", _NAME),
+        pa.field("tokens", pa.int32()),
+        pa.field("dim", pa.int16()),
+        pa.field("step", pa.int64()),  # null unless the row comes from training
+    ]
+)
+
+
+class Indexed(typing.Protocol):
+    """What rows have to know of a batch of heads."""
+
+    @property
+    def index(self) -> tuple[HeadId, ...]:
+        """Where each head comes from."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of each head."""
+
+    @property
+    def dim(self) -> int:
+        """Columns that are compared."""
+
+
+def rows(
+    heads: Indexed,
+    values: Mapping[str, Tensor],
+    problems: Sequence[str | None],
+    protocol: Protocol,
+    *,
+    theory: str = "kpca",
+    reference: str = OBSERVED,
+    repeat: int = 0,
+) -> pa.Table:
+    """Evidence rows of a batch of heads; a number that is not finite becomes null, with a reason."""
+    count = len(heads.index)
+    same = {
+        "model": [i.model for i in heads.index],
+        "input": [i.input for i in heads.index],
+        "layer": [i.layer for i in heads.index],
+        "head": [i.head for i in heads.index],
+        "window": [i.window for i in heads.index],
+        "theory": [theory] * count,
+        "reference": [reference] * count,
+        "repeat": [repeat] * count,
+        "protocol": [protocol.value] * count,
+        "tokens": [heads.tokens] * count,
+        "dim": [heads.dim] * count,
+        "step": [None] * count,
+    }
+    shared = {name: pa.array(column, SCHEMA.field(name).type) for name, column in same.items()}
+    parts = []
+    for measure, tensor in values.items():
+        numbers = tensor.double().numpy(force=True)
+        missing = ~np.isfinite(numbers)
+        reasons = [
+            (problem or f"{measure} is not finite") if lost else None
+            for lost, problem in zip(missing.tolist(), problems, strict=True)
+        ]
+        own = {"measure": [measure] * count, "value": pa.array(numbers, mask=missing), "reason": reasons}
+        parts.append(pa.table({name: (shared | own)[name] for name in SCHEMA.names}, schema=SCHEMA))
+    return pa.concat_tables(parts) if parts else SCHEMA.empty_table()
+
+
+def at_step(table: pa.Table, step: int) -> pa.Table:
+    """The same rows, as of a step of training."""
+    place = SCHEMA.get_field_index("step")
+    return table.set_column(place, SCHEMA.field(place), pa.array([step] * table.num_rows, SCHEMA.field(place).type))

@@ -1,0 +1,156 @@
+"""What changed from one run to another, beyond noise: heads are paired, and inputs are the sampling unit."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from attnaudit.audit.summary import input_means
+from attnaudit.errors import RunFolderError
+from attnaudit.records.finished import FinishedRun
+from attnaudit.records.schema import OBSERVED
+from attnaudit.statistics.intervals import bootstrap_interval, widened_level
+
+_HEAD = ["input", "layer", "head", "window", "theory"]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One measure of one pair of models: the mean of second less first over `pairs` of heads, inputs weighing alike.
+
+    `unpaired` counts the heads that only the first or only the second run has, `missing` the pairs of which one has no
+    number. `interval` is None for a single input; `beyond_noise` is then None too.
+    """
+
+    models: tuple[str, str]
+    measure: str
+    theory: str
+    mean: float | None
+    interval: tuple[float, float] | None
+    inputs: int
+    pairs: int
+    missing: int
+    unpaired: tuple[int, int]
+
+    @property
+    def beyond_noise(self) -> bool | None:
+        """Whether the interval excludes 0."""
+        return None if self.interval is None else self.interval[0] > 0 or self.interval[1] < 0
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Second run less first; `level` is the confidence of every interval, so that all hold together with 95 %."""
+
+    changes: tuple[Change, ...]
+    verdicts: tuple[tuple[str, str, str, str], ...]  # model, claim, word before, word after
+    settings: tuple[tuple[str, str, str], ...]  # name, before, after
+    level: float
+
+
+def difference(first: FinishedRun, second: FinishedRun) -> Difference:
+    """Compare two runs.
+
+    Raises:
+        RunFolderError: they have no model, measure or head in common.
+    """
+    pairs = _model_pairs(first, second)
+    tests = [
+        (before, after, measure, theory)
+        for before, after in pairs
+        for measure, theory in _shared_measures(first, before, second, after)
+    ]
+    level = widened_level(len(tests))
+    changes = [change for test in tests for change in _change(first, second, *test, level)]
+    if not changes:
+        raise RunFolderError(f"{first.path} and {second.path} have no head and measure in common: nothing to compare.")
+    return Difference(tuple(changes), tuple(_verdicts(first, second, pairs)), tuple(_settings(first, second)), level)
+
+
+def _model_pairs(first: FinishedRun, second: FinishedRun) -> list[tuple[str, str]]:
+    """Models of one name; or the only model of each run, whatever they are called."""
+    if len(first.models) == len(second.models) == 1:
+        return [(first.models[0], second.models[0])]
+    return [(model, model) for model in first.models if model in second.models]
+
+
+def _shared_measures(first: FinishedRun, before: str, second: FinishedRun, after: str) -> list[tuple[str, str]]:
+    def measured(run: FinishedRun, model: str) -> dict[tuple[str, str], None]:
+        found = run.rows.combinations("model", "reference", "measure", "theory")
+        return {(m, theory): None for label, reference, m, theory in found if (label, reference) == (model, OBSERVED)}
+
+    there = measured(second, after)
+    return [pair for pair in measured(first, before) if pair in there]
+
+
+def _change(
+    first: FinishedRun, second: FinishedRun, before: str, after: str, measure: str, theory: str, level: float
+) -> Iterator[Change]:
+    left, right = _values(first, before, measure, theory), _values(second, after, measure, theory)
+    both = left.join(right, keys=_HEAD, join_type="inner", right_suffix="_after")
+    if not both.num_rows:
+        return
+    both = both.append_column("difference", pc.subtract(both["value_after"], both["value"]))
+    usable = both.filter(pc.is_finite(both["difference"])).select(["input", "difference"])
+    means = input_means(usable.rename_columns(["input", "value"]))
+    yield Change(
+        models=(before, after),
+        measure=measure,
+        theory=theory,
+        mean=float(means.mean()) if len(means) else None,
+        interval=bootstrap_interval(means, first.seed, level),
+        inputs=len(means),
+        pairs=usable.num_rows,
+        missing=both.num_rows - usable.num_rows,
+        unpaired=(left.num_rows - both.num_rows, right.num_rows - both.num_rows),
+    )
+
+
+def _values(run: FinishedRun, model: str, measure: str, theory: str) -> pa.Table:
+    rows = run.rows.where(*_HEAD, "value", model=model, measure=measure, theory=theory, reference=OBSERVED)
+    for name in ("input", "theory"):  # dictionaries of two files cannot be joined
+        rows = rows.set_column(rows.schema.get_field_index(name), name, rows[name].cast(pa.string()))
+    return rows
+
+
+def _verdicts(
+    first: FinishedRun, second: FinishedRun, pairs: list[tuple[str, str]]
+) -> Iterator[tuple[str, str, str, str]]:
+    def words(run: FinishedRun) -> dict[tuple[str, str], str]:
+        return {(v["model"], v["claim"]): v["word"] for v in run.summary.get("verdicts", [])}
+
+    before, after = words(first), words(second)
+    for old, new in pairs:
+        for (model, claim), word in before.items():
+            if model == old and after.get((new, claim), word) != word:
+                yield (new, claim, word, after[new, claim])
+
+
+def _settings(first: FinishedRun, second: FinishedRun) -> Iterator[tuple[str, str, str]]:
+    before, after = _facts(first), _facts(second)
+    for name in {**before, **after}:
+        if before.get(name) != after.get(name):
+            yield (name, before.get(name, "–"), after.get(name, "–"))
+
+
+def _facts(run: FinishedRun) -> dict[str, str]:
+    """Everything about how a run was made that could explain a difference, by name."""
+    identity = run.settings["identity"]
+    facts: dict[str, Any] = {**identity["settings"], "attnaudit": run.settings.get("attnaudit")}
+    facts |= run.settings.get("versions", {})
+    facts["models"] = [f"{name} {fingerprint[:12]}" for name, fingerprint in identity.get("models", [])]
+    facts["inputs"] = f"{len(identity.get('inputs', []))} ({_digest(identity.get('inputs', []))})"
+    return {
+        name: ", ".join(map(str, value)) if isinstance(value, list) else str(value) for name, value in facts.items()
+    }
+
+
+def _digest(inputs: list[Any]) -> str:
+    """A short name for inputs and their contents, alike only if they are."""
+    return hashlib.blake2b(json.dumps(inputs).encode(), digest_size=6).hexdigest()

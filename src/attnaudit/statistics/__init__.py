@@ -1,0 +1,1 @@
+"""Intervals and scores: arrays in, numbers out."""

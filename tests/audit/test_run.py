@@ -1,0 +1,232 @@
+"""Runs: the same evidence however they are cut, stopped or repeated."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+import attnaudit
+from attnaudit.audit import Settings
+from attnaudit.errors import InputError, RunFolderError, UsageError
+from attnaudit.measures.references import ALL_REFERENCES
+from attnaudit.sources.images import find_images
+
+pytest.importorskip("timm")
+
+MODEL = "test_vit"
+KEY = ["model", "input", "layer", "head", "window", "theory", "reference", "repeat", "measure"]
+
+
+def run(folder, out, **more):
+    return attnaudit.audit(MODEL, folder, random_weights=True, out=out, **more)
+
+
+def files(out):
+    return {path.name: path.read_bytes() for path in sorted((out / "evidence").iterdir())}
+
+
+@pytest.fixture
+def finished(image_folder, tmp_path):
+    return run(image_folder, tmp_path / "finished")
+
+
+def test_every_head_has_every_measure_once(finished):
+    rows = finished.evidence.select(KEY)
+    assert rows.num_rows == rows.group_by(KEY).aggregate([]).num_rows
+    model = __import__("timm").create_model(MODEL)
+    heads = 6 * len(model.blocks) * model.blocks[0].attn.num_heads
+    for reference in ("observed", *ALL_REFERENCES):
+        for theory in ("kpca", "ksvd"):
+            mine = (rows["reference"], reference), (rows["theory"], theory), (rows["measure"], "linear_cka")
+            masks = [pc.equal(column, value) for column, value in mine]
+            assert rows.filter(pc.and_(pc.and_(masks[0], masks[1]), masks[2])).num_rows == heads
+
+
+def test_parts_are_plain_parquet_with_the_documented_columns(finished):
+    table = pq.read_table(finished.path / "evidence")
+    assert {
+        "model",
+        "input",
+        "layer",
+        "head",
+        "reference",
+        "measure",
+        "value",
+        "protocol",
+        "tokens",
+        "dim",
+        "step",
+    } <= set(table.column_names)
+    assert table.num_rows == finished.evidence.num_rows
+
+
+def test_run_json_says_what_was_run(finished):
+    content = json.loads((finished.path / "run.json").read_text())
+    assert content["identity"]["settings"]["protocol"] == "exact"
+    assert len(content["identity"]["inputs"]) == 6
+    assert content["versions"]["torch"] == __import__("importlib.metadata").metadata.version("torch")
+    assert all(error < 1e-5 for error in content["certificates"].values())
+
+
+def test_worker_processes_give_the_same_bytes(image_folder, finished, tmp_path):
+    parallel = run(image_folder, tmp_path / "parallel", workers=2)
+    assert files(parallel.path) == files(finished.path)
+    assert parallel.summary == finished.summary
+
+
+def test_repeating_a_finished_run_computes_nothing(image_folder, finished, monkeypatch):
+    import attnaudit.audit.pool as pool
+
+    monkeypatch.setattr(pool, "compute", lambda *_: pytest.fail("computed again"))
+    assert run(image_folder, finished.path).summary == finished.summary
+
+
+KILLER = """
+    import os, signal, sys
+    import attnaudit
+    from pathlib import Path
+
+    def progress(done, total):
+        if done == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    if __name__ == "__main__":
+        attnaudit.audit("test_vit", Path(sys.argv[1]), random_weights=True, out=sys.argv[2], workers=int(sys.argv[3]),
+                        progress=progress)
+"""
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_killed_run_finishes_with_the_evidence_of_an_undisturbed_one(image_folder, finished, tmp_path, workers):
+    script, out = tmp_path / "killer.py", tmp_path / "killed"
+    script.write_text(textwrap.dedent(KILLER))
+    process = subprocess.run([sys.executable, script, image_folder, out, str(workers)], env=os.environ, check=False)
+    assert process.returncode == -signal.SIGKILL
+    parts = files(out)
+    assert not (out / "summary.json").exists()
+    assert 1 <= len([name for name in parts if name.startswith("part-")]) <= 2
+    resumed = run(image_folder, out)
+    assert files(out) == files(finished.path)
+    assert resumed.evidence.equals(finished.evidence)
+
+
+def test_leftovers_of_a_killed_writer_are_cleared_away(image_folder, finished):
+    (finished.path / "evidence" / ".part-x.parquet.abc.tmp").write_bytes(b"half")
+    run(image_folder, finished.path)
+    assert not list((finished.path / "evidence").glob(".*"))
+
+
+@pytest.mark.parametrize(
+    ("more", "what"),
+    [
+        ({"protocol": "paper"}, "settings .protocol exact there, paper here"),
+        ({"limit": 2}, "inputs"),
+        ({"seed": 1}, "models"),
+    ],
+)
+def test_a_folder_of_another_run_is_refused_and_left_alone(image_folder, finished, more, what):
+    before = files(finished.path)
+    with pytest.raises(RunFolderError, match=what):
+        run(image_folder, finished.path, **more)
+    assert files(finished.path) == before
+
+
+def test_a_folder_that_is_no_run_is_refused(image_folder, tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(RunFolderError, match="neither empty nor a run folder"):
+        run(image_folder, tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_is_refused(image_folder, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunFolderError, match="cannot be written"):
+        run(image_folder, tmp_path / "file" / "run")
+
+
+def test_a_damaged_part_is_named(image_folder, finished):
+    part = next((finished.path / "evidence").iterdir())
+    part.write_bytes(part.read_bytes()[:100])
+    with pytest.raises(RunFolderError, match=f"{part.name} is damaged"):
+        run(image_folder, finished.path)
+
+
+def test_broken_images_are_counted_and_survive_resuming(image_folder, tmp_path):
+    find_images(image_folder)[0].write_text("broken")
+    for _ in range(2):
+        result = run(image_folder, tmp_path / "run")
+        assert [name for name, _ in result.summary["skipped_inputs"]] == ["class0/image0.png"]
+
+
+def test_only_broken_images_are_an_error(image_folder, tmp_path):
+    for path in find_images(image_folder):
+        path.write_text("broken")
+    with pytest.raises(InputError, match="None of the 6 inputs could be used"):
+        run(image_folder, tmp_path / "run")
+
+
+def test_a_module_in_memory_is_audited_without_a_folder():
+    import timm
+
+    torch.manual_seed(0)
+    model = timm.create_model(MODEL)
+    result = attnaudit.audit(model, torch.randn(5, 3, 160, 160))
+    assert result.evidence.num_rows > 0
+    assert "kpca-values" in repr(result)
+    assert list(result.summary["models"]) == ["VisionTransformer"]
+
+
+def test_a_module_in_memory_needs_tensors(image_folder):
+    with pytest.raises(UsageError, match="needs a batch tensor"):
+        attnaudit.audit(torch.nn.Linear(2, 2), image_folder)
+
+
+def test_unknown_measures_are_refused():
+    with pytest.raises(UsageError, match="no measure family 'vibes'"):
+        Settings(families=("vibes",))
+
+
+def test_a_reference_is_drawn_at_least_once():
+    with pytest.raises(UsageError, match="repeats is 0"):
+        Settings(repeats=0)
+
+
+@pytest.mark.parametrize(("protocol", "rejected"), [("paper", True), ("exact", False)])
+def test_overflowing_keys_are_counted_under_paper_and_measured_under_exact(protocol, rejected):
+    """Keys of one layer scaled until float32 exp overflows."""
+    import timm
+
+    torch.manual_seed(0)
+    model = timm.create_model(MODEL)
+    width = model.embed_dim
+    model.blocks[0].attn.qkv.weight.data[width : 2 * width] *= 25
+    model.blocks[0].attn.qkv.weight.data[:width] /= 25
+    result = attnaudit.audit(model, torch.randn(2, 3, 160, 160), protocol=protocol, references=(), claims=())
+    statistic = result.summary["models"]["VisionTransformer"]["observed"]["kernel_cka"]
+    heads = 2 * model.blocks[0].attn.num_heads
+    assert statistic["rejected"] == ({"float32 exp overflows in the kernel": heads} if rejected else {})
+    lost = result.evidence.filter(pc.is_null(result.evidence["value"]))
+    assert (lost.num_rows > 0) == rejected
+    if rejected:
+        assert set(lost["layer"].to_pylist()) == {0}
+
+
+def test_a_worker_that_dies_is_explained_and_the_run_can_go_on(image_folder, finished, tmp_path, monkeypatch):
+    import attnaudit.audit.pool as pool
+    from attnaudit.errors import WorkerError
+
+    monkeypatch.setattr(pool, "_work", _die)
+    with pytest.raises(WorkerError, match="repeat the command"):
+        run(image_folder, tmp_path / "run", workers=2)
+    monkeypatch.undo()
+    assert run(image_folder, tmp_path / "run").evidence.equals(finished.evidence)
+
+
+def _die(unit, spec, folder, memory):
+    os.kill(os.getpid(), signal.SIGKILL)

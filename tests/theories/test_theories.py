@@ -1,0 +1,103 @@
+from dataclasses import replace
+
+import pytest
+import torch
+
+import attnaudit
+from attnaudit.errors import UsageError
+from attnaudit.kernel import Prediction, spectrum
+from attnaudit.protocol import Protocol
+from attnaudit.theories.registry import THEORIES, Theory
+from tests.heads import random_heads
+
+
+@pytest.mark.parametrize("theory", THEORIES.values(), ids=lambda t: t.name)
+def test_every_theory_predicts_values_for_every_head(theory):
+    heads = random_heads(0)
+    heads = replace(heads, source=torch.cat([heads.key, heads.value], dim=-1))
+    prediction = theory.predict(heads, spectrum(heads.key), Protocol.EXACT)
+    assert isinstance(theory, Theory)
+    assert prediction.values.shape == heads.value.shape
+    assert prediction.values.isfinite().all()
+    assert prediction.problems == (None, None)
+
+
+def test_kernel_svd_predicts_right_singular_vectors_of_the_attention_matrix():
+    heads = random_heads(0)
+    values = theory_named("ksvd").predict(heads, spectrum(heads.key), Protocol.EXACT).values
+    attention = heads.attention()
+    products = attention.mT @ attention @ values
+    sizes = products.norm(dim=1)
+    torch.testing.assert_close(products, values * sizes[:, None, :], rtol=1e-8, atol=1e-10)
+    assert (sizes.diff(dim=-1) <= 1e-12).all()
+
+
+def test_pca_predicts_the_span_of_the_centred_keys():
+    heads = random_heads(0)
+    values = theory_named("pca").predict(heads, spectrum(heads.key), Protocol.EXACT).values
+    centred = heads.key - heads.key.mean(dim=1, keepdim=True)
+    torch.testing.assert_close(values @ (values.mT @ centred), centred, rtol=1e-10, atol=1e-12)
+
+
+def test_theories_without_enough_components_say_so():
+    heads = random_heads(0)
+    heads.key[0] = heads.key[0, :1]
+    prediction = theory_named("pca").predict(heads, spectrum(heads.key), Protocol.EXACT)
+    assert prediction.values[0].isnan().all()
+    assert "of 4 components" in prediction.problems[0]
+    assert prediction.problems[1] is None
+
+
+def test_pca_of_the_inputs_is_exact_for_values_made_from_their_leading_components():
+    generator = torch.Generator().manual_seed(0)
+    inputs = torch.randn(1, 30, 8, generator=generator, dtype=torch.float64)
+    inputs = inputs * torch.tensor([9, 8, 7, 6, 0.1, 0.1, 0.1, 0.1], dtype=torch.float64)
+    heads = replace(random_heads(0, tokens=30), source=inputs)
+    values = theory_named("pca-inputs").predict(heads, spectrum(heads.key), Protocol.EXACT).values
+    assert torch.equal(values[0], values[1])  # two heads of one input
+    centred = (inputs - inputs.mean(dim=1, keepdim=True))[0, :, :4]
+    assert ((values[0] @ (values[0].mT @ centred)) - centred).norm() < 0.05 * centred.norm()
+
+
+def test_pca_of_unknown_inputs_is_missing():
+    heads = random_heads(0)
+    prediction = theory_named("pca-inputs").predict(heads, spectrum(heads.key), Protocol.EXACT)
+    assert prediction.values.isnan().all()
+    assert prediction.problems[0] == "the inputs of this layer are not known"
+
+
+def test_an_unknown_theory_is_refused():
+    with pytest.raises(UsageError, match="no theory 'astrology'"):
+        theory_named("astrology")
+
+
+class ValuesAreKeys:
+    """A theory of a user's own."""
+
+    name = "keys"
+    text = "values equal keys"
+
+    def predict(self, heads, spectrum, protocol):
+        return Prediction(heads.key.double(), torch.zeros(len(heads), dtype=torch.float64), (None,) * len(heads))
+
+
+class TiedAttention(torch.nn.Module):
+    """Values are the keys, so that theory is exactly true of it."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.query, self.key = torch.nn.Linear(16, 16), torch.nn.Linear(16, 16)
+
+    def forward(self, x):
+        q, k = (layer(x).unflatten(-1, (2, 8)).transpose(1, 2) for layer in (self.query, self.key))
+        return torch.nn.functional.scaled_dot_product_attention(q, k, k)
+
+
+def test_a_users_own_theory_is_ranked_first_where_it_is_true():
+    inputs = torch.randn(6, 40, 16, generator=torch.Generator().manual_seed(0))
+    run = attnaudit.audit(TiedAttention(), inputs, theories=[ValuesAreKeys()], claims=["kpca-values"])
+    assert [entry.theory for entry in run.ranking] == ["keys", "kpca"]
+    assert run.ranking[0].word.value == "supported"
+    assert run.ranking[0].mean == pytest.approx(1.0)
+    assert run.verdicts[0].word.value in ("refuted", "indistinguishable")
