@@ -14,7 +14,7 @@ from collections import Counter
 import torch
 
 from attnaudit.audit.measuring import observed_rows, untrained_rows
-from attnaudit.audit.settings import Settings
+from attnaudit.audit.settings import AuditSettings
 from attnaudit.capture import capture
 from attnaudit.measures.references import REFERENCES, UNTRAINED
 from attnaudit.theories.registry import KernelPCA
@@ -29,18 +29,18 @@ def main(images: int) -> None:
         shard = batch[start : start + SHARD]
         begin = time.perf_counter()
         layers = capture(model, shard).layers
-        list(observed_rows(layers, [KernelPCA()], Settings()))
+        list(observed_rows(layers, [KernelPCA()], AuditSettings()))
         seconds["observed"] += time.perf_counter() - begin
         for name in REFERENCES:
             begin = time.perf_counter()
-            list(observed_rows(layers, [KernelPCA()], Settings(references=(name,))))
+            list(observed_rows(layers, [KernelPCA()], AuditSettings(references=(name,))))
             # The observed part runs again here: what is left after taking it out is the reference's own.
             seconds[name] += time.perf_counter() - begin
             begin = time.perf_counter()
-            list(observed_rows(layers, [KernelPCA()], Settings()))
+            list(observed_rows(layers, [KernelPCA()], AuditSettings()))
             seconds[name] -= time.perf_counter() - begin
         begin = time.perf_counter()
-        list(untrained_rows(capture(model, shard).layers, [KernelPCA()], Settings()))
+        list(untrained_rows(capture(model, shard).layers, [KernelPCA()], AuditSettings()))
         seconds[UNTRAINED] += time.perf_counter() - begin
     heads = images * 36
     for name, total in seconds.items():

@@ -18,7 +18,7 @@ import torch
 from PIL import Image
 
 import reference
-from attnaudit.audit import Settings, execute, plan_audit, shard_size
+from attnaudit.audit import AuditSettings, execute, plan_audit, shard_size
 from attnaudit.measures import DEFAULT_FAMILIES
 from attnaudit.protocol import Protocol
 from attnaudit.sources.data import data_file
@@ -40,7 +40,7 @@ def prepared_images(model, count: int) -> torch.Tensor:  # noqa: ANN001
 
 
 def ours(model, batch: torch.Tensor, protocol: Protocol, families: tuple[str, ...]) -> float:  # noqa: ANN001
-    settings = Settings(protocol=protocol, families=families, device="cuda")
+    settings = AuditSettings(protocol=protocol, families=families, device="cuda")
     best = float("inf")
     for _ in range(3):
         with tempfile.TemporaryDirectory() as folder:

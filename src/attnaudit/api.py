@@ -7,7 +7,7 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from attnaudit.audit import Resources, Settings, execute, plan_audit, shard_size
+from attnaudit.audit import AuditSettings, Resources, execute, plan_audit, shard_size
 from attnaudit.audit.memory import default_memory, parse_memory
 from attnaudit.audit.run import Progress
 from attnaudit.claims.claim import Claim
@@ -81,7 +81,7 @@ def audit(
     for name in own.keys() & THEORIES.keys():
         raise UsageError(f"A theory called {name!r} is there already: give yours another name.")
     compared = dict.fromkeys((*theories_for(judged), *named))
-    settings = Settings(
+    settings = AuditSettings(
         protocol=Protocol(protocol),
         families=tuple(families),
         theories=tuple(name for name in compared if name not in own),

@@ -10,7 +10,7 @@ import torch
 from attnaudit.audit import batches as cutting
 from attnaudit.audit.batches import batch_size, batches, joined_layers, matrix_bytes, with_following
 from attnaudit.audit.measuring import observed_rows
-from attnaudit.audit.settings import Settings
+from attnaudit.audit.settings import AuditSettings
 from attnaudit.capture import HeadId, Heads, capture
 from attnaudit.measures.references import REFERENCES
 from attnaudit.theories.registry import THEORIES
@@ -57,7 +57,7 @@ def test_a_batch_holds_whole_inputs_or_a_single_head(allowing, fitting, size):
 def test_measures_and_references_do_not_notice_that_layers_are_joined(heads_per_input):
     layers = [layer(number, heads=heads_per_input) for number in range(3)] + [layer(3, tokens=19)]
     theories = [THEORIES[name] for name in ("kpca", "pca-inputs")]
-    settings = Settings(references=tuple(REFERENCES), theories=("kpca", "pca-inputs"))
+    settings = AuditSettings(references=tuple(REFERENCES), theories=("kpca", "pca-inputs"))
     joined = list(joined_layers(layers, where=lambda heads: True))
     assert len(joined) == (4 if heads_per_input == 1 else 2)
     apart, together = (
@@ -74,7 +74,7 @@ def test_measures_and_references_do_not_notice_that_layers_are_joined(heads_per_
 def test_measures_and_references_do_not_notice_the_cuts(allowing, heads_per_input, fitting):
     """Up to rounding, which in degrees and near 0 is 1e-6: arccos has an infinite slope there."""
     layers = [layer(number, heads=heads_per_input) for number in range(3)]
-    settings, theories = Settings(references=tuple(REFERENCES)), tuple(THEORIES.values())
+    settings, theories = AuditSettings(references=tuple(REFERENCES)), tuple(THEORIES.values())
     whole = pa.concat_tables(observed_rows(layers, theories, settings))
     allowing(layers[0], fitting)
     cut = pa.concat_tables(observed_rows(layers, theories, settings))
@@ -114,7 +114,7 @@ def test_layers_are_let_go_when_they_are_measured():
             del made
 
     most = 0
-    for _ in observed_rows(layers(), [THEORIES["kpca"]], Settings(families=("eigenvalues",))):
+    for _ in observed_rows(layers(), [THEORIES["kpca"]], AuditSettings(families=("eigenvalues",))):
         gc.collect()
         most = max(most, len(alive))
     assert most <= 3  # the one being measured, the next, and the first

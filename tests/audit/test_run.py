@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import attnaudit
-from attnaudit.audit import Settings
+from attnaudit.audit import AuditSettings
 from attnaudit.errors import InputError, RunFolderError, UsageError
 from attnaudit.measures.references import ALL_REFERENCES
 from attnaudit.sources.images import find_images
@@ -189,12 +189,12 @@ def test_a_module_in_memory_needs_tensors(image_folder):
 
 def test_unknown_measures_are_refused():
     with pytest.raises(UsageError, match="no measure family 'vibes'"):
-        Settings(families=("vibes",))
+        AuditSettings(families=("vibes",))
 
 
 def test_a_reference_is_drawn_at_least_once():
     with pytest.raises(UsageError, match="repeats is 0"):
-        Settings(repeats=0)
+        AuditSettings(repeats=0)
 
 
 @pytest.mark.parametrize(("protocol", "rejected"), [("paper", True), ("exact", False)])

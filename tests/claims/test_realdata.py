@@ -53,7 +53,7 @@ def audits():
     import os
     from pathlib import Path
 
-    from attnaudit.audit import Resources, Settings, execute, plan_audit, shard_size
+    from attnaudit.audit import AuditSettings, Resources, execute, plan_audit, shard_size
     from attnaudit.claims.registry import CLAIMS
     from attnaudit.claims.run import conclude
     from attnaudit.measures.references import ALL_REFERENCES
@@ -66,7 +66,7 @@ def audits():
     runs = {}
     for protocol in ("paper", "exact"):
         plan = plan_audit(
-            [parse_model(MODEL)], shards, Settings(protocol=Protocol(protocol), references=ALL_REFERENCES)
+            [parse_model(MODEL)], shards, AuditSettings(protocol=Protocol(protocol), references=ALL_REFERENCES)
         )
         runs[protocol] = conclude(execute(plan, resources=Resources(workers=2)), plan.settings, claims)
     return runs
@@ -110,13 +110,13 @@ def test_verdicts_on_deit_tiny(audits, protocol):
 
 def test_table_4_lands_on_the_published_row_of_minilm(data_folder):
     """.40 / .57 / .13 / .38, with the 61 of 7,200 heads that the study lost without saying so."""
-    from attnaudit.audit import Resources, Settings, execute, plan_audit, shard_size
+    from attnaudit.audit import AuditSettings, Resources, execute, plan_audit, shard_size
     from attnaudit.sources import parse_model
     from attnaudit.sources.texts import read_text, study_lines, text_shards
 
     lines = study_lines(read_text(data_folder / "wikitext" / "wiki.test.raw"), 100, 0)
     table = TABLES["table4"]
-    settings = Settings(protocol=Protocol.PAPER, families=table.families)
+    settings = AuditSettings(protocol=Protocol.PAPER, families=table.families)
     plan = plan_audit([parse_model("minilm")], text_shards(lines, Protocol.PAPER, shard_size()), settings)
     observed = execute(plan, resources=Resources(workers=2)).summary["models"]["minilm"]["observed"]
     ours = {entry.column: (round(entry.ours, 2), entry.rejected) for entry in compare(table, "minilm", observed)}

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from attnaudit.audit.run import Measured
-from attnaudit.audit.settings import Settings
+from attnaudit.audit.settings import AuditSettings
 from attnaudit.audit.summary import summarise
 from attnaudit.claims.registry import claims_named
 from attnaudit.claims.run import conclude
@@ -47,7 +47,7 @@ def write_run(
     generator = np.random.default_rng(seed)
     names = names or [f"input-{place}" for place in range(inputs)]
     identity = {
-        "settings": Settings(references=REFERENCES[1:]).identity | {"seed": seed},
+        "settings": AuditSettings(references=REFERENCES[1:]).identity | {"seed": seed},
         "models": [[model, "f" * 32]],
         "inputs": [[name, "0" * 32] for name in names],
     }
@@ -69,7 +69,7 @@ def write_run(
     rows = folder.evidence(["a"])
     stored = Evidence.of_table(finite(table))  # an audit stores null where there is no number
     measured = Measured(folder, rows, summarise(stored, [notes], "kpca", seed))
-    conclude(measured, Settings(references=REFERENCES[1:]), claims_named(JUDGED))
+    conclude(measured, AuditSettings(references=REFERENCES[1:]), claims_named(JUDGED))
     return path
 
 

@@ -1,7 +1,7 @@
 """Small evaluations of the classifier in `subjects`."""
 
 from attnaudit.protocol import Protocol
-from attnaudit.robustness import Examples, Plan, Settings
+from attnaudit.robustness import EvaluationPlan, EvaluationSettings, Examples
 from attnaudit.robustness.conditions import CLEAN, attack_conditions
 from tests.robustness.subjects import loaded
 
@@ -12,4 +12,6 @@ ATTACKS = attack_conditions(["noise", "fgsm", "pgd:3"], [EPSILON], Protocol.EXAC
 def plan_of(data, *conditions, models=None, twin=None, limit=None, **settings):
     examples = Examples.drawn(data, limit, 0)
     models = models or (loaded(),)
-    return Plan(tuple(models), examples, (CLEAN, *conditions), Settings(**{"batch": 5} | settings), twin)
+    return EvaluationPlan(
+        tuple(models), examples, (CLEAN, *conditions), EvaluationSettings(**{"batch": 5} | settings), twin
+    )

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from attnaudit.protocol import Protocol
-from attnaudit.robustness import Examples, Plan, Settings, evaluate
+from attnaudit.robustness import EvaluationPlan, EvaluationSettings, Examples, evaluate
 from attnaudit.robustness.conditions import CLEAN, EVERYTHING, GRADIENT, attack_conditions
 from attnaudit.robustness.masking_checks import masking_checks
 from attnaudit.robustness.outcome import Outcome
@@ -27,7 +27,9 @@ class Rounded(nn.Module):
 def checks_of(network, tmp_path, *names):
     data = write_parquet(tmp_path / "data.parquet", count=40)
     attacks = attack_conditions(names, [4 / 255, 8 / 255], Protocol.EXACT)
-    plan = Plan((network,), Examples.drawn(data, None, 0), (CLEAN, *attacks, EVERYTHING, GRADIENT), Settings())
+    plan = EvaluationPlan(
+        (network,), Examples.drawn(data, None, 0), (CLEAN, *attacks, EVERYTHING, GRADIENT), EvaluationSettings()
+    )
     return {check.name: check for check in evaluate(plan, tmp_path / "run").summary.checks}
 
 

@@ -7,7 +7,7 @@ import torch
 
 from attnaudit.errors import UsageError
 from attnaudit.records.evaluations import Kind
-from attnaudit.robustness import Examples, Plan, Settings, evaluate
+from attnaudit.robustness import EvaluationPlan, EvaluationSettings, Examples, evaluate
 from attnaudit.robustness.conditions import CLEAN, EVERYTHING, GRADIENT, OUTLIERS, corruption_conditions
 from tests.robustness.plans import ATTACKS, plan_of
 from tests.robustness.subjects import constant, loaded, write_folders
@@ -43,7 +43,7 @@ def test_a_baseline_without_errors_is_no_baseline(data, tmp_path):
     gentle = corruption_conditions(["pixelate"], [1])
     bright = [place for place in range(12) if place % 2 == 0]  # class 0 alone, which this network always says
     strong.module[2].bias.data = torch.tensor([99.0, 0.0])
-    plan = Plan((strong,), Examples(data, tuple(bright)), (CLEAN, *gentle), Settings())
+    plan = EvaluationPlan((strong,), Examples(data, tuple(bright)), (CLEAN, *gentle), EvaluationSettings())
     with pytest.raises(UsageError, match="makes no error under one of the corruptions"):
         evaluate(plan, tmp_path / "run", baseline="strong")
 
@@ -51,7 +51,7 @@ def test_a_baseline_without_errors_is_no_baseline(data, tmp_path):
 def test_outliers_are_told_by_their_confidence(tmp_path, data):
     grey = write_folders(tmp_path / "strangers", ["x", "y"], each=3)
     examples = Examples.drawn(data, None, 0, outliers=grey)
-    done = evaluate(Plan((loaded(),), examples, (CLEAN, OUTLIERS), Settings()), tmp_path / "run")
+    done = evaluate(EvaluationPlan((loaded(),), examples, (CLEAN, OUTLIERS), EvaluationSettings()), tmp_path / "run")
     (score,) = done.summary.scores
     from sklearn.metrics import average_precision_score
 

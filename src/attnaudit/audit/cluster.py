@@ -16,7 +16,7 @@ from typing import Any
 
 from attnaudit._version import __version__
 from attnaudit.audit.pool import PENDING_PER_WORKER, built_model, single_threaded
-from attnaudit.audit.unit import Unit, compute
+from attnaudit.audit.unit import AuditUnit, compute
 from attnaudit.errors import InputError, ModelError, UsageError, WeightsError, WorkerError
 from attnaudit.extras import optional
 from attnaudit.records.run_folder import RunFolder, encoded
@@ -31,8 +31,8 @@ _log = logging.getLogger(__name__)
 
 
 def run_on_cluster(
-    units: Sequence[Unit], model: ModelSpec | LoadedModel, folder: RunFolder, address: str, memory: int
-) -> Iterator[Unit]:
+    units: Sequence[AuditUnit], model: ModelSpec | LoadedModel, folder: RunFolder, address: str, memory: int
+) -> Iterator[AuditUnit]:
     """Compute units on the workers of the scheduler at `address`, and store them here; yields units as they finish.
 
     Raises:
@@ -45,7 +45,7 @@ def run_on_cluster(
     with _connected(address) as client:
         _check_workers(client, address)
         waiting = iter(units)
-        running: dict[Any, Unit] = {}
+        running: dict[Any, AuditUnit] = {}
         while True:
             room = max(len(client.nthreads()), 1) * PENDING_PER_WORKER  # workers come and go
             while len(running) < room and (unit := next(waiting, None)) is not None:
@@ -58,7 +58,7 @@ def run_on_cluster(
                 yield unit
 
 
-def _work(unit: Unit, spec: ModelSpec, memory: int) -> bytes:
+def _work(unit: AuditUnit, spec: ModelSpec, memory: int) -> bytes:
     """On a worker: the Parquet file of a unit, to the bit what a run without workers would have written."""
     distributed = _distributed()
     threads = distributed.get_worker().state.nthreads
@@ -134,7 +134,7 @@ def _versions() -> dict[str, str]:
     return {"attnaudit": __version__, **installed_versions()}
 
 
-def _finished(client: Any, address: str, running: dict[Any, Unit]) -> set[Any]:
+def _finished(client: Any, address: str, running: dict[Any, AuditUnit]) -> set[Any]:
     """Wait until some units are finished, as long as there are workers."""
     wait = _distributed().wait
     while True:

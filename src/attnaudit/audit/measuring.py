@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from attnaudit.audit.batches import batches, joined_layers, with_following
-from attnaudit.audit.settings import Settings
+from attnaudit.audit.settings import AuditSettings
 from attnaudit.capture.heads import Heads
 from attnaudit.measures import Evaluation, KeySide, Scope, evaluate
 from attnaudit.measures.evaluation import TheorySide
@@ -24,7 +24,7 @@ RANKING_FAMILIES = ("columns", "span", "cka")
 
 
 @dataclass(frozen=True)
-class Condition:
+class RowKey:
     """What a batch of heads was held to, and with whose values."""
 
     theory: str
@@ -34,15 +34,15 @@ class Condition:
 
 @dataclass(frozen=True)
 class Measurement:
-    """The measures of one batch of heads under one condition, and why some are missing."""
+    """The measures of one batch of heads under one key, and why some are missing."""
 
-    condition: Condition
+    key: RowKey
     values: Mapping[str, Tensor]
     problems: Sequence[str | None]
 
 
 def observed_rows(
-    layers: Iterable[Heads], theories: Sequence[Theory], settings: Settings, solved: Counter[str] | None = None
+    layers: Iterable[Heads], theories: Sequence[Theory], settings: AuditSettings, solved: Counter[str] | None = None
 ) -> Iterator[pa.Table]:
     """The heads as they are, and with the values of every reference that shares their keys.
 
@@ -55,20 +55,20 @@ def observed_rows(
         yield from _joined(heads, found, settings)
 
 
-def untrained_rows(layers: Iterable[Heads], theories: Sequence[Theory], settings: Settings) -> Iterator[pa.Table]:
+def untrained_rows(layers: Iterable[Heads], theories: Sequence[Theory], settings: AuditSettings) -> Iterator[pa.Table]:
     """The heads of the untrained twin, under the name of that reference."""
     for heads in joined_layers(layers):
         found = (_untrained(batch, theories, settings) for batch, _ in batches(heads, None))
         yield from _joined(heads, found, settings)
 
 
-def _joined(heads: Heads, found: Iterable[Iterable[Measurement]], settings: Settings) -> Iterator[pa.Table]:
-    """Rows of a layer from what its batches gave, condition by condition, whatever the number of batches."""
-    parts: dict[Condition, list[Measurement]] = {}
+def _joined(heads: Heads, found: Iterable[Iterable[Measurement]], settings: AuditSettings) -> Iterator[pa.Table]:
+    """Rows of a layer from what its batches gave, key by key, whatever the number of batches."""
+    parts: dict[RowKey, list[Measurement]] = {}
     for batch in found:
         for measurement in batch:
-            parts.setdefault(measurement.condition, []).append(measurement)
-    for condition, measured in parts.items():
+            parts.setdefault(measurement.key, []).append(measurement)
+    for key, measured in parts.items():
         values = {name: torch.cat([part.values[name] for part in measured]) for name in measured[0].values}
         problems = [problem for part in measured for problem in part.problems]
         yield rows(
@@ -76,32 +76,32 @@ def _joined(heads: Heads, found: Iterable[Iterable[Measurement]], settings: Sett
             values,
             problems,
             settings.protocol,
-            theory=condition.theory,
-            reference=condition.reference,
-            repeat=condition.repeat,
+            theory=key.theory,
+            reference=key.reference,
+            repeat=key.repeat,
         )
 
 
 def _observed(
-    heads: Heads, other: Heads | None, theories: Sequence[Theory], settings: Settings, solved: Counter[str]
+    heads: Heads, other: Heads | None, theories: Sequence[Theory], settings: AuditSettings, solved: Counter[str]
 ) -> Iterator[Measurement]:
     keys = KeySide(heads, settings.protocol)
     for place, theory in enumerate(theories):
         side = keys.predict(theory)
-        yield _measured(heads, side, Condition(theory.name), settings, first=place == 0)
+        yield _measured(heads, side, RowKey(theory.name), settings, first=place == 0)
         yield from _referenced(heads, side, other, settings, first=place == 0)
     solved.update(keys.solvers)
 
 
-def _untrained(heads: Heads, theories: Sequence[Theory], settings: Settings) -> Iterator[Measurement]:
+def _untrained(heads: Heads, theories: Sequence[Theory], settings: AuditSettings) -> Iterator[Measurement]:
     keys = KeySide(heads, settings.protocol)
     for place, theory in enumerate(theories):
-        condition = Condition(theory.name, UNTRAINED)
-        yield _measured(heads, keys.predict(theory), condition, settings, first=place == 0)
+        key = RowKey(theory.name, UNTRAINED)
+        yield _measured(heads, keys.predict(theory), key, settings, first=place == 0)
 
 
 def _referenced(
-    heads: Heads, side: TheorySide, other: Heads | None, settings: Settings, *, first: bool
+    heads: Heads, side: TheorySide, other: Heads | None, settings: AuditSettings, *, first: bool
 ) -> Iterator[Measurement]:
     for name in settings.references:
         if name == UNTRAINED:
@@ -111,17 +111,17 @@ def _referenced(
             situation = Situation(heads, side.prediction, other, settings.seed, repeat)
             changed = reference.apply(situation)
             if changed is not None:
-                condition = Condition(side.theory.name, name, repeat)
-                yield _measured(changed, side, condition, settings, first=first)
+                key = RowKey(side.theory.name, name, repeat)
+                yield _measured(changed, side, key, settings, first=first)
 
 
-def _measured(heads: Heads, side: TheorySide, condition: Condition, settings: Settings, *, first: bool) -> Measurement:
+def _measured(heads: Heads, side: TheorySide, key: RowKey, settings: AuditSettings, *, first: bool) -> Measurement:
     """Measures of the keys once, of the values for the first theory, of the prediction for all."""
     evaluation = Evaluation(heads, side.keys, side, settings.seed)
     if first:
-        shared = condition.reference not in (OBSERVED, UNTRAINED)
+        shared = key.reference not in (OBSERVED, UNTRAINED)
         scopes = (Scope.VALUES, Scope.PREDICTION) if shared else tuple(Scope)
         values = evaluate(evaluation, settings.families, scopes)
     else:
         values = evaluate(evaluation, [name for name in RANKING_FAMILIES if name in settings.families])
-    return Measurement(condition, values, evaluation.problems)
+    return Measurement(key, values, evaluation.problems)

@@ -10,28 +10,30 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from attnaudit.audit.settings import Settings
-from attnaudit.audit.unit import Unit
+from attnaudit.audit.settings import AuditSettings
+from attnaudit.audit.unit import AuditUnit
 from attnaudit.sources.inputs import Shard
 from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
 from attnaudit.theories.registry import Theory, theory_named
 
 
 @dataclass(frozen=True)
-class Plan:
+class AuditPlan:
     """Models (as given, and built), inputs and settings, with the units of work they come to."""
 
     models: tuple[ModelSpec | LoadedModel, ...]
     loaded: tuple[LoadedModel, ...]
     shards: tuple[Shard, ...]
-    settings: Settings
+    settings: AuditSettings
     theories: tuple[Theory, ...]
 
     @cached_property
-    def units(self) -> tuple[tuple[Unit, ...], ...]:
+    def units(self) -> tuple[tuple[AuditUnit, ...], ...]:
         """Units of each model, in order of inputs."""
         return tuple(
-            tuple(Unit(model.label, model.fingerprint, shard, self.settings, self.theories) for shard in self.shards)
+            tuple(
+                AuditUnit(model.label, model.fingerprint, shard, self.settings, self.theories) for shard in self.shards
+            )
             for model in self.loaded
         )
 
@@ -66,12 +68,12 @@ def file_name(label: str) -> str:
 def plan_audit(
     models: Sequence[ModelSpec | LoadedModel],
     shards: Sequence[Shard],
-    settings: Settings,
+    settings: AuditSettings,
     extra_theories: Sequence[Theory] = (),
-) -> Plan:
+) -> AuditPlan:
     """Build the models and lay out the work; `extra_theories` are compared beside those the settings name."""
     loaded = tuple(model if isinstance(model, LoadedModel) else load_model(model) for model in models)
     theories = (*(theory_named(name) for name in settings.theories), *extra_theories)
     names = tuple(theory.name for theory in theories)
     settings = replace(settings, theories=names)
-    return Plan(tuple(models), loaded, tuple(shards), settings, theories)
+    return AuditPlan(tuple(models), loaded, tuple(shards), settings, theories)

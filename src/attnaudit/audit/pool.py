@@ -15,7 +15,7 @@ from functools import lru_cache
 import torch
 from threadpoolctl import threadpool_limits
 
-from attnaudit.audit.unit import Unit, compute
+from attnaudit.audit.unit import AuditUnit, compute
 from attnaudit.errors import WorkerError
 from attnaudit.records.run_folder import RunFolder, encoded
 from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
@@ -24,7 +24,7 @@ from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
 PENDING_PER_WORKER = 2
 
 
-def run_here(units: Sequence[Unit], model: LoadedModel, folder: RunFolder, memory: int) -> Iterator[Unit]:
+def run_here(units: Sequence[AuditUnit], model: LoadedModel, folder: RunFolder, memory: int) -> Iterator[AuditUnit]:
     """Compute and store units one after the other, yielding each when its part is on disk."""
     with single_threaded():
         for unit in units:
@@ -33,8 +33,8 @@ def run_here(units: Sequence[Unit], model: LoadedModel, folder: RunFolder, memor
 
 
 def run_in_processes(
-    units: Sequence[Unit], spec: ModelSpec, folder: RunFolder, workers: int, memory: int
-) -> Iterator[Unit]:
+    units: Sequence[AuditUnit], spec: ModelSpec, folder: RunFolder, workers: int, memory: int
+) -> Iterator[AuditUnit]:
     """The same, in `workers` processes that build the model once each; yields units as they finish.
 
     `memory` is what each of them may take.
@@ -42,7 +42,7 @@ def run_in_processes(
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker) as pool:
         waiting = iter(units)
-        running: dict[Future[None], Unit] = {}
+        running: dict[Future[None], AuditUnit] = {}
         try:
             while True:
                 while len(running) < workers * PENDING_PER_WORKER and (unit := next(waiting, None)) is not None:
@@ -94,5 +94,5 @@ def built_model(spec: ModelSpec) -> LoadedModel:
     return load_model(spec)
 
 
-def _work(unit: Unit, spec: ModelSpec, folder: RunFolder, memory: int) -> None:
+def _work(unit: AuditUnit, spec: ModelSpec, folder: RunFolder, memory: int) -> None:
     folder.write_part(unit.key, encoded(*compute(unit, built_model(spec), memory)))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import torch
 
-from attnaudit.audit.settings import Settings
+from attnaudit.audit.settings import AuditSettings
 from attnaudit.kernel.primal import PrimalHeads, PrimalKernel, primal_kernel
 from attnaudit.measures.ksvd import ksvd_measures, why_missing
 from attnaudit.measures.ksvd_references import PRIMAL_REFERENCES
@@ -17,7 +17,7 @@ from attnaudit.records.schema import OBSERVED, rows
 KSVD_PRIMAL = "ksvd-primal"
 
 
-def primal_rows(heads: PrimalHeads, settings: Settings) -> Iterator[pa.Table]:
+def primal_rows(heads: PrimalHeads, settings: AuditSettings) -> Iterator[pa.Table]:
     """The rows of a layer; `dim` is the number of columns of E and R. References that are for values do not apply."""
     kernel = primal_kernel(heads)
     yield _rows(heads, kernel, settings, OBSERVED)
@@ -29,7 +29,9 @@ def primal_rows(heads: PrimalHeads, settings: Settings) -> Iterator[pa.Table]:
                     yield _rows(changed, kernel, settings, name, repeat)
 
 
-def _rows(heads: PrimalHeads, kernel: PrimalKernel, settings: Settings, reference: str, repeat: int = 0) -> pa.Table:
+def _rows(
+    heads: PrimalHeads, kernel: PrimalKernel, settings: AuditSettings, reference: str, repeat: int = 0
+) -> pa.Table:
     values = ksvd_measures(heads, kernel)
     if reference == OBSERVED:
         values["kernel_rank"] = kernel.rank.to(torch.float64)

@@ -11,11 +11,11 @@ from typing import Any
 
 from attnaudit._version import __version__
 from attnaudit.audit.cluster import run_on_cluster
-from attnaudit.audit.plan import Plan
+from attnaudit.audit.plan import AuditPlan
 from attnaudit.audit.pool import run_here, run_in_processes
 from attnaudit.audit.resources import Resources
 from attnaudit.audit.summary import summarise
-from attnaudit.audit.unit import Unit
+from attnaudit.audit.unit import AuditUnit
 from attnaudit.errors import AttnAuditError, InputError
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.run_folder import RunFolder
@@ -46,7 +46,7 @@ class Measured:
 
 
 def execute(
-    plan: Plan, *, out: Path | None = None, resources: Resources | None = None, progress: Progress = _silent
+    plan: AuditPlan, *, out: Path | None = None, resources: Resources | None = None, progress: Progress = _silent
 ) -> Measured:
     """Carry out a plan. Repeating it with the same folder finishes what is missing and nothing else.
 
@@ -68,7 +68,7 @@ def execute(
         raise
 
 
-def _compute_missing(plan: Plan, folder: RunFolder, resources: Resources, progress: Progress) -> None:
+def _compute_missing(plan: AuditPlan, folder: RunFolder, resources: Resources, progress: Progress) -> None:
     total = len(plan.keys)
     done = sum(folder.has_part(key) for key in plan.keys)
     progress(done, total)
@@ -80,8 +80,12 @@ def _compute_missing(plan: Plan, folder: RunFolder, resources: Resources, progre
 
 
 def _finished(
-    units: Sequence[Unit], model: ModelSpec | LoadedModel, built: LoadedModel, folder: RunFolder, resources: Resources
-) -> Iterator[Unit]:
+    units: Sequence[AuditUnit],
+    model: ModelSpec | LoadedModel,
+    built: LoadedModel,
+    folder: RunFolder,
+    resources: Resources,
+) -> Iterator[AuditUnit]:
     """Units of one model as they finish, wherever the resources say that they run."""
     if resources.cluster is not None:
         return run_on_cluster(units, model, folder, resources.cluster, resources.memory)
@@ -91,7 +95,7 @@ def _finished(
     return run_here(units, built, folder, resources.memory)
 
 
-def _conclude(folder: RunFolder, plan: Plan, keep_alive: Any) -> Measured:
+def _conclude(folder: RunFolder, plan: AuditPlan, keep_alive: Any) -> Measured:
     rows, notes = folder.evidence(plan.keys), folder.notes(plan.keys)
     if not len(rows):
         skipped = [pair for note in notes for pair in note.skipped]

@@ -21,7 +21,7 @@ def shard_size(device: str = "cpu") -> int:
 
 
 @dataclass(frozen=True)
-class Settings:
+class AuditSettings:
     """Protocol, measures, theories, references and seed of an audit."""
 
     protocol: Protocol = Protocol.EXACT

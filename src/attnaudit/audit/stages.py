@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from attnaudit.audit.batches import batches, joined_layers
-from attnaudit.audit.unit import Unit, capture_prepared, compute, on_device
+from attnaudit.audit.unit import AuditUnit, capture_prepared, compute, on_device
 from attnaudit.capture import capture
 from attnaudit.capture.heads import Heads
 from attnaudit.kernel import paper, spectrum
@@ -50,7 +50,7 @@ class Stages:
         return self.total - sum(self.seconds.values())
 
 
-def measure_stages(model: LoadedModel, unit: Unit, memory: int, repeats: int = 5) -> Stages:
+def measure_stages(model: LoadedModel, unit: AuditUnit, memory: int, repeats: int = 5) -> Stages:
     """Time one unit as a whole and stage by stage; the fastest of `repeats` each, after one that warms up."""
     prepared = unit.shard.prepare(model, unit.settings.protocol)
     device = unit.settings.device

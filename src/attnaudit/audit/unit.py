@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from attnaudit.audit.measuring import observed_rows, untrained_rows
 from attnaudit.audit.memory import check_fits
-from attnaudit.audit.settings import Settings
+from attnaudit.audit.settings import AuditSettings
 from attnaudit.capture import Capture, Heads, capture
 from attnaudit.measures.references import UNTRAINED
 from attnaudit.records.notes import Notes
@@ -25,13 +25,13 @@ from attnaudit.theories.registry import Theory
 
 
 @dataclass(frozen=True)
-class Unit:
+class AuditUnit:
     """Which numbers to compute; `key` names them by everything they depend on."""
 
     model_label: str
     model_fingerprint: str
     shard: Shard
-    settings: Settings
+    settings: AuditSettings
     theories: tuple[Theory, ...]
 
     @cached_property
@@ -46,7 +46,7 @@ class Unit:
         return hashlib.blake2b(json.dumps(identity, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
-def compute(unit: Unit, model: LoadedModel, memory: int) -> tuple[pa.Table, Notes]:
+def compute(unit: AuditUnit, model: LoadedModel, memory: int) -> tuple[pa.Table, Notes]:
     """Prepare the inputs, run the model once (and its untrained twin, if asked for), and measure every head.
 
     `memory` is what this process may take; heads that do not fit into it are refused.

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from attnaudit.audit import Measured, Settings
+from attnaudit.audit import AuditSettings, Measured
 from attnaudit.claims.claim import Claim
 from attnaudit.claims.registry import judge
 from attnaudit.claims.verdict import THRESHOLD, Verdict
@@ -47,7 +47,9 @@ class Judged:
         return "\n".join(lines)
 
 
-def conclude(measured: Measured, settings: Settings, claims: Sequence[Claim], threshold: float = THRESHOLD) -> Judged:
+def conclude(
+    measured: Measured, settings: AuditSettings, claims: Sequence[Claim], threshold: float = THRESHOLD
+) -> Judged:
     """Judge the claims and add the verdicts to `summary.json`."""
     verdicts, level = judge(
         measured.rows, measured.summary, claims, settings.protocol.value, threshold=threshold, seed=settings.seed

@@ -66,7 +66,7 @@ def audit(
 
         attnaudit audit timm:swin_tiny_patch4_window7_224 --random-weights --limit 2 --fail-on supported
     """
-    from attnaudit.audit import Settings, plan_audit
+    from attnaudit.audit import AuditSettings, plan_audit
     from attnaudit.claims.registry import CLAIMS, claims_named, theories_for
     from attnaudit.claims.run import conclude
     from attnaudit.claims.verdict import MEANINGS
@@ -80,7 +80,7 @@ def audit(
     judged = claims_named(tuple(CLAIMS) if claims == "all" else options.names(claims, "--claims"))
     compared = dict.fromkeys((*theories_for(judged), *options.names(theories, "--theories")))
     specs = work.specs(models, weights=weights, random_weights=random_weights, seed=seed, download=download)
-    settings = Settings(
+    settings = AuditSettings(
         protocol=protocol,
         theories=tuple(compared),
         references=ALL_REFERENCES if references == "all" else options.names(references, "--references"),

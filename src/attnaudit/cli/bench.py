@@ -38,7 +38,7 @@ def bench(
     """
     import torch
 
-    from attnaudit.audit import Settings, plan_audit, shard_size
+    from attnaudit.audit import AuditSettings, plan_audit, shard_size
     from attnaudit.audit.memory import default_memory
     from attnaudit.audit.pool import single_threaded
     from attnaudit.audit.stages import measure_stages
@@ -57,7 +57,7 @@ def bench(
     place = work.device_name(device)
     count = limit or shard_size(place)
     noise = torch.randn(count, *config["input_size"], generator=torch.Generator().manual_seed(0))
-    settings = Settings(protocol=protocol, families=TABLE1, device=place)
+    settings = AuditSettings(protocol=protocol, families=TABLE1, device=place)
     (unit,) = plan_audit([loaded], tensor_shards(noise, count), settings).units[0]
     trained = "random" if loaded.weights_origin == "random" else "trained"
     name = loaded.label.partition(" ")[0]

@@ -104,7 +104,7 @@ def robust(
     from attnaudit.cli import work
     from attnaudit.errors import InputError, UsageError
     from attnaudit.report.robustness import robustness_report
-    from attnaudit.robustness import Plan, Settings, evaluate
+    from attnaudit.robustness import EvaluationPlan, EvaluationSettings, evaluate
     from attnaudit.robustness.conditions import attack_conditions, corruption_conditions, epsilon, transfer_conditions
     from attnaudit.sources.model import load_model
 
@@ -129,11 +129,11 @@ def robust(
     loaded = tuple(load_model(spec) for spec in specs)
     twins = work.specs([twin] if twin else [], weights=None, random_weights=False, seed=seed, download=download)
     place = work.device_name(device)
-    plan = Plan(
+    plan = EvaluationPlan(
         loaded,
         _examples(loaded[0], images, parquet, corrupted, outliers, limit, seed),
         conditions,
-        Settings(seed, protocol, precision.value, mask, place, batch or _BATCH[place]),
+        EvaluationSettings(seed, protocol, precision.value, mask, place, batch or _BATCH[place]),
         load_model(twins[0]) if twins else None,
         checks,
     )

@@ -12,7 +12,7 @@ from attnaudit.cli.options import Device
 from attnaudit.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from attnaudit.audit import Measured, Plan, Resources
+    from attnaudit.audit import AuditPlan, Measured, Resources
     from attnaudit.protocol import Protocol
     from attnaudit.sources.images import ImageItem
     from attnaudit.sources.inputs import Shard
@@ -130,7 +130,7 @@ def resources(workers: int | None, cluster: str | None, memory: str | None) -> R
     return Resources(workers, cluster, default_memory() if memory is None else parse_memory(memory))
 
 
-def carry_out(plan: Plan, out: Path | None, resources: Resources, label: str) -> Measured:
+def carry_out(plan: AuditPlan, out: Path | None, resources: Resources, label: str) -> Measured:
     """Run a plan with a progress bar, in its folder."""
     from attnaudit.audit import execute
 

@@ -25,7 +25,7 @@ from attnaudit.sources.model import LoadedModel
 
 
 @dataclass(frozen=True)
-class Settings:
+class EvaluationSettings:
     """How to compute; `masked` lets only the classes of the data count, as ImageNet-A, -R and -O are evaluated."""
 
     seed: int = 0
@@ -48,35 +48,35 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Subject:
+class Classifier:
     """A model, and the outputs that belong to the images' labels."""
 
     model: PixelModel
     labels: Int64[Tensor, "images"]
 
     @staticmethod
-    def of(loaded: LoadedModel, examples: Examples, settings: Settings) -> Subject:
+    def of(loaded: LoadedModel, examples: Examples, settings: EvaluationSettings) -> Classifier:
         """The model on its device; fails unless its classes are those of the images."""
         model = PixelModel(loaded, settings.device, settings.precision)
         places = outputs_of(examples.data, model.outputs, model.label, examples.classes)
         own = examples.chosen.labels
         if not settings.masked:
-            return Subject(model, places[own])
-        return Subject(PixelModel(loaded, settings.device, settings.precision, places), own)
+            return Classifier(model, places[own])
+        return Classifier(PixelModel(loaded, settings.device, settings.precision, places), own)
 
 
 @dataclass(frozen=True)
-class Unit:
+class EvaluationUnit:
     """A batch of images under one condition."""
 
-    subject: Subject
+    classifier: Classifier
     condition: Condition
     batch: slice
     key: str
 
 
 @dataclass(frozen=True)
-class Plan:
+class EvaluationPlan:
     """Everything that is asked for.
 
     Args:
@@ -91,7 +91,7 @@ class Plan:
     models: tuple[LoadedModel, ...]
     examples: Examples
     conditions: tuple[Condition, ...]
-    settings: Settings
+    settings: EvaluationSettings
     twin: LoadedModel | None = None
     checks: bool = True
 
@@ -101,21 +101,21 @@ class Plan:
             raise UsageError(f"{repeated[0]} is given twice: models are told apart by their names.")
 
     @cached_property
-    def subjects(self) -> tuple[Subject, ...]:
+    def classifiers(self) -> tuple[Classifier, ...]:
         """The models, ready."""
-        return tuple(Subject.of(model, self.examples, self.settings) for model in self.models)
+        return tuple(Classifier.of(model, self.examples, self.settings) for model in self.models)
 
     @cached_property
-    def twin_subject(self) -> Subject | None:
+    def twin_classifier(self) -> Classifier | None:
         """The twin, ready; fails unless every model can be shown the images that it makes."""
         if self.twin is None:
             return None
-        found = Subject.of(self.twin, self.examples, self.settings)
-        for subject in self.subjects:
-            if subject.model.size != found.model.size:
-                own, its = ("×".join(map(str, model.size)) for model in (subject.model, found.model))
+        found = Classifier.of(self.twin, self.examples, self.settings)
+        for classifier in self.classifiers:
+            if classifier.model.size != found.model.size:
+                own, its = ("×".join(map(str, model.size)) for model in (classifier.model, found.model))
                 raise UsageError(
-                    f"{subject.model.label} sees {own} pixels and its twin {found.model.label} {its}, so that it "
+                    f"{classifier.model.label} sees {own} pixels and its twin {found.model.label} {its}, so that it "
                     "cannot be shown the twin's images: give --twin a model for images of the same size."
                 )
         return found
@@ -132,7 +132,7 @@ class Plan:
         return f"robust-{labels}-{self.settings.protocol.value}-{digest(self.identity, labels)[:8]}"
 
     @cached_property
-    def units(self) -> tuple[Unit, ...]:
+    def units(self) -> tuple[EvaluationUnit, ...]:
         """Condition by condition, so that corrupted images are made once for all models."""
         return tuple(unit for condition in self.conditions for unit in self._under(condition))
 
@@ -154,7 +154,7 @@ class Plan:
         """That name, and how many images; read from disk once, whatever the number of models."""
         if condition not in self._read:
             images = self.images(condition)
-            maker = self.twin_subject if condition.name == TRANSFER else None
+            maker = self.twin_classifier if condition.name == TRANSFER else None
             source = digest(self._content(images), None if maker is None else maker.model.fingerprint)
             self._read[condition] = source, len(images)
         return self._read[condition]
@@ -163,13 +163,13 @@ class Plan:
     def _read(self) -> dict[Condition, tuple[str, int]]:
         return {}
 
-    def _under(self, condition: Condition) -> Iterator[Unit]:
+    def _under(self, condition: Condition) -> Iterator[EvaluationUnit]:
         source, images = self._shown(condition)
-        for subject in self.subjects:
-            model = [subject.model.label, subject.model.fingerprint]
+        for classifier in self.classifiers:
+            model = [classifier.model.label, classifier.model.fingerprint]
             whole = digest(VERSION, model, condition.identity, source, self.settings.identity)
             for batch in batches(images, self.settings.batch):
-                yield Unit(subject, condition, batch, digest(whole, batch.start))
+                yield EvaluationUnit(classifier, condition, batch, digest(whole, batch.start))
 
     def _content(self, images: LabelledImages) -> str:
         return digest(images.fingerprint, self.examples.places)

@@ -26,7 +26,7 @@ from attnaudit.robustness.conditions import CLEAN, GRADIENT, OUTLIERS, TRANSFER,
 from attnaudit.robustness.examples import seen
 from attnaudit.robustness.outcome import Outcome, along_gradient, attacked, plain
 from attnaudit.robustness.pixels import PixelModel
-from attnaudit.robustness.plan import Plan, Unit
+from attnaudit.robustness.plan import EvaluationPlan, EvaluationUnit
 from attnaudit.robustness.summary import Summary, summarise
 from attnaudit.robustness.table import SCHEMA, Results, rows
 
@@ -44,7 +44,7 @@ class Robustness:
 
 
 def evaluate(
-    plan: Plan,
+    plan: EvaluationPlan,
     out: Path,
     *,
     baseline: str | None = None,
@@ -66,7 +66,7 @@ def evaluate(
         done = sum(folder.has_part(unit.key) for unit in units)
         with _half_the_threads(), short_products(plan.settings.precision):
             for unit in units:
-                progress(done, len(units), f"{unit.subject.model.label}: {unit.condition.words}")
+                progress(done, len(units), f"{unit.classifier.model.label}: {unit.condition.words}")
                 if not folder.has_part(unit.key):
                     folder.write_part(unit.key, encoded(worker.rows(unit), Notes((), {}, ())))
                     done += 1
@@ -87,17 +87,17 @@ class _Worker:
     They are kept by what models see of an image, which for models of one kind is the same.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: EvaluationPlan) -> None:
         self.plan = plan
         self._clean: dict[str, Tensor] = {}
         self._changed: tuple[Condition, dict[str, Tensor]] = (CLEAN, {})
 
-    def rows(self, unit: Unit) -> pa.Table:
+    def rows(self, unit: EvaluationUnit) -> pa.Table:
         """The rows of a batch."""
-        model, settings = unit.subject.model, self.plan.settings
+        model, settings = unit.classifier.model, self.plan.settings
         pixels = self._pixels(model, unit.condition)[unit.batch].to(model.device).float() / 255
         outliers = unit.condition == OUTLIERS
-        labels = torch.zeros(len(pixels), dtype=torch.int64) if outliers else unit.subject.labels[unit.batch]
+        labels = torch.zeros(len(pixels), dtype=torch.int64) if outliers else unit.classifier.labels[unit.batch]
         begin = time.perf_counter()
         outcome = self._outcome(unit, pixels, labels.to(model.device))
         if model.device.type == "cuda":
@@ -106,15 +106,15 @@ class _Worker:
         places = range(unit.batch.start, unit.batch.stop) if outliers else self.plan.examples.places[unit.batch]
         return rows(model.label, settings.protocol, unit.condition, list(places), labels.tolist(), outcome, seconds)
 
-    def _outcome(self, unit: Unit, pixels: Tensor, labels: Tensor) -> Outcome:
-        model, condition, settings = unit.subject.model, unit.condition, self.plan.settings
+    def _outcome(self, unit: EvaluationUnit, pixels: Tensor, labels: Tensor) -> Outcome:
+        model, condition, settings = unit.classifier.model, unit.condition, self.plan.settings
         parts = (settings.seed, condition.name, str(condition.strength), unit.batch.start)
         generator = torch.Generator(model.device).manual_seed(derived_seed(*parts))
         if condition == GRADIENT:
             return along_gradient(model, pixels, labels, generator)
         if condition.kind not in (Kind.ATTACK, Kind.CHECK):
             return plain(model, pixels, labels)
-        twin = self.plan.twin_subject if condition.name == TRANSFER else None
+        twin = self.plan.twin_classifier if condition.name == TRANSFER else None
         maker = model if twin is None else twin.model
         return attacked(model, maker, condition, pixels, labels, settings.protocol, generator)
 
@@ -150,14 +150,14 @@ def _half_the_threads() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _read(folder: RunFolder, units: Sequence[Unit]) -> Results:
+def _read(folder: RunFolder, units: Sequence[EvaluationUnit]) -> Results:
     parts: dict[tuple[str, Condition], list[pa.Table]] = {}
     try:
         for unit in units:
             own = pq.read_table(folder.part(unit.key))
             if (own.column_names, len(own)) != (SCHEMA.names, unit.batch.stop - unit.batch.start):
                 raise pa.ArrowInvalid(f"{folder.part(unit.key)} holds something else")
-            parts.setdefault((unit.subject.model.label, unit.condition), []).append(own)
+            parts.setdefault((unit.classifier.model.label, unit.condition), []).append(own)
     except (OSError, pa.ArrowInvalid) as error:
         raise RunFolderError(
             f"The results in {folder.path} cannot be read ({first_line(error)}): delete the damaged part and "
@@ -166,7 +166,7 @@ def _read(folder: RunFolder, units: Sequence[Unit]) -> Results:
     return Results({of: pa.concat_tables(tables) for of, tables in parts.items()})
 
 
-def _description(plan: Plan, keys: list[str]) -> dict[str, Any]:
+def _description(plan: EvaluationPlan, keys: list[str]) -> dict[str, Any]:
     return {
         "attnaudit": __version__,
         "versions": installed_versions(),

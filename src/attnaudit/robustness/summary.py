@@ -16,7 +16,7 @@ from attnaudit.records.evaluations import Kind
 from attnaudit.robustness.conditions import CLEAN, OUTLIERS, Condition
 from attnaudit.robustness.corruptions import CORRUPTIONS, SEVERITIES
 from attnaudit.robustness.masking_checks import Check, masking_checks
-from attnaudit.robustness.plan import Plan
+from attnaudit.robustness.plan import EvaluationPlan
 from attnaudit.robustness.scores import (
     ALEXNET_ERRORS,
     area_under_precision_recall,
@@ -32,7 +32,10 @@ _LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How many images a model gets right under a condition, with Wilson's interval; `source` as `Plan.source`."""
+    """How many images a model gets right under a condition, with Wilson's interval.
+
+    `source` is that of `EvaluationPlan.source`.
+    """
 
     model: str
     condition: Condition
@@ -72,7 +75,7 @@ class Summary:
         return [entry for entry in self.accuracies if entry.model == model and entry.condition.kind is kind]
 
 
-def summarise(results: Results, plan: Plan, baseline: str | None) -> Summary:
+def summarise(results: Results, plan: EvaluationPlan, baseline: str | None) -> Summary:
     """Everything that the rows of a run amount to."""
     labels = [model.label for model in plan.models]
     judged = [condition for condition in plan.conditions if condition != OUTLIERS]
@@ -103,13 +106,15 @@ def _accuracy(results: Results, model: str, condition: Condition, source: str) -
     )
 
 
-def _corruption_errors(results: Results, plan: Plan, labels: Sequence[str], baseline: str | None) -> list[Score]:
+def _corruption_errors(
+    results: Results, plan: EvaluationPlan, labels: Sequence[str], baseline: str | None
+) -> list[Score]:
     """The mCE of every model: against the named baseline, or AlexNet where its constants mean something."""
     conditions = [condition for condition in plan.conditions if condition.kind is Kind.CORRUPTION]
     if baseline is not None and baseline not in labels:
         raise UsageError(f"The baseline {baseline} is none of the models evaluated: {', '.join(labels)}.")
     complete = {(c.name, round(c.strength)) for c in conditions} == {(c, s) for c in CORRUPTIONS for s in SEVERITIES}
-    imagenet = all(subject.model.outputs == 1000 for subject in plan.subjects)
+    imagenet = all(classifier.model.outputs == 1000 for classifier in plan.classifiers)
     if not conditions or (baseline is None and not (complete and imagenet)):
         return []
     wrong = {label: np.stack([~results.right(label, condition) for condition in conditions]) for label in labels}
@@ -133,7 +138,7 @@ def _corruption_errors(results: Results, plan: Plan, labels: Sequence[str], base
     return [Score(label, name, *_bootstrapped(partial(score, label), [images], plan.settings.seed)) for label in labels]
 
 
-def _outlier_scores(results: Results, plan: Plan, labels: Sequence[str]) -> list[Score]:
+def _outlier_scores(results: Results, plan: EvaluationPlan, labels: Sequence[str]) -> list[Score]:
     """AUPR of telling outliers (positive) from the clean images by the smallness of the largest probability."""
     if OUTLIERS not in plan.conditions:
         return []

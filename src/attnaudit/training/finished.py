@@ -6,7 +6,7 @@ import pyarrow as pa
 from torch import nn
 
 from attnaudit.audit.primal import primal_rows
-from attnaudit.audit.settings import Settings
+from attnaudit.audit.settings import AuditSettings
 from attnaudit.capture.capture import Inputs
 from attnaudit.errors import CaptureError
 from attnaudit.measures.ksvd_references import PRIMAL_REFERENCES
@@ -35,7 +35,7 @@ def primal_evidence(
     """
     model = unwrapped(model)
     label, batch = name or type(model).__name__, FixedBatch(ONLY, inputs)
-    settings = Settings(references=tuple(PRIMAL_REFERENCES), repeats=repeats, seed=seed)
+    settings = AuditSettings(references=tuple(PRIMAL_REFERENCES), repeats=repeats, seed=seed)
     with untouched(model, "eval", seed):
         seen = look_at(model, batch, lambda heads: None, label=label, scores=len(batch))
         if not seen.primal:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from torch import nn
 from torch.optim import Optimizer
 
-from attnaudit.audit.settings import Settings
+from attnaudit.audit.settings import AuditSettings
 from attnaudit.capture.capture import Inputs
 from attnaudit.errors import UsageError
 from attnaudit.measures.references import REFERENCES, UNTRAINED
@@ -85,7 +85,7 @@ class Monitor:
             inner,
             name or type(inner).__name__,
             fixed_batches(inner, batches, mode),
-            Settings(families=FAMILIES, references=tuple(references), seed=seed),
+            AuditSettings(families=FAMILIES, references=tuple(references), seed=seed),
             scores,
             legacy,
         )

@@ -12,7 +12,7 @@ from torch import nn
 
 from attnaudit.audit.measuring import observed_rows
 from attnaudit.audit.primal import primal_rows
-from attnaudit.audit.settings import Settings
+from attnaudit.audit.settings import AuditSettings
 from attnaudit.records.notes import Notes
 from attnaudit.theories.registry import KernelPCA
 from attnaudit.training import ranks
@@ -31,7 +31,7 @@ class Probe:
     model: nn.Module
     label: str
     batches: tuple[FixedBatch, ...]
-    settings: Settings
+    settings: AuditSettings
     scores: int
     legacy: bool
 

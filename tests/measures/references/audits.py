@@ -6,7 +6,7 @@ import pyarrow as pa
 import torch
 
 from attnaudit.audit.measuring import observed_rows
-from attnaudit.audit.settings import Settings
+from attnaudit.audit.settings import AuditSettings
 from attnaudit.capture import HeadId
 from attnaudit.claims.registry import claims_named, judge
 from attnaudit.measures.references import REFERENCES, planted
@@ -35,7 +35,7 @@ def simulated_heads(seed, inputs=5, heads=2, tokens=24, dim=6, noise=None):
 
 def simulated_audit(heads, claims=("kpca-values", "kpca-eigenvectors"), families=FAMILIES):
     """Verdicts by claim name."""
-    settings = Settings(families=families, references=tuple(REFERENCES))
+    settings = AuditSettings(families=families, references=tuple(REFERENCES))
     evidence = Evidence.of_table(pa.concat_tables(observed_rows([heads], [KernelPCA()], settings)))
     verdicts, _ = judge(evidence, {"models": {"model": {}}}, claims_named(claims), "exact")
     return {verdict.claim: verdict for verdict in verdicts}

@@ -25,7 +25,7 @@ def repeat_table(
     json: bool,
 ) -> None:
     """Audit the models, print the comparison, and leave it as CSV in the run folder."""
-    from attnaudit.audit import Settings, plan_audit
+    from attnaudit.audit import AuditSettings, plan_audit
     from attnaudit.cli import work
     from attnaudit.papers.tables import TABLES, compare
     from attnaudit.protocol import Protocol
@@ -34,7 +34,7 @@ def repeat_table(
 
     table = TABLES[name]
     shards, inputs = work.inputs(specs, choice, Protocol.PAPER, device)
-    settings = Settings(protocol=Protocol.PAPER, families=table.families, seed=choice.seed, device=device)
+    settings = AuditSettings(protocol=Protocol.PAPER, families=table.families, seed=choice.seed, device=device)
     plan = plan_audit(specs, shards, settings)
     run = work.carry_out(plan, out, resources, f"{name}, {inputs}")
     work.report_losses(run)
