@@ -16,15 +16,15 @@ from attnaudit._version import __version__
 from attnaudit.errors import AttnAuditError
 
 if TYPE_CHECKING:
-    from attnaudit import attention, capture, gaussian, kernel, measures, training
+    from attnaudit import attention, gaussian, kernel, measures, training
     from attnaudit.api import audit
-    from attnaudit.capture import Capture, Heads
+    from attnaudit.capture import Capture, Heads, capture
     from attnaudit.protocol import Protocol
     from attnaudit.report.run import Run
 
-_PACKAGES = ("attention", "capture", "gaussian", "kernel", "measures", "training")
+#: `audit` and `capture` are packages that can be called; type checkers see the functions.
+_PACKAGES = ("attention", "audit", "capture", "gaussian", "kernel", "measures", "training")
 _HOMES = {
-    "audit": "attnaudit.api",
     "Capture": "attnaudit.capture",
     "Heads": "attnaudit.capture",
     "Run": "attnaudit.report.run",

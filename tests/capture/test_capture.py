@@ -219,6 +219,7 @@ def test_the_package_is_callable():
 
     assert len(attnaudit.capture(OneLayer(softmax_product), INPUTS, names=["a", "b"]).heads) == 6
     assert attnaudit.capture.capture is capture
+    assert attnaudit.capture.Heads is attnaudit.Heads
 
 
 def test_layers_of_different_shape_do_not_join():

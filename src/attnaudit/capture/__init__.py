@@ -1,12 +1,6 @@
-"""The only code that touches a foreign model.
+"""The only code that touches a foreign model; calling the package calls its function `capture`."""
 
-`attnaudit.capture` is this package and, called, its main function: both names are what a user expects.
-"""
-
-import sys
-from types import ModuleType
-from typing import Any
-
+from attnaudit.callable_package import make_callable
 from attnaudit.capture.capture import capture
 from attnaudit.capture.captured import Capture, Certificate
 from attnaudit.capture.heads import Heads
@@ -15,10 +9,4 @@ from attnaudit.records.head_id import HeadId
 
 __all__ = ["Capture", "Certificate", "HeadId", "Heads", "Refusal", "capture"]
 
-
-class _CallablePackage(ModuleType):
-    def __call__(self, *args: Any, **kwargs: Any) -> Capture:
-        return capture(*args, **kwargs)
-
-
-sys.modules[__name__].__class__ = _CallablePackage
+make_callable(__name__, "attnaudit.capture.capture")
