@@ -1,4 +1,4 @@
-"""Errors of ours travel between processes and say what to do."""
+"""Our errors survive pickling and say what to do."""
 
 import pickle
 
@@ -11,7 +11,7 @@ KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and is
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_every_error_survives_the_way_out_of_a_worker(kind):
+def test_every_error_survives_pickling(kind):
     again = pickle.loads(pickle.dumps(kind("what, where, what to do")))
     assert type(again) is kind
     assert str(again) == "what, where, what to do"
@@ -20,3 +20,17 @@ def test_every_error_survives_the_way_out_of_a_worker(kind):
 def test_a_missing_extra_is_named_with_its_install_line():
     with pytest.raises(errors.MissingExtraError, match=r"needs no_such_package.*pip install 'attnaudit\[robust\]'"):
         optional("no_such_package.part", "robust", "Attacking a model")
+
+
+def test_an_unknown_name_is_shown_with_the_closest_and_all_known_names():
+    error = errors.unknown("corruption", "fogg", ["fog", "snow"])
+    assert isinstance(error, errors.UsageError)
+    assert str(error) == "Unknown corruption 'fogg': did you mean fog? Known: fog, snow."
+    assert str(errors.unknown("corruption", "x", ["fog", "snow"])) == "Unknown corruption 'x'. Known: fog, snow."
+
+
+def test_a_long_list_of_names_is_not_printed():
+    names = [f"optimiser{number}" for number in range(100)]
+    text = str(errors.unknown("optimiser", "optimiser100", names))
+    assert "optimiser10 " in text
+    assert text.count("optimiser") == 5  # the kind, the name and three suggestions

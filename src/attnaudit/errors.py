@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
+#: Longer lists of names are not printed: a reader looks for the closest one.
+_LISTED = 30
+
 
 class AttnAuditError(Exception):
-    """Base of every error a user can cause; the command line prints it as one line and exits with `exit_code`."""
+    """Base of every error a user can cause; the command line prints it on one line and exits with `exit_code`."""
 
     exit_code = 1
 
 
-def first_line(error: Exception) -> str:
-    """What another's error says, short enough for one sentence of ours."""
-    return (str(error).splitlines() or [type(error).__name__])[0]
-
-
 class UsageError(AttnAuditError):
-    """The arguments make no sense together or by themselves."""
+    """An argument is invalid, alone or together with another."""
 
     exit_code = 2
 
@@ -29,7 +30,7 @@ class WeightsError(AttnAuditError):
 
 
 class InputError(AttnAuditError):
-    """The images or texts cannot be used."""
+    """The images or texts cannot be read or used."""
 
 
 class CaptureError(AttnAuditError):
@@ -54,3 +55,21 @@ class WorkerError(AttnAuditError):
 
 class MissingExtraError(AttnAuditError):
     """An optional dependency is not installed."""
+
+
+def unknown(kind: str, name: object, known: Iterable[object]) -> UsageError:
+    """The error for a name that is not among the `known` ones, with the closest of them.
+
+    >>> str(unknown("corruption", "fogg", ["fog", "snow"]))
+    "Unknown corruption 'fogg': did you mean fog? Known: fog, snow."
+    """
+    names = [str(each) for each in known]
+    close = difflib.get_close_matches(str(name), names, n=3)
+    hint = f": did you mean {' or '.join(close)}?" if close else "."
+    listed = f" Known: {', '.join(names)}." if len(names) <= _LISTED else ""
+    return UsageError(f"Unknown {kind} {name!r}{hint}{listed}")
+
+
+def first_line(error: Exception) -> str:
+    """The first line of another library's error, to quote in a message."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
