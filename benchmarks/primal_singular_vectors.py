@@ -21,11 +21,12 @@ from attnaudit.attention import PrimalAttention
 from attnaudit.audit.primal import KSVD_PRIMAL
 from attnaudit.measures.registry import PRIMAL_MEASURES
 from attnaudit.records.evidence import Evidence
+from attnaudit.records.head_table import head_table
 from attnaudit.records.schema import OBSERVED
 from attnaudit.sources.architecture import build
 from attnaudit.sources.labelled import read_labelled
 from attnaudit.sources.weights import fit_weights, read_weights
-from attnaudit.statistics.scores import score
+from attnaudit.statistics.scores import head_score
 from attnaudit.training import primal_evidence, read_recipe
 from attnaudit.training.augmentation import DeviceAugmentation
 
@@ -38,7 +39,7 @@ def show(name: str, model: nn.Module, evidence: Evidence) -> None:
     for measure in PRIMAL_MEASURES:
         if measure.ideal is None:
             continue
-        found = score(evidence, name, measure.name, KSVD_PRIMAL, level=LEVEL)
+        found = head_score(head_table(evidence, name, measure.name, KSVD_PRIMAL), measure, level=LEVEL)
         if found.mean is None or found.interval is None:
             print(f"  {measure.name:<20} missing: {found.rejected} rejected, {found.unidentifiable} not identifiable")
             continue

@@ -13,7 +13,6 @@ from attnaudit.audit.run import Progress
 from attnaudit.claims.claim import Claim
 from attnaudit.claims.registry import CLAIMS, claims_named, theories_for
 from attnaudit.claims.run import conclude
-from attnaudit.claims.verdict import THRESHOLD
 from attnaudit.errors import UsageError
 from attnaudit.measures import DEFAULT_FAMILIES
 from attnaudit.measures.references import ALL_REFERENCES
@@ -23,6 +22,7 @@ from attnaudit.sources.images import choose_images, find_images, image_shards
 from attnaudit.sources.inputs import Shard, tensor_shards
 from attnaudit.sources.model import LoadedModel, ModelSpec, parse_model, wrap_module
 from attnaudit.sources.texts import passages, read_text, study_lines, text_shards
+from attnaudit.statistics.decisions import THRESHOLD
 from attnaudit.theories.registry import THEORIES, Theory
 
 

@@ -11,7 +11,7 @@ ROBUST, BECAUSE = ROBUSTNESS_CLAIMS["rpc-robust"], ROBUSTNESS_CLAIMS["rpc-becaus
 FIRST = {"attention_layers": [0], "other_attention": "symmetric"}
 SYMMETRIC = {"attention": "symmetric"}
 RPC = {"attention": "rpc", "attention_options": {"iterations": 4}, **FIRST}
-REFERENCES = {
+CONTROLS = {
     "one": {**RPC, "attention_options": {"iterations": 1}},
     "random": {**RPC, "attention_options": {"iterations": 4, "sparse": "random"}},
     "tempered": {"attention": "symmetric", "attention_options": {"temperature": 0.3}, **FIRST},
@@ -92,13 +92,13 @@ def interval(mean, deviation, differences):
     return f"{mean:+.2f} [{mean - reach:+.2f}, {mean + reach:+.2f}]"
 
 
-def with_references(ahead, **references):
-    """RPC-Attention and its references, ahead of the baseline by so much under both."""
+def with_controls(ahead, **controls):
+    """RPC-Attention and its controls, ahead of the baseline by so much under both."""
     networks = []
     for seed in range(3):
         own = 0.0001 * seed
         networks.append(network("sym", SYMMETRIC, seed))
         networks.append(network("rpc4", RPC, seed, corrupted=ahead + own, attacked=ahead + own))
-        for name, gain in references.items():
-            networks.append(network(name, REFERENCES[name], seed, corrupted=gain, attacked=gain))
+        for name, gain in controls.items():
+            networks.append(network(name, CONTROLS[name], seed, corrupted=gain, attacked=gain))
     return networks

@@ -6,10 +6,10 @@ import pytest
 from attnaudit.audit.primal import KSVD_PRIMAL
 from attnaudit.claims.registry import TRAINING_CLAIMS
 from attnaudit.claims.training import open_trainings
-from attnaudit.claims.verdict import Word
 from attnaudit.records.notes import Notes
 from attnaudit.records.run_folder import RunFolder, encoded
 from attnaudit.records.schema import OBSERVED, SCHEMA
+from attnaudit.records.verdict import Word
 from attnaudit.training.loop import train
 from attnaudit.training.recipe import read_recipe
 from tests.training.conftest import data_set, halves, recipe_file  # noqa: F401

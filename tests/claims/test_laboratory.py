@@ -1,6 +1,5 @@
 import pytest
 
-from attnaudit.claims.laboratory import trial_score
 from attnaudit.claims.registry import (
     CLAIMS,
     LABORATORY_CLAIMS,
@@ -9,9 +8,9 @@ from attnaudit.claims.registry import (
     claims_named,
     statements,
 )
-from attnaudit.claims.verdict import Word
 from attnaudit.errors import UsageError
 from attnaudit.gaussian.experiments.findings import Trials
+from attnaudit.records.verdict import Word
 
 ALIGNMENT = LABORATORY_CLAIMS["gaussian-alignment"]
 CHANCE = (0.0, 0.1, 0.2)
@@ -39,15 +38,6 @@ def test_repeated_trainings_come_to_a_word(observed, word):
 def test_a_measure_that_chance_reaches_decides_nothing():
     verdicts, _ = ALIGNMENT.verdicts([trials(0.9, 0.91, null=(1.0, 0.0, 1.0, 0.0))])
     assert verdicts[0].word is Word.NOT_IDENTIFIABLE
-
-
-def test_scores_are_calibrated_between_chance_and_the_claim():
-    score = trial_score(trials(0.1, 1.0), 0.95)
-    assert score.mean == pytest.approx(0.5)
-    assert score.heads == 2
-    low, high = score.interval
-    assert low == pytest.approx(0.5 - 12.706 * 0.5, rel=1e-3)
-    assert high == pytest.approx(0.5 + 12.706 * 0.5, rel=1e-3)
 
 
 def test_what_is_shown_beside_does_not_decide():

@@ -3,9 +3,9 @@
 import pytest
 
 from attnaudit.claims.robust_groups import Choice, settings
-from attnaudit.claims.verdict import Word
 from attnaudit.errors import UsageError
 from attnaudit.records.evaluation_folders import open_evaluations
+from attnaudit.records.verdict import Word
 from tests.claims.evaluations import (
     BECAUSE,
     CONTROLS,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnaudit.claims.verdict import Word
+from attnaudit.records.verdict import Word
 from tests.claims.evaluations import (
     BECAUSE,
     CONTROLS,

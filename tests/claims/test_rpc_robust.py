@@ -3,7 +3,7 @@
 import pytest
 from scipy import stats
 
-from attnaudit.claims.verdict import Word
+from attnaudit.records.verdict import Word
 from tests.claims.evaluations import (
     BELOW_A_POINT,
     BEYOND_A_POINT,

@@ -4,8 +4,8 @@ import pytest
 
 from attnaudit.claims.registry import CLAIMS, TRAINING_CLAIMS, claims_named
 from attnaudit.claims.training import open_trainings
-from attnaudit.claims.verdict import Word
 from attnaudit.errors import RunFolderError, UsageError
+from attnaudit.records.verdict import Word
 from tests.training_runs import COURSE, write_course, write_training
 
 JPROJ = TRAINING_CLAIMS["jproj-convergence"]

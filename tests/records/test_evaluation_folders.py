@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from attnaudit.claims.verdict import Word
 from attnaudit.errors import RunFolderError
 from attnaudit.records.evaluation_folders import holds_evaluation, open_evaluation, open_evaluations
 from attnaudit.records.evaluations import Kind
-from tests.claims.evaluations import GAIN, LOSS, REFERENCES, ROBUST, SYMMETRIC, judged, network, pairs, write_evaluation
+from attnaudit.records.verdict import Word
+from tests.claims.evaluations import CONTROLS, GAIN, LOSS, ROBUST, SYMMETRIC, judged, network, pairs, write_evaluation
 
 
 def test_corruption_and_attack_may_lie_in_two_folders(tmp_path):
@@ -138,7 +138,7 @@ def test_of_two_evaluations_the_one_with_more_seeds_counts_before_the_one_with_m
 
 def test_attentions_that_trained_to_the_same_weights_are_two_networks(tmp_path):
     """As symmetric attention and one step of pursuit do where no key is large enough to be clipped."""
-    networks = [network("sym", SYMMETRIC, 0), network("one", REFERENCES["one"], 0, corrupted=0.01, masked=("noise",))]
+    networks = [network("sym", SYMMETRIC, 0), network("one", CONTROLS["one"], 0, corrupted=0.01, masked=("noise",))]
     paths = [write_evaluation(tmp_path / name, networks, data="same") for name in ("first", "second")]
     for path in paths:
         run = json.loads((path / "run.json").read_text())

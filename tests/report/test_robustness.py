@@ -11,13 +11,15 @@ from attnaudit.report.robustness import accuracy_rows, lines, models_of, robustn
 from attnaudit.report.robustness_figures import accuracy_curves
 from attnaudit.robustness.conditions import CLEAN, Condition
 from attnaudit.robustness.masking_checks import Check
-from attnaudit.robustness.scores import wilson
 from attnaudit.robustness.summary import Accuracy, Score, Summary
+from attnaudit.statistics.intervals import wilson_interval
 from tests.report.test_page import HOSTILE, Elements
 
 
 def accuracy(model, condition, right, images=100):
-    return Accuracy(model, condition, "source", images, right, right / images, wilson(right, images), None, 1.0)
+    return Accuracy(
+        model, condition, "source", images, right, right / images, wilson_interval(right, images), None, 1.0
+    )
 
 
 def summary(*models):

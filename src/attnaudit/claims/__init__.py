@@ -1,6 +1,6 @@
 """What the papers say: their tables and figures as data, and how to repeat them."""
 
 from attnaudit.claims.claim import Claim, Exhibit
-from attnaudit.claims.verdict import Verdict, Word
+from attnaudit.records.verdict import Verdict, Word
 
 __all__ = ["Claim", "Exhibit", "Verdict", "Word"]

@@ -6,10 +6,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from attnaudit.claims.verdict import THRESHOLD, Verdict, Word, combine, word_of
+from attnaudit.measures import measure as measure_named
 from attnaudit.records.evidence import Evidence
+from attnaudit.records.head_table import head_table
+from attnaudit.records.verdict import Score, Verdict, Word
+from attnaudit.statistics.decisions import THRESHOLD, combined_word, word_of_score
 from attnaudit.statistics.intervals import CONFIDENCE
-from attnaudit.statistics.scores import Score, score
+from attnaudit.statistics.scores import head_score
+
+#: What the words say of audited models.
+MEANINGS = {
+    Word.SUPPORTED: "the observed heads score like heads for which the claim is exactly true",
+    Word.REFUTED: "above chance, but far from the claim",
+    Word.INDISTINGUISHABLE: "no better than references in which the claim cannot be true",
+    Word.NOT_IDENTIFIABLE: "these inputs or measures cannot tell the claim from chance",
+    Word.NOT_MEASURABLE: "too much could not be computed, or was not asked for",
+    Word.INCONCLUSIVE: "the interval is too wide to decide",
+}
 
 
 @dataclass(frozen=True)
@@ -26,7 +39,8 @@ class Exhibit:
 
     def score(self, measure: str, theory: str = "kpca") -> Score:
         """The calibrated score of a measure."""
-        return score(self.evidence, self.model, measure, theory, level=self.level, seed=self.seed)
+        table = head_table(self.evidence, self.model, measure, theory)
+        return head_score(table, measure_named(measure), level=self.level, seed=self.seed)
 
     @property
     def observed(self) -> Mapping[str, Any]:
@@ -75,8 +89,8 @@ class Claim(Statement):
     def _by_scores(self, exhibit: Exhibit) -> Verdict:
         deciding = [exhibit.score(measure, self.theory) for measure in self.deciding]
         shown = [exhibit.score(measure, self.theory) for measure in self.shown]
-        words = [word_of(entry, exhibit.threshold) for entry in deciding]
-        word = combine(words)
+        words = [word_of_score(entry, exhibit.threshold) for entry in deciding]
+        word = combined_word(words)
         return Verdict(self.name, exhibit.model, word, reason_for(word, deciding), tuple(deciding), tuple(shown))
 
 

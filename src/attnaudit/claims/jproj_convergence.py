@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from attnaudit.claims.training import Training, TrainingClaim
-from attnaudit.claims.verdict import Verdict, Word
+from attnaudit.records.verdict import Verdict, Word
 
 _ERROR, _OUTPUT, _PHI, _ABOVE = "projection_error_mae", "output_norm2", "phi_norm2", "output_above_phi"
 #: Up to this share of tokens may be too long for a projection, by rounding or chance.

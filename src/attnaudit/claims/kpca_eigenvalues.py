@@ -1,8 +1,8 @@
 """The eigenvalue magnitudes Teo & Nguyen report."""
 
 from attnaudit.claims.claim import Claim, Exhibit
-from attnaudit.claims.verdict import Verdict, Word
 from attnaudit.papers.published import TEO_NGUYEN_EIGENVALUES
+from attnaudit.records.verdict import Verdict, Word
 
 
 def _decide(exhibit: Exhibit) -> Verdict:

@@ -9,10 +9,13 @@ import pyarrow.compute as pc
 from attnaudit.audit.primal import KSVD_PRIMAL
 from attnaudit.claims.claim import reason_for
 from attnaudit.claims.training import Training, TrainingClaim
-from attnaudit.claims.verdict import Verdict, combine, word_of
+from attnaudit.measures import measure as measure_named
 from attnaudit.records.evidence import Evidence
+from attnaudit.records.head_table import head_table
+from attnaudit.records.verdict import Score, Verdict
+from attnaudit.statistics.decisions import combined_word, word_of_score
 from attnaudit.statistics.intervals import widened_level
-from attnaudit.statistics.scores import Score, score
+from attnaudit.statistics.scores import head_score
 
 
 def _judge(trainings: Sequence[Training]) -> list[Verdict]:
@@ -34,10 +37,11 @@ def _verdict(training: Training, rows: Evidence, level: float) -> Verdict:
     ((model,),) = rows.combinations("model")
 
     def scored(measure: str) -> Score:
-        return score(rows, model, measure, KSVD_PRIMAL, level=level, seed=training.course.seed)
+        table = head_table(rows, model, measure, KSVD_PRIMAL)
+        return head_score(table, measure_named(measure), level=level, seed=training.course.seed)
 
     deciding, shown = [tuple(scored(measure) for measure in names) for names in (CLAIM.deciding, CLAIM.shown)]
-    word = combine([word_of(entry) for entry in deciding])
+    word = combined_word([word_of_score(entry) for entry in deciding])
     subject = f"{training.course.name}, η = {training.course.recipe.get('ksvd_weight', 0):g}"
     return Verdict(CLAIM.name, subject, word, reason_for(word, deciding), deciding, shown)
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from attnaudit.claims.claim import Statement, reason_for
-from attnaudit.claims.verdict import THRESHOLD, Verdict, combine, word_of
 from attnaudit.gaussian.experiments.findings import Trials
-from attnaudit.statistics.intervals import student_interval, widened_level
-from attnaudit.statistics.scores import Score, area_under_curve
+from attnaudit.records.verdict import Verdict
+from attnaudit.statistics.decisions import THRESHOLD, combined_word, word_of_score
+from attnaudit.statistics.intervals import widened_level
+from attnaudit.statistics.scores import trial_score
 
 
 @dataclass(frozen=True)
@@ -32,31 +33,16 @@ class LaboratoryClaim(Statement):
         level = widened_level(len(deciding))
         verdicts = []
         for subject in dict.fromkeys(trial.subject for trial in deciding):
-            scores = tuple(trial_score(trial, level) for trial in deciding if trial.subject == subject)
-            word = combine([word_of(score, threshold) for score in scores])
-            shown = tuple(trial_score(trial, level) for trial in beside if trial.subject == subject)
+            scores = tuple(
+                trial_score(trial.measure, np.array(trial.observed), np.array(trial.null), trial.planted, level=level)
+                for trial in deciding
+                if trial.subject == subject
+            )
+            word = combined_word([word_of_score(score, threshold) for score in scores])
+            shown = tuple(
+                trial_score(trial.measure, np.array(trial.observed), np.array(trial.null), trial.planted, level=level)
+                for trial in beside
+                if trial.subject == subject
+            )
             verdicts.append(Verdict(self.name, subject, word, reason_for(word, scores), scores, shown))
         return verdicts, level
-
-
-def trial_score(trials: Trials, level: float) -> Score:
-    """(observed - null)/(planted - null), as for a model's heads; the interval is Student's t over repetitions.
-
-    A handful of trainings is too few for a bootstrap, whose intervals come out too narrow.
-    """
-    observed, null = np.array(trials.observed), np.array(trials.null)
-    base = float(null.mean())
-    scores = (observed - base) / (trials.planted - base)
-    return Score(
-        measure=trials.measure,
-        mean=float(scores.mean()),
-        interval=student_interval(scores, level),
-        auc=area_under_curve(np.array([trials.planted]), null),
-        heads=len(scores),
-        rejected=0,
-        unidentifiable=0,
-        observed=float(observed.mean()),
-        null=base,
-        null_name="chance",
-        planted=trials.planted,
-    )

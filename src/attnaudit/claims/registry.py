@@ -26,10 +26,11 @@ from attnaudit.claims.claim import Claim, Exhibit, Statement
 from attnaudit.claims.laboratory import LaboratoryClaim
 from attnaudit.claims.robustness import RobustnessClaim
 from attnaudit.claims.training import TrainingClaim
-from attnaudit.claims.verdict import THRESHOLD, Verdict
 from attnaudit.errors import UsageError
 from attnaudit.measures import measure
 from attnaudit.records.evidence import Evidence
+from attnaudit.records.verdict import Verdict
+from attnaudit.statistics.decisions import THRESHOLD
 from attnaudit.statistics.intervals import widened_level
 
 CLAIMS: Mapping[str, Claim] = {

@@ -9,10 +9,10 @@ import numpy as np
 
 from attnaudit.claims.robust_groups import Group
 from attnaudit.claims.robust_shared import Shared, clean
-from attnaudit.claims.verdict import Word, combine
 from attnaudit.records.evaluations import EvaluatedNetwork, Evaluation, Kind
-from attnaudit.statistics.intervals import student_interval
-from attnaudit.statistics.scores import Numbers
+from attnaudit.records.verdict import Word
+from attnaudit.statistics.decisions import combined_word
+from attnaudit.statistics.intervals import Numbers, student_interval
 
 #: A gain below this is none: the paper speaks of gains of one point and more.
 SMALLEST_GAIN = 0.01
@@ -84,7 +84,7 @@ def every(gains: Sequence[Gain]) -> Word:
 
     One part that does not hold is enough to refute it, whatever is not known of the others.
     """
-    word = combine([gain.word for gain in gains])
+    word = combined_word([gain.word for gain in gains])
     unknown = [gain.word for gain in gains if gain.word in (Word.NOT_MEASURABLE, Word.NOT_IDENTIFIABLE)]
     if not unknown:
         return word

@@ -11,8 +11,7 @@ import numpy as np
 
 from attnaudit.claims.robust_groups import Group
 from attnaudit.records.evaluations import EvaluatedNetwork, Evaluation, Kind
-from attnaudit.statistics.intervals import CONFIDENCE, student_interval
-from attnaudit.statistics.scores import Numbers
+from attnaudit.statistics.intervals import CONFIDENCE, Numbers, student_interval
 
 #: Attacks are compared in this norm, which bounds the largest change of a pixel.
 _NORM = "max"

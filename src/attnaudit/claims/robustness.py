@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from attnaudit.claims.claim import Statement
-from attnaudit.claims.verdict import Verdict, Word
 from attnaudit.records.evaluations import Evaluation
+from attnaudit.records.verdict import Verdict, Word
 
 MEANINGS = {
     Word.SUPPORTED: "every gain that is claimed is there",

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from attnaudit.claims.robust_gains import KINDS, RULE, Contest, Gain, every
 from attnaudit.claims.robust_groups import Choice, Group, settings
 from attnaudit.claims.robustness import RobustnessClaim
-from attnaudit.claims.verdict import Verdict, Word
 from attnaudit.records.evaluations import Evaluation
+from attnaudit.records.verdict import Verdict, Word
 from attnaudit.statistics.intervals import widened_level
 
 #: A sparse part with fewer entries than this is empty, and where it lies makes no difference.

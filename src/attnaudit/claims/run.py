@@ -11,11 +11,12 @@ from typing import Any
 import pyarrow as pa
 
 from attnaudit.audit import AuditSettings, Measured
+from attnaudit.audit.ranking import rank
 from attnaudit.claims.claim import Claim
 from attnaudit.claims.registry import judge
-from attnaudit.claims.verdict import THRESHOLD, Verdict
 from attnaudit.records.evidence import Evidence
-from attnaudit.statistics.ranking import Rank, rank
+from attnaudit.records.verdict import Rank, Verdict
+from attnaudit.statistics.decisions import THRESHOLD
 
 
 @dataclass(frozen=True)

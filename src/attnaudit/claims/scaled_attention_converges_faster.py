@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from attnaudit.claims.training import Training, TrainingClaim
-from attnaudit.claims.verdict import Verdict, Word
 from attnaudit.errors import UsageError
 from attnaudit.records.training_course import Course
+from attnaudit.records.verdict import Verdict, Word
 from attnaudit.statistics.intervals import student_interval, widened_level
 
 _EPOCHS, _LEAST_EPOCHS = 50, 10

@@ -1,8 +1,8 @@
 """The reproduction study's own numbers."""
 
 from attnaudit.claims.claim import Claim, Exhibit
-from attnaudit.claims.verdict import Verdict, Word
 from attnaudit.papers.tables import TABLES, compare
+from attnaudit.records.verdict import Verdict, Word
 
 TOLERANCE = 0.03
 

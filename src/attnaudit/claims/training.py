@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 
 from attnaudit.claims.claim import Statement
-from attnaudit.claims.verdict import Verdict, Word
 from attnaudit.records.training_course import Course, open_course
 from attnaudit.records.training_rows import TrainingRun, open_training
+from attnaudit.records.verdict import Verdict, Word
 
 #: What the words say of trainings.
 MEANINGS = {

@@ -67,9 +67,9 @@ def audit(
         attnaudit audit timm:swin_tiny_patch4_window7_224 --random-weights --limit 2 --fail-on supported
     """
     from attnaudit.audit import AuditSettings, plan_audit
+    from attnaudit.claims.claim import MEANINGS
     from attnaudit.claims.registry import CLAIMS, claims_named, theories_for
     from attnaudit.claims.run import conclude
-    from attnaudit.claims.verdict import MEANINGS
     from attnaudit.cli import work
     from attnaudit.measures.references import ALL_REFERENCES
     from attnaudit.report.terminal import statistics_table
@@ -138,8 +138,8 @@ def _draw(run: Judged) -> None:
 
 
 def _failing_words(text: str) -> tuple[str, ...]:
-    from attnaudit.claims.verdict import Word
     from attnaudit.errors import UsageError
+    from attnaudit.records.verdict import Word
 
     words = options.names(text, "--fail-on")
     for word in words:

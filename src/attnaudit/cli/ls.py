@@ -130,8 +130,8 @@ def _attacks() -> list[dict[str, str | None]]:
 
 
 def _corruptions() -> list[dict[str, str | None]]:
+    from attnaudit.robustness.corruption_error import ALEXNET_ERRORS
     from attnaudit.robustness.corruptions import CORRUPTIONS
-    from attnaudit.robustness.scores import ALEXNET_ERRORS
 
     return [{"corruption": name, "AlexNet's error": f"{ALEXNET_ERRORS[name]:.1%}"} for name in CORRUPTIONS]
 

@@ -9,8 +9,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from attnaudit.claims.verdict import Word
 from attnaudit.display import shortened
+from attnaudit.records.verdict import Word
 from attnaudit.report.difference import Change, Difference
 from attnaudit.report.verdicts import word_text
 

@@ -10,8 +10,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from attnaudit.claims.verdict import Verdict
 from attnaudit.gaussian.experiments.findings import Check
+from attnaudit.records.verdict import Verdict
 from attnaudit.report.verdicts import legend, score_text, word_text
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from attnaudit.claims import robustness, training
 from attnaudit.claims.registry import ROBUSTNESS_CLAIMS
-from attnaudit.claims.verdict import Verdict, Word
+from attnaudit.records.verdict import Verdict, Word
 from attnaudit.report.verdicts import legend, word_text
 
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from attnaudit.claims.run import Judged
 from attnaudit.measures.references import NEGATIVE_REFERENCES, POSITIVE_REFERENCES
+from attnaudit.records.head_table import head_table
 from attnaudit.records.schema import OBSERVED
 from attnaudit.report.drawing import BLUE, GREEN, VERMILION, drawing
-from attnaudit.statistics.scores import head_table
 
 #: One measure of each kind of question, all with power wherever a head is identifiable.
 MEASURES = ("column_cosine_matched", "subspace_overlap", "eigenvector_residual")

@@ -11,9 +11,11 @@ import pyarrow.compute as pc
 
 from attnaudit.claims.kpca_values import CLAIM
 from attnaudit.claims.training import Training
+from attnaudit.measures import measure as measure_named
 from attnaudit.records.evidence import Evidence
+from attnaudit.records.head_table import head_table
 from attnaudit.statistics.intervals import CONFIDENCE, student_interval
-from attnaudit.statistics.scores import score
+from attnaudit.statistics.scores import head_score
 
 #: What is not watched on a batch as a whole but on its first images, whose names are BATCH/NUMBER.
 _SCORED = "/"
@@ -71,7 +73,8 @@ def _of_training(training: Training) -> list[ScoreRecord]:
         evidence = Evidence.of_table(rows.filter(pc.equal(rows["step"], step)))
         ((model,),) = evidence.combinations("model")
         for measure in CLAIM.deciding:
-            found = score(evidence, model, measure, CLAIM.theory, level=CONFIDENCE)
+            table = head_table(evidence, model, measure, CLAIM.theory)
+            found = head_score(table, measure_named(measure), level=CONFIDENCE)
             low, high = found.interval or (None, None)
             epoch = step / training.watched.steps_per_epoch
             records.append(ScoreRecord(training.course.name, epoch, measure, found.mean, low, high, found.heads))

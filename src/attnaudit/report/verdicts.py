@@ -11,11 +11,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from attnaudit.claims.claim import Statement
+from attnaudit.claims.claim import MEANINGS, Statement
 from attnaudit.claims.run import Judged
-from attnaudit.claims.verdict import MEANINGS, Verdict, Word
-from attnaudit.statistics.ranking import Rank
-from attnaudit.statistics.scores import Score
+from attnaudit.records.verdict import Rank, Score, Verdict, Word
 
 _COLOURS = {
     Word.SUPPORTED: "green",

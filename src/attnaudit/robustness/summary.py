@@ -14,20 +14,16 @@ from numpy.typing import NDArray
 from attnaudit.errors import UsageError
 from attnaudit.records.evaluations import Kind
 from attnaudit.robustness.conditions import CLEAN, OUTLIERS, Condition
+from attnaudit.robustness.corruption_error import ALEXNET_ERRORS, mean_corruption_error
 from attnaudit.robustness.corruptions import CORRUPTIONS, SEVERITIES
 from attnaudit.robustness.masking_checks import Check, masking_checks
 from attnaudit.robustness.plan import EvaluationPlan
-from attnaudit.robustness.scores import (
-    ALEXNET_ERRORS,
-    area_under_precision_recall,
-    mean_corruption_error,
-    wilson,
-)
 from attnaudit.robustness.table import Results
+from attnaudit.statistics.areas import area_under_precision_recall
+from attnaudit.statistics.intervals import bootstrap, wilson_interval
 
 ALEXNET = "AlexNet"
 _RESAMPLES = 1_000
-_LEVEL = 0.95
 
 
 @dataclass(frozen=True)
@@ -100,7 +96,7 @@ def _accuracy(results: Results, model: str, condition: Condition, source: str) -
         len(right),
         count,
         count / len(right),
-        wilson(count, len(right), _LEVEL),
+        wilson_interval(count, len(right)),
         float(changes.max()) if len(changes) else None,
         float(own["seconds"].to_numpy().sum()),
     )
@@ -160,12 +156,9 @@ def _outlier_scores(results: Results, plan: EvaluationPlan, labels: Sequence[str
 def _bootstrapped(
     statistic: Callable[[NDArray[np.int64]], float], groups: Sequence[int], seed: int
 ) -> tuple[float, tuple[float, float]]:
-    """A statistic of all images, and the percentile interval over resamples; each group is resampled by itself."""
-    generator = np.random.default_rng(seed)
-    starts = np.cumsum([0, *groups[:-1]])
-    draws = [
-        np.concatenate([start + generator.integers(0, n, n) for start, n in zip(starts, groups, strict=True)])
-        for _ in range(_RESAMPLES)
-    ]
-    low, high = np.nanquantile([statistic(draw) for draw in draws], [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
-    return statistic(np.arange(sum(groups))), (float(low), float(high))
+    """A statistic of all images, and its interval under resampling of each group of images."""
+
+    def of_each(drawn: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.array([statistic(draw) for draw in drawn])
+
+    return statistic(np.arange(sum(groups))), bootstrap(of_each, groups, seed, resamples=_RESAMPLES)

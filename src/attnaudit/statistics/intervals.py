@@ -1,8 +1,10 @@
-"""Confidence intervals of a mean: over inputs by resampling, over a handful of repetitions by Student's t."""
+"""Confidence intervals: over inputs by resampling, over a few repetitions by Student's t, of a share by Wilson."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from math import sqrt
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,43 +12,87 @@ from scipy import stats
 
 CONFIDENCE = 0.95
 _RESAMPLES = 10_000
-#: Draws held at a time: the number of all grows with the number of inputs.
+#: Indices held in memory at a time.
 _DRAWN_AT_ONCE = 200_000
 
 Numbers = NDArray[np.float64]
+Indices = NDArray[np.int64]
 
 
 def bootstrap_interval(means: Numbers, seed: int, level: float = CONFIDENCE) -> tuple[float, float] | None:
     """Percentile interval of the mean under resampling of inputs; None for a single input."""
     if len(means) < 2:
         return None
+    return bootstrap(lambda drawn: means[drawn].mean(axis=1), [len(means)], seed, level=level)
+
+
+def bootstrap(
+    statistic: Callable[[Indices], Numbers],
+    groups: Sequence[int],
+    seed: int,
+    *,
+    level: float = CONFIDENCE,
+    resamples: int = _RESAMPLES,
+) -> tuple[float, float]:
+    """Percentile interval of a statistic under resampling with replacement (Efron 1979).
+
+    Args:
+        statistic: from indices, one row per resample, to one value per row; NaN is left out.
+        groups: how many units each group has; every group is resampled on its own.
+        seed: of the resampling.
+        level: confidence of the interval.
+        resamples: how many there are.
+    """
     generator = np.random.default_rng(seed)
-    resampled = np.concatenate(
+    low, high = _bounds(groups)
+    units = sum(groups)
+    values = np.concatenate(
         [
-            means[generator.integers(len(means), size=(size, len(means)))].mean(axis=1)
-            for size in _portions(_RESAMPLES, _DRAWN_AT_ONCE // len(means) or 1)
+            statistic(generator.integers(low, high, size=(size, units)))
+            for size in _portions(resamples, _DRAWN_AT_ONCE // units or 1)
         ]
     )
-    low, high = np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+    lower, upper = np.nanquantile(values, [(1 - level) / 2, (1 + level) / 2])
+    return float(lower), float(upper)
+
+
+def _bounds(groups: Sequence[int]) -> tuple[int | Indices, int | Indices]:
+    """Where the indices of every unit's group begin and end; one group needs no arrays, and is drawn twice as fast."""
+    if len(groups) == 1:
+        return 0, groups[0]
+    sizes = np.array(groups, dtype=np.int64)
+    ends = np.cumsum(sizes)
+    return np.repeat(ends - sizes, sizes), np.repeat(ends, sizes)
 
 
 def _portions(total: int, size: int) -> Iterator[int]:
-    """A number as a sum of portions; a generator's draws are the same however they are portioned."""
+    """A number as a sum of portions; a generator's draws do not depend on how they are divided."""
     for start in range(0, total, size):
         yield min(size, total - start)
 
 
 def student_interval(values: Numbers, level: float, coarseness: float = 0.0) -> tuple[float, float] | None:
-    """Student's t for the mean of a handful of repetitions; None for fewer than two.
+    """Student's t for the mean of a few repetitions; None for fewer than two.
 
-    `coarseness` is the least deviation to reckon with: counts that happen to be equal are not known exactly.
+    `coarseness` is a lower bound of the standard deviation: counts that happen to be equal are not known exactly.
     """
     if len(values) < 2:
         return None
     deviation = max(float(values.std(ddof=1)), coarseness)
     reach = float(stats.t.ppf((1 + level) / 2, len(values) - 1)) * deviation / len(values) ** 0.5
     return float(values.mean()) - reach, float(values.mean()) + reach
+
+
+def wilson_interval(successes: int, trials: int, level: float = CONFIDENCE) -> tuple[float, float]:
+    """Wilson's score interval (1927) of a share: the p with |p̂ - p| ≤ z√(p(1-p)/n); it has a width at 0 and 1 too."""
+    if trials == 0:
+        return 0.0, 1.0
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    share, spread = successes / trials, z * z / trials
+    middle = share + spread / 2
+    half = z * sqrt(share * (1 - share) / trials + spread / (4 * trials))
+    low, high = ((middle + sign * half) / (1 + spread) for sign in (-1, 1))
+    return (0.0 if successes == 0 else low), (1.0 if successes == trials else high)
 
 
 def widened_level(tests: int) -> float:

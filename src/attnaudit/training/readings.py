@@ -10,10 +10,13 @@ import pyarrow.compute as pc
 
 from attnaudit.audit.primal import KSVD_PRIMAL
 from attnaudit.claims import kpca_eigenvectors, kpca_projection, kpca_values
+from attnaudit.measures import measure
 from attnaudit.records.evidence import Evidence
+from attnaudit.records.head_table import head_table
 from attnaudit.records.schema import OBSERVED
+from attnaudit.records.verdict import Score
 from attnaudit.statistics.intervals import CONFIDENCE
-from attnaudit.statistics.scores import Score, score
+from attnaudit.statistics.scores import head_score
 
 #: Every measure that decides a claim about kernel PCA; the first stands in the line.
 ALIGNMENT = tuple(
@@ -83,25 +86,25 @@ def measure_means(table: pa.Table, batch: str, *by: str) -> dict[tuple[str, ...]
     return dict(zip(keys, found["value_mean"].to_pylist(), strict=True))
 
 
-def _batch(table: pa.Table, name: str, model: str, seed: int) -> BatchReading:
-    means = {measure: value for (measure,), value in measure_means(table, name).items()}
-    scored = table.filter(pc.starts_with(table["input"].cast(pa.string()), f"{name}/"))
+def _batch(table: pa.Table, batch: str, model: str, seed: int) -> BatchReading:
+    means = {name: value for (name,), value in measure_means(table, batch).items()}
+    scored = table.filter(pc.starts_with(table["input"].cast(pa.string()), f"{batch}/"))
     if not scored.num_rows:
-        return BatchReading(name, means, None, {})
+        return BatchReading(batch, means, None, {})
     evidence = Evidence.of_table(scored)
     theories = dict.fromkeys(ALIGNMENT, "kpca")
     if pc.any(pc.equal(scored["theory"], KSVD_PRIMAL)).as_py():
         theories |= dict.fromkeys(SINGULAR, KSVD_PRIMAL)
     scores = {
-        measure: score(evidence, model, measure, theory, level=CONFIDENCE, seed=seed)
-        for measure, theory in theories.items()
+        name: head_score(head_table(evidence, model, name, theory), measure(name), level=CONFIDENCE, seed=seed)
+        for name, theory in theories.items()
     }
-    return BatchReading(name, means, _explained(evidence), scores)
+    return BatchReading(batch, means, _explained(evidence), scores)
 
 
 def _explained(evidence: Evidence) -> float | None:
-    def mean(measure: str) -> float | None:
-        value: float | None = pc.mean(evidence.where("value", measure=measure, reference=OBSERVED)["value"]).as_py()
+    def mean(name: str) -> float | None:
+        value: float | None = pc.mean(evidence.where("value", measure=name, reference=OBSERVED)["value"]).as_py()
         return value
 
     floor, phi = mean("projection_error_floor"), mean("phi_norm2")

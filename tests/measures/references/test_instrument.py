@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnaudit.claims.verdict import Word
+from attnaudit.records.verdict import Word
 from tests.measures.references.audits import simulated_audit, simulated_heads
 
 AUDITS = 300

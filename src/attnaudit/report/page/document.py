@@ -9,8 +9,8 @@ from typing import Any
 from attnaudit._version import __version__
 from attnaudit.display import shortened
 from attnaudit.records.finished import FinishedRun
+from attnaudit.records.verdict import POWER
 from attnaudit.report.page.subject import MeasureView, Subject, subject
-from attnaudit.statistics.scores import POWER
 
 _NAMES_SHOWN = 5
 _DECISIONS = {"threshold": "score that counts as the claim", "interval_level": "level of every interval"}

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from attnaudit.measures.references import NEGATIVE_REFERENCES, POSITIVE_REFERENCES
 from attnaudit.records.evidence import Evidence
+from attnaudit.records.head_table import head_table
 from attnaudit.records.schema import OBSERVED
 from attnaudit.report.page.numbers import compact, compacted
-from attnaudit.statistics.scores import head_table
 
 POINTS = 200
 

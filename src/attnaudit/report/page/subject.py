@@ -16,11 +16,11 @@ from attnaudit.measures import measure as measure_named
 from attnaudit.papers.tables import TABLES, Comparison, compare
 from attnaudit.records.finished import FinishedRun
 from attnaudit.records.schema import OBSERVED
+from attnaudit.records.verdict import POWER
 from attnaudit.report.page.maps import HeadMap, head_map
 from attnaudit.report.page.profiles import Layers, Profile, by_layer, profiles
 from attnaudit.report.page.strips import Strip, strip
 from attnaudit.report.references import MEASURES
-from attnaudit.statistics.scores import POWER
 
 _COLUMNS = ("input", "layer", "head", "theory", "value", "reason")
 #: Reasons are as many as someone's evidence likes; a page needs the commonest.

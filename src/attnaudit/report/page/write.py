@@ -9,14 +9,14 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from attnaudit.claims.verdict import MEANINGS
+from attnaudit.claims.claim import MEANINGS
 from attnaudit.errors import AttnAuditError
 from attnaudit.records.finished import FinishedRun
 from attnaudit.records.run_folder import write_whole
+from attnaudit.records.verdict import POWER
 from attnaudit.report.page.document import Document, document
 from attnaudit.report.page.numbers import embedded
 from attnaudit.report.page.templates import part, templates
-from attnaudit.statistics.scores import POWER
 
 #: The name of the page in a run folder.
 FILE = "report.html"

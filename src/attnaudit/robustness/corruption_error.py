@@ -1,13 +1,10 @@
-"""From right and wrong to numbers: accuracy with its interval, mean corruption error, average precision."""
+"""The mean corruption error of Hendrycks & Dietterich (2019)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import nan, sqrt
-from statistics import NormalDist, fmean
-
-import numpy as np
-from numpy.typing import ArrayLike
+from math import nan
+from statistics import fmean
 
 from attnaudit.errors import UsageError
 
@@ -32,18 +29,6 @@ ALEXNET_ERRORS = {
 }
 
 
-def wilson(successes: int, trials: int, level: float = 0.95) -> tuple[float, float]:
-    """Wilson's score interval (1927) of a share: the p with |p̂ - p| ≤ z√(p(1-p)/n); it has a width at 0 and 1 too."""
-    if trials == 0:
-        return 0.0, 1.0
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    share, spread = successes / trials, z * z / trials
-    middle = share + spread / 2
-    half = z * sqrt(share * (1 - share) / trials + spread / (4 * trials))
-    low, high = ((middle + sign * half) / (1 + spread) for sign in (-1, 1))
-    return (0.0 if successes == 0 else low), (1.0 if successes == trials else high)
-
-
 def mean_corruption_error(errors: Mapping[str, Sequence[float]], baseline: Mapping[str, Sequence[float]]) -> float:
     """The mean over corruptions c of CE_c = Σ_s E(s, c) / Σ_s E_base(s, c); 1 is as good as the baseline.
 
@@ -60,15 +45,3 @@ def mean_corruption_error(errors: Mapping[str, Sequence[float]], baseline: Mappi
     if not all(divisors.values()):
         return nan
     return fmean(fmean(own) / divisors[name] for name, own in errors.items())
-
-
-def area_under_precision_recall(positives: ArrayLike, scores: ArrayLike) -> float:
-    """AUPR as the average precision Σ_k (R_k - R_{k-1}) P_k over falling scores; equal scores are one threshold."""
-    truth, values = np.asarray(positives, dtype=bool), np.asarray(scores, dtype=np.float64)
-    if not truth.any():
-        return nan
-    order = np.argsort(-values, kind="stable")
-    values, hits = values[order], np.cumsum(truth[order])
-    ends = np.append(np.flatnonzero(np.diff(values)), len(values) - 1)
-    precision, recall = hits[ends] / (ends + 1), hits[ends] / hits[-1]
-    return float(np.sum(np.diff(recall, prepend=0.0) * precision))

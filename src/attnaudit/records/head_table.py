@@ -1,0 +1,84 @@
+"""The evidence of one measure as arrays: a row per head, a column per reference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from attnaudit.records.evidence import Evidence
+from attnaudit.records.schema import OBSERVED
+
+Numbers = NDArray[np.float64]
+#: The measure that says whether a head can decide anything.
+KERNEL_RANK = "kernel_rank"
+_HEAD = ("input", "layer", "head", "window")
+_COLUMNS = (*_HEAD, "tokens", "dim", "measure", "theory", "reference", "value")
+
+
+@dataclass(frozen=True)
+class HeadTable:
+    """One measure of one model: a row per identifiable head, a column per reference, NaN where it is missing."""
+
+    inputs: NDArray[np.int64]
+    references: dict[str, Numbers]
+    unidentifiable: int
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+
+def head_table(
+    evidence: Evidence, model: str, measure: str, theory: str, *, guard: str | None = KERNEL_RANK
+) -> HeadTable:
+    """The evidence of one measure as heads x references, averaged over repeats.
+
+    `guard` is a measure of the observed head that must exceed its width d; a head that fails, or has fewer than 2d
+    tokens, cannot decide anything and is left out. Without a guard all heads are kept.
+    """
+    names = (measure,) if guard is None else (measure, guard)
+    mine = evidence.where(*_COLUMNS, model=model, measure=names)
+    guards = mine.filter(pc.and_(pc.equal(mine["measure"], guard or ""), pc.equal(mine["reference"], OBSERVED)))
+    rows = mine.filter(pc.and_(pc.equal(mine["measure"], measure), pc.equal(mine["theory"], theory)))
+    keys, radix = _codes(pa.concat_tables([guards, rows]))
+    guard_keys, row_keys = keys[: guards.num_rows], keys[guards.num_rows :]
+    heads = np.unique(row_keys)
+    kept = heads if guard is None else np.intersect1d(heads, guard_keys[_passing(guards)])
+    places = np.searchsorted(kept, row_keys)
+    inside = np.isin(row_keys, kept)
+    values = rows["value"].to_numpy(zero_copy_only=False)
+    references = {
+        name: _means(places, values, inside & pc.equal(rows["reference"], name).to_numpy(), len(kept))
+        for name in rows["reference"].unique().to_pylist()
+    }
+    return HeadTable(kept // radix, references, len(heads) - len(kept))
+
+
+def _passing(guards: pa.Table) -> NDArray[np.bool_]:
+    tokens, dim = guards["tokens"].to_numpy(), guards["dim"].to_numpy()
+    passing: NDArray[np.bool_] = (tokens >= 2 * dim) & (guards["value"].to_numpy(zero_copy_only=False) > dim)
+    return passing
+
+
+def _codes(rows: pa.Table) -> tuple[NDArray[np.int64], int]:
+    """One integer per head, whose quotient by the second result is the input's number."""
+    inputs = pc.dictionary_encode(rows["input"].cast(pa.string())).combine_chunks()
+    codes = inputs.indices.to_numpy().astype(np.int64) if rows.num_rows else np.zeros(0, np.int64)
+    radix = 1
+    for name in _HEAD[1:]:
+        column = rows[name].to_numpy().astype(np.int64)
+        size = int(column.max(initial=0)) + 1
+        codes, radix = codes * size + column, radix * size
+    return codes, radix
+
+
+def _means(places: NDArray[np.int64], values: Numbers, mask: NDArray[np.bool_], count: int) -> Numbers:
+    mask = mask & np.isfinite(values)
+    totals = np.bincount(places[mask], weights=values[mask], minlength=count)
+    numbers = np.bincount(places[mask], minlength=count)
+    with np.errstate(invalid="ignore"):
+        means: Numbers = np.where(numbers > 0, totals / numbers, np.nan)
+    return means
