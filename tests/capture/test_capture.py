@@ -1,4 +1,4 @@
-"""Attention in all the ways people write it."""
+"""Attention is captured in every form people write it, and refused otherwise."""
 
 import math
 
@@ -101,11 +101,11 @@ def dropped(q, k, v):
 BAD = [
     (talking, "talking heads"),
     (softcapped, "tanh"),
-    (linear_attention, "no softmax"),
+    (linear_attention, "linear attention"),
     (softmax_over_queries, "axis -2"),
-    (reweighted, "after the softmax"),
-    (scores_times_a_matrix, "no softmax between"),
-    (dropped, "dropout is on"),
+    (reweighted, "mul after"),
+    (scores_times_a_matrix, "linear attention"),
+    (dropped, "dropout"),
 ]
 
 INPUTS = torch.randn(2, 7, 12, generator=torch.Generator().manual_seed(0))
@@ -200,7 +200,7 @@ def test_shared_layers_are_counted_each_time_they_run():
 
 
 def test_a_model_without_attention_says_so():
-    with pytest.raises(CaptureError, match="no attention at all"):
+    with pytest.raises(CaptureError, match="Linear"):
         capture(nn.Linear(12, 3), INPUTS)
 
 
@@ -210,7 +210,7 @@ def test_compiled_models_are_captured_through_the_module_they_wrap():
 
 
 def test_names_must_match_the_batch():
-    with pytest.raises(InputError, match="3 names were given for a batch of 2"):
+    with pytest.raises(InputError, match=r"3 names .* 2 inputs"):
         capture(OneLayer(softmax_product), INPUTS, names=["a", "b", "c"])
 
 
@@ -231,7 +231,7 @@ def test_layers_of_different_shape_do_not_join():
 
 def test_heads_that_do_not_fit_together_are_refused_with_their_shapes():
     heads = capture(OneLayer(softmax_product), INPUTS).heads
-    with pytest.raises(ShapeError, match=r"Heads.value has shape|Heads.key has shape"):
+    with pytest.raises(ShapeError, match=r"Heads.key must have shape \(6, 7, 4\).* got \(6, 3, 4\)"):
         Heads(heads.query, heads.key[:, :3], heads.value, heads.output, heads.scale, heads.index)
 
 

@@ -22,7 +22,7 @@ MODELS = {
 }
 
 
-@pytest.fixture(params=[True, False], ids=["fused", "written out"])
+@pytest.fixture(params=[True, False], ids=["fused", "eager"])
 def fused(request):
     set_fused_attn(request.param)
     yield request.param
@@ -72,7 +72,7 @@ def test_queries_keys_and_values_are_those_of_the_qkv_layer(fused):
     ]  # fmt: skip
 
 
-def test_fused_and_written_out_attention_give_the_same_heads():
+def test_fused_and_eager_attention_give_the_same_heads():
     captures = {}
     for on in (True, False):
         set_fused_attn(on)
@@ -123,7 +123,7 @@ def test_swin_windows_belong_to_their_input():
     [
         ("cait_xxs24_224", "blocks.0.attn", "talking heads"),
         ("xcit_nano_12_p16_224", "blocks.0.attn", "channels instead of tokens"),
-        ("mvitv2_tiny", "stages.0.blocks.0.attn", "replaying it differs"),
+        ("mvitv2_tiny", "stages.0.blocks.0.attn", "replay differs"),
     ],
 )
 def test_other_attention_is_refused_with_layer_and_reason(name, layer, reason, fused):

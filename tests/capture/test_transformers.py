@@ -1,4 +1,4 @@
-"""The architectures of Table 4, small and with random weights, with fused and with written-out attention."""
+"""The architectures of Table 4, small and with random weights, with fused and with eager attention."""
 
 import pytest
 import torch

@@ -80,5 +80,5 @@ def test_a_batch_the_model_refuses_is_named_at_once():
 
 def test_a_model_without_attention_is_refused_at_once():
     model = nn.Linear(3, 3)
-    with pytest.raises(CaptureError, match="it calls no attention at all"):
+    with pytest.raises(CaptureError, match="it makes no attention call"):
         Monitor(model, torch.randn(2, 3)).attach(torch.optim.SGD(model.parameters()))

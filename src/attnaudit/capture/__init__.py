@@ -1,10 +1,10 @@
 """The only code that touches a foreign model; calling the package calls its function `capture`."""
 
 from attnaudit.callable_package import make_callable
+from attnaudit.capture.attention_call import Refusal
 from attnaudit.capture.capture import capture
-from attnaudit.capture.captured import Capture, Certificate
 from attnaudit.capture.heads import Heads
-from attnaudit.capture.record import Refusal
+from attnaudit.capture.result import Capture, Certificate
 from attnaudit.records.head_id import HeadId
 
 __all__ = ["Capture", "Certificate", "HeadId", "Heads", "Refusal", "capture"]

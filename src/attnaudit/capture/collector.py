@@ -1,4 +1,4 @@
-"""From attention calls to labelled `Heads`, each replayed before it is believed."""
+"""Turn attention calls into labelled `Heads`, each checked by replaying it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnaudit.capture.captured import Certificate, Transcript
+from attnaudit.capture.attention_call import AttentionCall
 from attnaudit.capture.heads import Heads
-from attnaudit.capture.record import AttentionCall
 from attnaudit.capture.recorder import Recorder
+from attnaudit.capture.result import CaptureLog, Certificate
 from attnaudit.records.head_id import HeadId
 
-#: Largest replay error, relative to the largest output of the layer, that a capture may have.
+#: The largest replay error allowed in a capture, relative to the largest output of the layer.
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 5e-2}
 
 
@@ -37,7 +37,7 @@ class Collector:
         flat = _flatten(call, len(self._names))
         if flat is None:
             shape = tuple(call.query.shape)
-            self.recorder.refuse(layer, f"its batch axis {shape} does not line up with {len(self._names)} inputs")
+            self.recorder.refuse(layer, f"its query of shape {shape} does not split into {len(self._names)} inputs")
             return
         index, tensors = flat
         number = len(self._errors) + len(self.recorder.refusals)
@@ -53,7 +53,7 @@ class Collector:
         if not error <= tolerance:
             self.recorder.refuse(
                 layer,
-                f"it is not softmax(QKᵀ·scale + bias)V: replaying it differs from the model by {error:.1e}, "
+                f"it is not softmax(QKᵀ·scale + bias)V: the replay differs from the model by {error:.1e}, "
                 f"more than {tolerance:.0e}",
             )
             return
@@ -64,14 +64,14 @@ class Collector:
         self._tolerance = max(self._tolerance, tolerance)
         self._on_layer(heads)
 
-    def finish(self) -> Transcript:
-        """What is known now that the model has run."""
+    def finish(self) -> CaptureLog:
+        """The log of the forward pass, once the model has run."""
         certificate = Certificate(self._errors, self._tolerance)
-        return Transcript(self._layers, certificate, tuple(self.recorder.refusals))
+        return CaptureLog(self._layers, certificate, tuple(self.recorder.refusals))
 
 
 def _flatten(call: AttentionCall, inputs: int) -> tuple[list[tuple[int, int, int]], dict[str, Any]] | None:
-    """All heads of a call along one axis, and each head's (input, window, head)."""
+    """The (input, window, head) of each head of a call, and its tensors with all heads along one axis."""
     query = call.query
     heads = query.shape[-3] if query.dim() > 3 else query.shape[0] // max(inputs, 1)
     rows = query.shape[:-2].numel() // heads if heads else 0
@@ -82,7 +82,7 @@ def _flatten(call: AttentionCall, inputs: int) -> tuple[list[tuple[int, int, int
     index = [(row // windows, row % windows, head) for row in range(rows) for head in range(heads)]
 
     def flat(tensor: Tensor) -> Tensor:
-        # A copy: the model may go on to change its own tensors in place.
+        # A copy: the model may change its own tensors in place later.
         return tensor.detach().reshape(rows * heads, *tensor.shape[-2:]).clone()
 
     bias = call.bias
@@ -105,7 +105,7 @@ def _flatten(call: AttentionCall, inputs: int) -> tuple[list[tuple[int, int, int
 
 
 def _source(call: AttentionCall, rows: int) -> Tensor | None:
-    """What the layer was given, if it has the rows and tokens of the keys (cross-attention has not)."""
+    """The layer's input, if its rows and tokens match the keys (in cross-attention they do not)."""
     source = call.source
     fits = source is not None and source.shape[:2] == (rows, call.key.shape[-2])
     return source.detach().clone() if source is not None and fits else None

@@ -1,4 +1,4 @@
-"""Reading the arguments of torch's own attention functions."""
+"""Read the arguments of torch's own attention functions."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attnaudit.capture.record import AttentionCall, additive
+from attnaudit.capture.attention_call import AttentionCall, additive
 
 
 class NotCapturable(Exception):
-    """The call is attention, but not one of the form softmax(QKᵀ·scale + bias)V; the text says why."""
+    """The call is attention, but not of the form softmax(QKᵀ·scale + bias)V; the message says why."""
 
 
 def scaled_dot_product(args: Sequence[Any], kwargs: Mapping[str, Any], output: Tensor) -> AttentionCall:
@@ -50,8 +50,8 @@ _MULTI_HEAD_SIGNATURE = inspect.signature(F.multi_head_attention_forward)
 def multi_head(args: Sequence[Any], kwargs: Mapping[str, Any], result: tuple[Tensor, Tensor | None]) -> AttentionCall:
     """Record `F.multi_head_attention_forward`, which `nn.MultiheadAttention` calls.
 
-    torch does not show its head outputs, so they are replayed, projected, and compared with what it returned: that
-    difference is the certificate.
+    torch does not expose the head outputs, so they are replayed, projected, and compared with the returned tensor; the
+    difference is the replay error.
     """
     bound = _MULTI_HEAD_SIGNATURE.bind(*args, **kwargs)
     bound.apply_defaults()
@@ -94,7 +94,7 @@ def _projected(call: Mapping[str, Any]) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _merged_masks(call: Mapping[str, Any], batch: int, heads: int, dtype: torch.dtype) -> Tensor | None:
-    """Both masks of `nn.MultiheadAttention` as one additive bias; there a boolean True means *may not attend*."""
+    """Both masks of `nn.MultiheadAttention` as one additive bias; its boolean True means *may not attend*."""
     bias = None
     attention, padding = call["attn_mask"], call["key_padding_mask"]
     if attention is None and call["is_causal"]:

@@ -1,4 +1,4 @@
-"""What one forward pass leaves behind: queries, keys, values and outputs of a batch of attention heads."""
+"""Queries, keys, values and outputs of a batch of attention heads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from attnaudit.errors import ShapeError
 from attnaudit.numerics.blocks import row_slices
 from attnaudit.records.head_id import HeadId
 
-#: Scores held at once by what goes through a head in blocks of queries.
+#: The number of scores computed at once where a head is processed in blocks of queries.
 BLOCK = {"cpu": 1 << 22, "cuda": 1 << 26}
 
 
@@ -23,8 +23,8 @@ class Heads:
     """A batch of attention heads with `output = softmax(query @ keyᵀ · scale + bias) @ value`.
 
     `bias` holds masks (-inf) and additive position terms; `prefix_tokens` counts the class and distillation tokens
-    that stand before the patches. `source`, where it is known, is what the layer made its keys and values from; each of
-    its rows serves the same number of heads, in order.
+    before the patches. `source`, if known, is the layer's input, from which it computed keys and values; each row
+    belongs to the same number of consecutive heads.
     """
 
     query: Float[Tensor, "heads queries dim"]
@@ -51,9 +51,9 @@ class Heads:
         for name, shape in expected.items():
             found = tuple(getattr(self, name).shape)
             if found != shape:
-                raise ShapeError(f"Heads.{name} has shape {found}, but query {(heads, queries, dim)} needs {shape}.")
+                raise ShapeError(f"Heads.{name} must have shape {shape} for these queries and values, got {found}.")
         if len(self.index) != heads:
-            raise ShapeError(f"Heads has {heads} heads but {len(self.index)} index entries.")
+            raise ShapeError(f"Heads.index must have {heads} entries, one per head, got {len(self.index)}.")
 
     def __len__(self) -> int:
         return len(self.index)
@@ -75,17 +75,17 @@ class Heads:
 
     @property
     def tokens(self) -> int:
-        """Number of keys (and values) of every head."""
+        """The number of keys (and values) of every head."""
         return self.key.shape[1]
 
     @property
     def dim(self) -> int:
-        """Width of queries and keys."""
+        """The dimension of queries and keys."""
         return self.key.shape[2]
 
     @property
     def shape_key(self) -> tuple[int, ...]:
-        """What two batches must share to be concatenated."""
+        """What batches must have in common to be concatenated."""
         return (*self.query.shape[1:], *self.value.shape[1:], int(self.bias is None), self.prefix_tokens)
 
     def to(self, dtype: torch.dtype) -> Heads:
@@ -95,21 +95,21 @@ class Heads:
         return replace(self, **tensors, bias=bias)
 
     def part(self, start: int, stop: int) -> Heads:
-        """Some consecutive heads: one, or all of some rows of the `source`."""
+        """The heads from `start` to `stop`: one head, or all heads of some rows of `source`."""
         tensors = {name: getattr(self, name)[start:stop] for name in ("query", "key", "value", "output", "scale")}
         source = self.source
         if source is not None:
-            served = len(self) // len(source)
-            source = source[start // served : -(-stop // served)]
+            per_row = len(self) // len(source)
+            source = source[start // per_row : -(-stop // per_row)]
         bias = None if self.bias is None else self.bias[start:stop]
         return replace(self, **tensors, index=self.index[start:stop], bias=bias, source=source)
 
     def attention(self) -> Float[Tensor, "heads queries tokens"]:
-        """softmax(QKᵀ·scale) in float64, without masks and position terms: what the theories are about."""
+        """softmax(QKᵀ·scale) in float64, without masks and position terms, as the theories define it."""
         return torch.softmax(self.query.double() @ self.key.double().mT * self.scale.double()[:, None, None], dim=-1)
 
     def attended(self, values: Float[Tensor, "heads tokens columns"]) -> Float[Tensor, "heads queries columns"]:
-        """softmax(QKᵀ·scale) times columns, as `attention` but in blocks of queries: for any number of tokens."""
+        """`attention() @ values`, computed in blocks of queries so that the attention matrix is never held whole."""
         result = values.new_empty(len(self), self.query.shape[1], values.shape[2], dtype=torch.float64)
         for rows in query_blocks(self):
             part = replace(self, query=self.query[:, rows], output=self.output[:, rows], bias=None)
@@ -117,7 +117,7 @@ class Heads:
         return result
 
     def replayed(self) -> Float[Tensor, "heads queries value_dim"]:
-        """softmax(QKᵀ·scale + bias)V from the captured parts, as an explicit product in blocks of queries."""
+        """softmax(QKᵀ·scale + bias)V recomputed from the captured tensors, in blocks of queries."""
         result = torch.empty_like(self.output)
         for rows in query_blocks(self):
             scores = self.query[:, rows] @ self.key.mT * self.scale[:, None, None]
@@ -128,23 +128,23 @@ class Heads:
 
     @staticmethod
     def cat(batches: Sequence[Heads]) -> Heads:
-        """Join batches of one shape, in order."""
+        """Concatenate batches of one shape, in order."""
         shapes = {batch.shape_key for batch in batches}
         if len(shapes) != 1:
             raise ShapeError(
                 f"{len(batches)} batches of heads have {len(shapes)} different shapes ({sorted(shapes)}): "
-                "take them one by one."
+                "use them one at a time, such as `Capture.layers`."
             )
         first = batches[0]
-        together = {
+        joined = {
             name: torch.cat([getattr(b, name) for b in batches])
             for name in ("query", "key", "value", "output", "scale", "bias", "source")
             if all(getattr(b, name) is not None for b in batches)
         }
         index = tuple(entry for b in batches for entry in b.index)
-        return Heads(**together, index=index, prefix_tokens=first.prefix_tokens)
+        return Heads(**joined, index=index, prefix_tokens=first.prefix_tokens)
 
 
 def query_blocks(heads: Heads) -> Iterator[slice]:
-    """Slices of queries, each of about `BLOCK` scores over all heads."""
+    """Slices of queries with about `BLOCK` scores each, over all heads."""
     return row_slices(heads.query.shape[1], len(heads) * heads.tokens, BLOCK, heads.query.device)

@@ -1,4 +1,4 @@
-"""Where a row of evidence comes from."""
+"""The identity of an attention head."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class HeadId(NamedTuple):
-    """Where a head comes from; `window` is 0 unless attention runs in windows, as in Swin."""
+    """The model, input, layer and number of a head; `window` is 0 unless attention runs in windows, as in Swin."""
 
     model: str
     input: str

@@ -10,10 +10,10 @@ import torch
 from torch import nn
 
 from attnaudit.audit.batches import heads_per_input
+from attnaudit.capture.attention_call import Refusal
 from attnaudit.capture.capture import capture_each
-from attnaudit.capture.captured import Transcript
 from attnaudit.capture.heads import Heads
-from attnaudit.capture.record import Refusal
+from attnaudit.capture.result import CaptureLog
 from attnaudit.errors import AttnAuditError, InputError, first_line
 from attnaudit.kernel.primal import PrimalHeads
 from attnaudit.protocol import Protocol
@@ -46,7 +46,7 @@ class Observation:
 class Look:
     """A forward pass, the Primal-Attention layers on its first inputs, and which layers nothing is known of."""
 
-    transcript: Transcript
+    transcript: CaptureLog
     primal: tuple[PrimalHeads, ...]
     refusals: tuple[Refusal, ...]
 

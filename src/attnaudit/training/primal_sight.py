@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from attnaudit.attention import PrimalAttention
 from attnaudit.attention.functional.masks import visible
-from attnaudit.capture.record import Refusal
+from attnaudit.capture.attention_call import Refusal
 from attnaudit.kernel.primal import PrimalHeads
 from attnaudit.records.head_id import HeadId
 

@@ -1,4 +1,4 @@
-"""What a recorder notes of one attention call, before it becomes `Heads`."""
+"""One attention call as the recorder saw it, before it becomes `Heads`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from torch import Tensor
 class AttentionCall:
     """One softmax(QKᵀ·scale + bias)V as the model ran it: tensors `(*batch, heads, tokens, dim)`.
 
-    Without a head axis (three dimensions) batch and heads are one axis, batch first. `error` is set where the
-    certificate was computed by the recorder itself, which is needed where the model never shows the head outputs.
-    `source` is what the attention layer was given, (rows, tokens, width), where the recorder could see it.
+    Without a head axis (three dimensions), batch and heads share one axis, batch first. `error` is set if the recorder
+    computed the replay error itself, which it must where the model never exposes the head outputs. `source` is the
+    input of the attention layer, (rows, tokens, width), if the recorder saw it.
     """
 
     query: Tensor
@@ -29,14 +29,14 @@ class AttentionCall:
 
 @dataclass(frozen=True)
 class Refusal:
-    """An attention layer that is not captured, and why."""
+    """An attention layer that was not captured, and the reason."""
 
     layer: str
     reason: str
 
 
 def additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """A boolean mask (True: may attend) as the additive bias it stands for; others unchanged."""
+    """A boolean mask (True: may attend) as an additive bias of 0 and -inf; other masks keep their values."""
     if mask.dtype != torch.bool:
         return mask.to(dtype)
     return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(~mask, -torch.inf)

@@ -1,4 +1,4 @@
-"""What a capture leaves: heads by layer, the layers that were refused, and a certificate."""
+"""The result of a capture: the heads of each layer, the refused layers, and a certificate."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from attnaudit.capture.attention_call import Refusal
 from attnaudit.capture.heads import Heads
-from attnaudit.capture.record import Refusal
 from attnaudit.display import html_table
 from attnaudit.errors import CaptureError
 
@@ -26,11 +26,11 @@ class Certificate:
 
 
 @dataclass(frozen=True)
-class Transcript:
-    """What is known of a forward pass beside its heads: the layers, in the order they ran, and those refused.
+class CaptureLog:
+    """What a forward pass leaves besides its heads: names of the captured layers, certificate, and refusals.
 
-    Layers are numbered as they run; the numbers that captured ones, `layer_names` by number, leave free are those of
-    the refused.
+    Layers are numbered in the order they ran. `layer_names` maps the numbers of captured layers to names; the numbers
+    it skips belong to refused layers.
     """
 
     layer_names: Mapping[int, str]
@@ -44,19 +44,19 @@ class Transcript:
         return {refusal.layer: number for refusal, number in zip(self.refusals, free, strict=False)}
 
     def require_heads(self, model_name: str) -> None:
-        """Fail unless a layer was captured.
+        """Check that at least one layer was captured.
 
         Raises:
-            CaptureError: none was.
+            CaptureError: no layer was captured.
         """
         if not self.layer_names:
-            why = "; ".join(f"{r.layer}: {r.reason}" for r in self.refusals[:4]) or "it calls no attention at all"
+            why = "; ".join(f"{r.layer}: {r.reason}" for r in self.refusals[:4]) or "it makes no attention call"
             raise CaptureError(f"No attention layer of {model_name} can be captured ({why}).")
 
 
 @dataclass(frozen=True)
 class Capture:
-    """Everything one forward pass left: a `Heads` per layer, in the order the layers ran."""
+    """Everything captured from one forward pass: one `Heads` per layer, in the order the layers ran."""
 
     layers: tuple[Heads, ...]
     layer_names: tuple[str, ...]
