@@ -121,7 +121,7 @@ BAD = [
     (("audit", "test_vit", "--random-weights", "--images", "PICTURES", "--out", "/proc/nope"), 1, "cannot be written"),
     (("audit", "test_vit", "--random-weights", "--protocol", "vibes"), 2, "vibes"),
     (("audit",), 2, "Missing argument"),
-    (("audit", "resnet18", "--random-weights", "--images", "PICTURES"), 1, "attention layer of timm:resnet18"),
+    (("audit", "resnet18", "--random-weights", "--images", "PICTURES"), 1, "attention layer of resnet18"),
     (("paper", "table9"), 2, "table9"),
     (("paper", "table1"), 1, "None of the 10 models"),
     (("paper", "table1", "--weights", "other.safetensors"), 2, "needs the name of its model"),

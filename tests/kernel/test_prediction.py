@@ -39,7 +39,7 @@ def test_too_few_components_are_missing_with_the_reason():
     key[1, 2:] = key[1, 2:3]  # three different tokens: two components
     prediction = kernel_pca_values(spectrum(key))
     assert prediction.values.isnan().all()
-    assert prediction.problems[1] == "only 2 of 4 kernel components stand above rounding"
+    assert prediction.problems[1] == "only 2 of 4 kernel components are above rounding error"
     assert prediction.problems[0] is not None
 
 

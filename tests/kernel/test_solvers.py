@@ -1,4 +1,4 @@
-"""Every eigen-solver finds the same spectrum, and says how well."""
+"""Every eigensolver finds the same spectrum, and says how well."""
 
 import pytest
 import torch
@@ -60,7 +60,7 @@ def test_what_does_not_converge_is_solved_in_full_and_says_so(monkeypatch):
     found = spectrum(keys, backend="subspace")
     assert found.solvers == ("dense", "dense")
     torch.testing.assert_close(found.eigenvalues, spectrum(keys, backend="dense").eigenvalues)
-    monkeypatch.setattr(eigen, "DENSE_AT_LAST", 100)
+    monkeypatch.setattr(eigen, "LARGEST_DENSE", 100)
     stopped = spectrum(keys, backend="matrix-free")
     assert stopped.solvers == ("not converged",) * 2
     assert stopped.eigenvalues.isnan().all()
@@ -84,12 +84,12 @@ def test_the_solver_is_chosen_by_size():
 
 
 def test_solvers_that_are_not_there_are_errors():
-    with pytest.raises(AttnAuditError, match="no eigen-solver 'other'; there is auto, dense, batched"):
+    with pytest.raises(AttnAuditError, match=r"'other'.*auto, dense, batched"):
         spectrum(long_keys(20), backend="other")
     if not torch.cuda.is_available():
-        with pytest.raises(AttnAuditError, match="needs an NVIDIA GPU"):
+        with pytest.raises(AttnAuditError, match="batched"):
             spectrum(long_keys(20), backend="batched")
-    with pytest.raises(ShapeError, match="never built"):
+    with pytest.raises(ShapeError, match="was not built"):
         _ = spectrum(long_keys(100), backend="matrix-free").matrix
 
 
@@ -140,7 +140,7 @@ def exhausted_keys():
         "4 tokens repeated": base[:4].repeat(150, 1),
         "on a line": line,
         "one far away": far,
-        "all alike": torch.ones_like(base),
+        "all equal": torch.ones_like(base),
         "zero": zeros,
     }
 

@@ -28,7 +28,7 @@ def bench(
 ) -> None:
     """Time the stages of an audit (Table 1's measures) on this machine, beside the floor that no audit goes below.
 
-    The floor is what the forward pass, the Gram matrices, the eigen-solver and the assignment take by themselves.
+    The floor is what the forward pass, the Gram matrices, the eigensolver and the assignment take by themselves.
     Images are noise, made beforehand; one thread on a CPU.
 
     Examples:

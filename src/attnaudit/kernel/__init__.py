@@ -1,4 +1,4 @@
-"""Log-domain Gram matrices, spectra and what theories predict from them: tensors in, tensors out."""
+"""Gram matrices in the log domain, their spectra, and the values that kernel PCA predicts from them."""
 
 from attnaudit.kernel.eigen import spectrum
 from attnaudit.kernel.feature import TokenNorms, token_norms

@@ -1,8 +1,8 @@
-"""All eigenpairs of many small symmetric matrices at once on an NVIDIA GPU.
+"""All eigenpairs of many small symmetric matrices at once, on an NVIDIA GPU.
 
-torch's `eigh` runs a batch matrix by matrix there. cuSOLVER's `cusolverDnXsyevBatched` (CUDA 12.6 and later) does not,
-and the library is in the process already, because torch's own linear algebra is linked with it; torch only has no
-name for the function, so it is called through ctypes. Where it is missing, `available` says no.
+There torch's `eigh` solves a batch one matrix at a time. cuSOLVER's `cusolverDnXsyevBatched` (CUDA 12.6 and later)
+solves the whole batch. torch has already loaded the library for its own linear algebra but does not expose this
+function, so it is called through ctypes; `available` says whether it exists.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from attnaudit.errors import NumericalError
 
 _TYPES = {torch.float32: 0, torch.float64: 1}  # CUDA_R_32F, CUDA_R_64F
 _WITH_VECTORS, _LOWER = 1, 0
-#: Matrices per call: bounds the workspace, and a part of many thousand gains nothing from company.
+#: Matrices per call: bounds the workspace; larger batches are no faster.
 _BATCH = 1024
 
 
 def available(matrix: Tensor) -> bool:
-    """Whether these matrices can be solved here."""
+    """Whether cuSOLVER can solve these matrices on this machine."""
     return matrix.is_cuda and matrix.dtype in _TYPES and _library() is not None
 
 
@@ -35,7 +35,7 @@ def batched_eigh(matrix: Tensor) -> tuple[Tensor, Tensor]:
 
 @lru_cache(maxsize=1)
 def _library() -> ctypes.CDLL | None:
-    torch.linalg.eigh(torch.eye(2, device="cuda"))  # makes torch load its linear algebra, and cuSOLVER with it
+    torch.linalg.eigh(torch.eye(2, device="cuda"))  # makes torch load cuSOLVER
     beside = sorted(Path(torch.__file__).parent.parent.glob("nvidia/*/lib/libcusolver.so.*"))
     for name in ("libcusolver.so.12", "libcusolver.so.11", *map(str, beside)):
         try:
@@ -49,7 +49,7 @@ def _library() -> ctypes.CDLL | None:
 
 @lru_cache(maxsize=8)
 def _handles(device: int) -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
-    """A solver and its parameters, kept for the life of the process as torch keeps its own."""
+    """A solver handle and its parameters, kept until the process ends."""
     solver, parameters = ctypes.c_void_p(), ctypes.c_void_p()
     _checked(_loaded().cusolverDnCreate(ctypes.byref(solver)))
     _checked(_loaded().cusolverDnCreateParams(ctypes.byref(parameters)))
@@ -59,12 +59,12 @@ def _handles(device: int) -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
 def _loaded() -> ctypes.CDLL:
     library = _library()
     if library is None:
-        raise NumericalError("cuSOLVER has no batched eigen-solver here: CUDA 12.6 or later is needed.")
+        raise NumericalError("cuSOLVER has no batched eigensolver here: install CUDA 12.6 or later.")
     return library
 
 
 def _solve(matrix: Tensor) -> tuple[Tensor, Tensor]:
-    """One call; the matrices are overwritten by their eigenvectors, which lie in rows as torch counts them."""
+    """One call; it overwrites the matrices by their eigenvectors, which are rows in torch's memory order."""
     library = _loaded()
     count, size = matrix.shape[0], matrix.shape[-1]
     values = matrix.new_empty(count, size)
@@ -102,4 +102,4 @@ def _solve(matrix: Tensor) -> tuple[Tensor, Tensor]:
 
 def _checked(status: int) -> None:
     if status != 0:
-        raise NumericalError(f"cuSOLVER's batched eigen-solver failed with status {status}.")
+        raise NumericalError(f"cuSOLVER's batched eigensolver failed with status {status}.")

@@ -1,4 +1,4 @@
-"""Solving for the eigenpairs of the centred, normalised Gram matrix K̃ of a head's keys."""
+"""Compute the leading eigenpairs of the centred, normalised Gram matrix K̃ of a head's keys."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from attnaudit.kernel.solvers import Backend, chosen, eigenpairs
 from attnaudit.kernel.spectra import UNCONVERGED, Spectrum, from_ascending, from_ritz, rounding
 
 BOUND_SLACK = 1e-9
-#: Relative accuracy asked of the smallest kept eigenvalue before a dearer solver is called.
+#: Relative accuracy required of the smallest kept eigenvalue; below it a slower, more accurate solver is used.
 ACCURACY = 1e-6
-#: Tokens up to which a head that does not converge is solved in full; above, it is lost.
-DENSE_AT_LAST = 4096
+#: Up to this many tokens, a head that does not converge is solved in full; with more it has no eigenpairs.
+LARGEST_DENSE = 4096
 
 
 def spectrum(keys: Keys, rank: int | None = None, *, scale: PerHead | None = None, backend: str = "auto") -> Spectrum:
-    """The `rank` leading eigenpairs (the head's width by default) for keys of any size and number, in float64.
+    """The `rank` leading eigenpairs of each head, in float64; by default as many as the head has dimensions.
 
-    `backend` is one of `attnaudit.kernel.solvers.BACKENDS`; `auto` chooses by device and size. Heads that a Krylov
-    solver leaves with a residual above `ACCURACY` are solved in full up to `DENSE_AT_LAST` tokens and lost above, and
-    heads whose kernel spans more orders of magnitude than float64 has digits are solved by `attnaudit.kernel.graded`;
-    `solvers`, `residual` and `problems` of the result say so.
+    `backend` is one of `attnaudit.kernel.solvers.BACKENDS`; `auto` chooses by device and size. If a Krylov solver
+    leaves a head with a residual above `ACCURACY`, the head is solved in full up to `LARGEST_DENSE` tokens, and has no
+    eigenpairs above. A head whose kernel spans more orders of magnitude than float64 has digits is solved by
+    `attnaudit.kernel.graded`. `solvers`, `residual` and `problems` of the result show which case applied.
 
     Raises:
-        NumericalError: an eigenvalue exceeds its provable bound, which only a faulty solver can bring about.
+        NumericalError: an eigenvalue exceeds its provable bound, so the solver is at fault.
     """
     kept = rank_for(keys, rank)
     solver = chosen(backend, keys.shape[1], kept, keys.device) if len(keys) else "dense"
@@ -47,12 +47,12 @@ def spectrum(keys: Keys, rank: int | None = None, *, scale: PerHead | None = Non
         result = _with_graded_heads(result, keys, scale)
     if (result.bound_ratio > 1 + BOUND_SLACK).any():
         worst = result.bound_ratio.nan_to_num().amax().item()
-        raise NumericalError(f"The largest eigenvalue came out {worst:.6f} times its bound 1/min g: solver failure.")
+        raise NumericalError(f"The largest eigenvalue is {worst:.6f} times its bound 1/min g: the solver failed.")
     return result
 
 
 def _by_krylov(keys: Keys, rank: int, scale: PerHead | None, solver: Backend) -> Spectrum:
-    """With the matrix or without; heads that are not finite are solved as zeros and lost afterwards."""
+    """Solve with or without the matrix; heads that are not finite are solved as zeros and set to NaN afterwards."""
     finite = keys.isfinite().all(dim=-1).all(dim=-1)
     usable = keys.masked_fill(~finite[:, None, None], 0.0)
     operator: Square | ImplicitKernel
@@ -64,22 +64,22 @@ def _by_krylov(keys: Keys, rank: int, scale: PerHead | None, solver: Backend) ->
     found = leading_eigenpairs(operator, usable, rank)
     result = from_ritz(operator, found, rank, log_scale, log_mass, solver)
     slow = (found.residual > ACCURACY) & (result.numerical_rank > 0)
-    if slow.any() and keys.shape[1] <= DENSE_AT_LAST:
+    if slow.any() and keys.shape[1] <= LARGEST_DENSE:
         result = _with_dense_heads(result, usable, scale, slow)
         slow = torch.zeros_like(slow)
-    lost = slow | ~finite
+    unsolved = slow | ~finite
     solvers = tuple(UNCONVERGED if s else name for s, name in zip(slow.tolist(), result.solvers, strict=True))
     return replace(
         result,
-        scaled_eigenvalues=result.scaled_eigenvalues.masked_fill(lost[:, None], torch.nan),
-        eigenvectors=result.eigenvectors.masked_fill(lost[:, None, None], torch.nan),
-        numerical_rank=result.numerical_rank.masked_fill(lost, 0),
+        scaled_eigenvalues=result.scaled_eigenvalues.masked_fill(unsolved[:, None], torch.nan),
+        eigenvectors=result.eigenvectors.masked_fill(unsolved[:, None, None], torch.nan),
+        numerical_rank=result.numerical_rank.masked_fill(unsolved, 0),
         solvers=solvers,
     )
 
 
 def _with_dense_heads(spectrum: Spectrum, keys: Keys, scale: PerHead | None, slow: Bool[Tensor, "heads"]) -> Spectrum:
-    """The spectrum with those heads solved in full, one by one, whose Krylov iteration did not converge."""
+    """The spectrum with the `slow` heads, whose Krylov iteration did not converge, solved in full one by one."""
     rank = spectrum.scaled_eigenvalues.shape[1]
     for head in slow.nonzero().flatten().tolist():
         one = slice(head, head + 1)
@@ -102,7 +102,7 @@ def _replaced(spectrum: Spectrum, where: Tensor, other: Spectrum) -> Spectrum:
 
 
 def _with_graded_heads(spectrum: Spectrum, keys: Keys, scale: PerHead | None) -> Spectrum:
-    """The spectrum with those heads replaced whose smaller eigenvalues drowned in the rounding of the largest."""
+    """The spectrum with heads solved again whose small eigenvalues are lost in the rounding error of the largest."""
     rank = spectrum.scaled_eigenvalues.shape[1]
     uncertain = spectrum.scaled_eigenvalues[:, -1] * ACCURACY < rounding(
         spectrum.scaled_eigenvalues[:, 0], keys.shape[1]
@@ -126,7 +126,7 @@ def _with_graded_heads(spectrum: Spectrum, keys: Keys, scale: PerHead | None) ->
 
 
 def rank_for(keys: Keys, rank: int | None) -> int:
-    """How many eigenpairs to keep: as asked, or the head's width, and never more than there are tokens."""
+    """The number of eigenpairs to keep: `rank`, or by default the head's dimension, at most the number of tokens."""
     if rank is not None and not 1 <= rank <= keys.shape[1]:
-        raise ShapeError(f"rank is {rank}, but a head of {keys.shape[1]} tokens has 1 to {keys.shape[1]} eigenpairs.")
+        raise ShapeError(f"rank must be between 1 and {keys.shape[1]}, the number of tokens, got {rank}.")
     return min(keys.shape[2], keys.shape[1]) if rank is None else rank

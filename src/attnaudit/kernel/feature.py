@@ -1,4 +1,4 @@
-"""Lengths in feature space: ‖φ(q)‖² of queries, and of the outputs that are said to be their projections."""
+"""Squared norms in feature space: ‖φ(q)‖² of the queries, and of the outputs, which are said to project them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from attnaudit.kernel.gram import temperature
 
 @dataclass(frozen=True)
 class TokenNorms:
-    """Per token: log ‖φ(q_i)‖², which overflows for no query, and ‖h_i‖²."""
+    """Per token: log ‖φ(q_i)‖², which cannot overflow, and ‖h_i‖²."""
 
     log_phi: Float[Tensor, "heads queries"]
     output: Float[Tensor, "heads queries"]

@@ -1,7 +1,7 @@
-"""Eigenpairs of K̃ for keys so long that its entries span more orders of magnitude than float64 has digits.
+"""Eigenpairs of K̃ for keys so large that its entries span more orders of magnitude than float64 has digits.
 
-An ordinary symmetric solver is accurate relative to the *largest* eigenvalue, so small ones drown in its rounding. But
-K_φ is a well-conditioned matrix between two diagonal ones,
+An ordinary symmetric solver is accurate relative to the *largest* eigenvalue, so small ones are lost in rounding
+error. But K_φ is a well-conditioned matrix between two diagonal ones,
 
     K_φ = D C D,    D_ii = exp(scale·‖k_i‖²/2) / g_i,    C_ij = exp(-scale·‖k_i - k_j‖²/2),
 
@@ -18,13 +18,13 @@ from scipy.linalg import helmert, lapack
 
 Matrix = NDArray[np.float64]
 
-#: Smallest squared Cholesky pivot of C; below it tokens are too much alike for the promised accuracy.
+#: Smallest squared Cholesky pivot of C; below it tokens are too similar for the promised accuracy.
 SMALLEST_PIVOT = 1e-8
 _ROW_AND_COLUMN_GRADED, _WITH_VECTORS, _WITHOUT_VECTORS = 2, 0, 3
 
 
 def graded_eigenpairs(keys: Matrix, scale: float) -> tuple[Matrix, Matrix] | None:
-    """All non-zero eigenvalues of K̃ / max K_φ, largest first, with eigenvectors; None where tokens are almost alike."""
+    """All non-zero eigenvalues of K̃ / max K_φ, largest first, and eigenvectors; None if tokens are almost equal."""
     scores = keys @ keys.T * scale
     log_diagonal = np.diag(scores) / 2 - np.logaddexp.reduce(scores, axis=1)
     order = np.argsort(-log_diagonal, kind="stable")

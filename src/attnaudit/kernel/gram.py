@@ -4,7 +4,7 @@ k(x, y) = exp(scale · x·y), g_i = Σ_j k(k_i, k_j), and the normalised Gram ma
 
     K_φ,ij = k(k_i, k_j) / (g_i g_j),        log K_φ,ij = s_ij - lse_i - lse_j .
 
-Subtracting logarithms instead of dividing exponentials needs no guard and overflows for no keys.
+Subtracting logarithms instead of dividing exponentials needs no guard and cannot overflow.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PerHead = Float[Tensor, "heads"]
 
 @dataclass(frozen=True)
 class Gram:
-    """exp(log_scale) · matrix = K_φ; the largest entry of `matrix` is 1, so nothing under- or overflows."""
+    """K_φ = exp(log_scale) · matrix; the largest entry of `matrix` is 1, so that it cannot overflow."""
 
     matrix: Square
     log_scale: PerHead
@@ -32,7 +32,7 @@ class Gram:
 
 
 def temperature(keys: Keys, scale: PerHead | None) -> Float[Tensor, "heads 1 1"]:
-    """The factor of x·y in the exponent: `scale` where given, else 1/√d."""
+    """The factor of x·y in the exponent: `scale` if given, else 1/√d."""
     if scale is None:
         return keys.new_full((len(keys), 1, 1), 1 / math.sqrt(keys.shape[-1]))
     return scale.to(keys)[:, None, None]
@@ -55,13 +55,13 @@ def centred(gram: Square) -> Square:
 
 
 def finite_heads(matrix: Float[Tensor, "heads rows columns"]) -> Bool[Tensor, "heads"]:
-    """Which heads hold nothing but numbers: 0 times anything else is not 0, so one sum tells, and cannot overflow."""
+    """Which heads have only finite entries: 0 · inf and 0 · NaN are not 0, so one sum shows it and cannot overflow."""
     return (matrix * 0).sum(dim=(1, 2)) == 0
 
 
 def standardised(keys: Keys) -> Keys:
-    """Each token's channels shifted to mean 0 and scaled to unbiased deviation 1, so that ‖k_i‖² = d - 1.
+    """Each token's channels shifted to mean 0 and scaled to unbiased standard deviation 1, so that ‖k_i‖² = d - 1.
 
-    This is what the study's scripts do; its text says "per dimension", which would be the other axis.
+    The study's scripts do this; its text says "per dimension", which would be the other axis.
     """
     return (keys - keys.mean(dim=-1, keepdim=True)) / (keys.std(dim=-1, keepdim=True) + 1e-8)

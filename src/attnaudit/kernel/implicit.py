@@ -1,8 +1,8 @@
-"""K̃ of long inputs, multiplied with without ever being built.
+"""Products with K̃ of long inputs, without ever building the matrix.
 
-K_φ,ij = exp(scale·k_i·k_j - l_i - l_j), l = log g, is one matrix product of the keys with two columns more,
-[scale·k, -l, 1]·[k, 1, -l]ᵀ, and an exponential; its largest entry stands on the diagonal, because
-scale·k_i·k_j is at most the mean of scale·‖k_i‖² and scale·‖k_j‖². Rows are made in blocks and thrown away.
+K_φ,ij = exp(scale·k_i·k_j - l_i - l_j), l = log g, is one matrix product of the keys with two extra columns,
+[scale·k, -l, 1]·[k, 1, -l]ᵀ, and an exponential. Its largest entry is on the diagonal, because scale·k_i·k_j is at
+most the mean of scale·‖k_i‖² and scale·‖k_j‖². Rows are computed in blocks and discarded.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import Tensor
 from attnaudit.kernel.gram import Keys, PerHead, PerToken, temperature
 from attnaudit.numerics.blocks import row_slices
 
-#: Numbers of a block of rows: on a CPU 32 MiB, on a GPU 512 MiB, whatever the number of tokens.
+#: Entries per block of rows: 32 MiB on a CPU, 512 MiB on a GPU, for any number of tokens.
 BLOCK = {"cpu": 1 << 22, "cuda": 1 << 26}
 
 Columns = Float[Tensor, "heads tokens columns"]
@@ -24,13 +24,13 @@ Columns = Float[Tensor, "heads tokens columns"]
 
 @dataclass(frozen=True)
 class ImplicitKernel:
-    """(I - 1_N) K_φ (I - 1_N) / exp(log_scale) of each head, by its factors; multiply from the left with `@`."""
+    """(I - 1_N) K_φ (I - 1_N) / exp(log_scale) of each head, stored as factors; `kernel @ vectors` multiplies."""
 
     left: Float[Tensor, "heads tokens dim"]
     right: Float[Tensor, "heads tokens dim"]
 
     def __matmul__(self, vectors: Columns) -> Columns:
-        """The product, in float64, with O(tokens · columns) memory beside one block of rows."""
+        """The product in float64, with O(tokens · columns) memory besides one block of rows."""
         vectors = vectors.double()
         vectors = vectors - vectors.mean(dim=1, keepdim=True)
         result = torch.empty_like(vectors)
@@ -42,7 +42,7 @@ class ImplicitKernel:
 
 
 def implicit_gram(keys: Keys, scale: PerHead | None = None) -> tuple[ImplicitKernel, PerHead, PerToken]:
-    """The kernel, log_scale and log g, as `normalised_gram` gives them for a matrix that fits."""
+    """The kernel, log_scale and log g, as `normalised_gram` gives them for a matrix that fits into memory."""
     keys = keys.double()
     scaled = keys * temperature(keys, scale)
     log_mass = torch.stack([_log_sums(left, right) for left, right in zip(scaled, keys, strict=True)])

@@ -1,9 +1,9 @@
-"""The leading eigenpairs of a symmetric positive semidefinite operator, from products with it alone.
+"""The leading eigenpairs of a symmetric positive semidefinite operator, using only products with it.
 
 Block Krylov with thick restart: from an orthonormal block X the space [X, KX, …, K^depth X] is built with full
-orthogonalisation, the Rayleigh-Ritz pairs of it are exact for that space, and the best of them start the next cycle
-(Golub & Underwood 1977; Musco & Musco 2015 for the start from a random block wider than the rank). Everything is in
-float64: the spectra of attention kernels fall by seven orders of magnitude within the first 64, which float32 loses.
+orthogonalisation; its best Rayleigh-Ritz pairs start the next cycle (Golub & Underwood 1977; Musco & Musco 2015 for
+starting from a random block wider than the rank). Everything is in float64: the first 64 eigenvalues of attention
+kernels fall by seven orders of magnitude, more than float32 resolves.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from attnaudit.kernel.implicit import ImplicitKernel
 
 Columns = Float[Tensor, "heads tokens columns"]
 
-#: Powers of K in a cycle, cycles at most, and how many of them may pass without a smaller residual.
+#: Powers of K in a cycle, the maximum number of cycles, and how many may pass without a smaller residual.
 DEPTH, CYCLES, PATIENCE = 3, 40, 4
 
 
 @dataclass(frozen=True)
 class Ritz:
-    """Approximate eigenpairs, largest first, more than were asked for; `residual` is that of those asked for.
+    """Approximate eigenpairs, largest first; there are more than requested, and `residual` covers the requested ones.
 
-    `residual` is max_m ‖Kx_m - θ_m x_m‖ / θ_m; an eigenvalue is then off by at most that share of itself, and in
-    practice by its square.
+    `residual` is max_m ‖Kx_m - θ_m x_m‖ / θ_m: the relative error of an eigenvalue is at most that, and in practice
+    its square.
     """
 
     values: Float[Tensor, "heads columns"]
@@ -39,15 +39,15 @@ class Ritz:
 def leading_eigenpairs(
     operator: Square | ImplicitKernel, like: Columns, rank: int, *, tolerance: float = 1e-8, seed: int = 0
 ) -> Ritz:
-    """At least `rank` leading eigenpairs; `like` has the shape (heads, tokens, any), dtype and device of the problem.
+    """At least `rank` leading eigenpairs; `like` gives the shape (heads, tokens, any) and the device.
 
-    The operator must be scaled so that 1 is the size of its entries: what lies below its rounding counts as zero. Each
-    head goes on until its residual is below `tolerance` or stops falling; the caller decides what to do with what it
-    says.
+    The operator must be scaled so that its largest entry is about 1: eigenvalues below the rounding error of 1 count as
+    zero. The iteration stops when the residual of every head is below `tolerance` or no longer falls; the caller
+    decides whether a residual is small enough.
     """
     heads, tokens = like.shape[:2]
     width = min(tokens, rank + max(16, rank // 2))
-    width = tokens if tokens < 2 * width else width  # the whole space, where a Krylov space has no room
+    width = tokens if tokens < 2 * width else width  # the whole space, if a Krylov space does not fit
     depth = min(DEPTH, tokens // width - 1)
     generator = torch.Generator("cpu").manual_seed(seed)
     start = torch.randn(tokens, width, generator=generator, dtype=torch.float64).to(like.device).expand(heads, -1, -1)
@@ -80,10 +80,10 @@ def leading_eigenpairs(
 
 
 def _orthonormal_to(basis: list[Columns], columns: Columns) -> Columns:
-    """An orthonormal block of what the columns add to the basis.
+    """An orthonormal basis of what the columns add to the basis.
 
-    Where they add nothing, only rounding is left of them, which lies in the basis as much as out of it; once that has
-    been brought to unit length and projected again, it is a block of new directions like any other.
+    If they add nothing, only rounding error is left of them, partly inside the basis; after normalising and projecting
+    once more, it is as good as any other new direction.
     """
     for _ in range(2):
         for block in basis:

@@ -1,7 +1,7 @@
-"""The same quantities as the reproduction study's scripts compute them: float32, plain `exp`, guards.
+"""The same quantities as computed by the reproduction study's scripts: float32, plain `exp`, guards.
 
-Where keys are large, `exp` overflows and the result is NaN, or g_i g_j overflows and the matrix is zero: both are
-kept, because the published numbers contain them. `problems` of the prediction says which heads they are.
+If keys are large, `exp` overflows and the result is NaN, or g_i g_j overflows and the matrix is zero. Both are kept,
+because the published numbers contain them; `problems` of the prediction lists the affected heads.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ KERNEL_GUARD = 1e-6
 
 
 def spectrum(keys: Keys, rank: int | None = None, *, by_magnitude: bool = False) -> Spectrum:
-    """Eigenpairs of K̃ by float32 `exp(KKᵀ/√d) / (g gᵀ + 1e-6)`, NaN for heads where that overflows.
+    """Eigenpairs of K̃ from float32 `exp(KKᵀ/√d) / (g gᵀ + 1e-6)`; NaN for heads where that overflows.
 
-    The study orders eigenpairs by |μ| for Table 1 (`by_magnitude`) and by μ for Tables 2 and 3; float32 noise makes
-    the smallest ones negative, so the two can differ.
+    The study orders eigenpairs by |μ| for Table 1 (`by_magnitude`) and by μ for Tables 2 and 3. The two can differ,
+    because float32 noise makes the smallest eigenvalues negative.
     """
     matrix, log_mass = centred_gram(keys.float())
     values, vectors = eigenpairs(matrix)
@@ -37,7 +37,7 @@ def spectrum(keys: Keys, rank: int | None = None, *, by_magnitude: bool = False)
 
 
 def centred_gram(keys: Keys) -> tuple[Square, PerToken]:
-    """K̃ and log g, as float32 has them."""
+    """K̃ and log g in the precision of the keys."""
     kernel = torch.exp(keys @ keys.mT / math.sqrt(keys.shape[-1]))
     mass = kernel.sum(dim=-1)
     return centred(kernel / (mass[:, :, None] * mass[:, None, :] + KERNEL_GUARD)), torch.log(mass)
@@ -52,7 +52,7 @@ def kernel_pca_values(spectrum: Spectrum) -> Prediction:
 
 
 def problems(spectrum: Spectrum) -> tuple[str | None, ...]:
-    """Which heads float32 could not represent: overflow to NaN, or g_i g_j to infinity and kernel entries to zero."""
+    """Why float32 fails for a head, or None: NaN from overflow, or zeros where g_i g_j is infinite."""
     overflowed = ~spectrum.scaled_eigenvalues.isfinite().all(dim=-1)
     vanished = spectrum.log_mass.amax(dim=-1) * 2 > math.log(torch.finfo(torch.float32).max)
     words = {

@@ -1,4 +1,4 @@
-"""What a theory says a head's values are."""
+"""The values of a head that a theory predicts."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from attnaudit.kernel.spectra import Spectrum
 
 @dataclass(frozen=True)
 class Prediction:
-    """Predicted values exp(log_scale) · `values`, up to sign and order of the columns.
+    """Predicted values exp(log_scale) · `values`, up to the sign and order of the columns.
 
-    `problems[h]` says why head h has no prediction; its `values` are NaN then.
+    If head h has no prediction, `problems[h]` is the reason and its `values` are NaN.
     """
 
     values: Float[Tensor, "heads tokens dim"]
@@ -25,12 +25,12 @@ class Prediction:
 
 
 def kernel_pca_values(spectrum: Spectrum, *, unit_axes: bool = True) -> Prediction:
-    """V̇ = G (I - 1_N) A = G A, the values of Teo & Nguyen (2024, eq. 9): the kernel-PCA coefficients over g.
+    """V̇ = G (I - 1_N) A = G A, the values of Teo & Nguyen (2024, eq. 9): the kernel-PCA coefficients divided by g.
 
-    G = diag(1/g) and the columns of A are the leading eigenvectors e_m, which are orthogonal to 1, so that centring
-    changes nothing. With `unit_axes` they are divided by √μ_m, which gives principal axes u_m of length 1 in feature
-    space as the paper's derivation needs; without, they have unit length themselves, as in the study's scripts.
-    Row cosines and CKA depend on this choice, column cosines and spans do not.
+    G = diag(1/g) and the columns of A are the leading eigenvectors e_m, which are orthogonal to 1, so centring changes
+    nothing. With `unit_axes` they are divided by √μ_m, so that the principal axes u_m have length 1 in feature space,
+    as the paper's derivation requires; without it they have unit length themselves, as in the study's scripts. Row
+    cosines and CKA depend on this choice; column cosines and spans do not.
     """
     rank = spectrum.eigenvectors.shape[-1]
     coefficients = spectrum.eigenvectors
@@ -51,5 +51,5 @@ def kernel_pca_values(spectrum: Spectrum, *, unit_axes: bool = True) -> Predicti
 
 def _problem(found: int, rank: int) -> str | None:
     if found == 0:
-        return "the keys are not finite, or all alike"
-    return f"only {found} of {rank} kernel components stand above rounding" if found < rank else None
+        return "the keys are not finite, or all equal"
+    return f"only {found} of {rank} kernel components are above rounding error" if found < rank else None

@@ -1,4 +1,4 @@
-"""Which eigen-solver takes which problem."""
+"""Choose the eigensolver for a problem, and small solvers built on it."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnaudit.errors import UsageError
+from attnaudit.errors import UsageError, unknown
 from attnaudit.kernel import cusolver
 from attnaudit.kernel.gram import PerToken, Square, finite_heads
 
-#: `dense`: LAPACK, or torch's solver on a GPU, all eigenpairs. `batched`: cuSOLVER, all eigenpairs of many matrices at
-#: once. `subspace`: block Krylov on the matrix. `matrix-free`: the same without the matrix.
+#: `dense`: all eigenpairs, by LAPACK, or torch's solver on a GPU. `batched`: all eigenpairs of many matrices at once,
+#: by cuSOLVER. `subspace`: block Krylov on the matrix. `matrix-free`: the same without the matrix.
 Backend = typing.Literal["dense", "batched", "subspace", "matrix-free"]
 BACKENDS: tuple[Backend, ...] = typing.get_args(Backend)
-#: More tokens than this, and the matrix is not built.
+#: With more tokens than this, the matrix is not built.
 LARGE = 2048
-#: Smallest share of the largest eigenvalue of XᵀX at which X still has independent columns for its purpose.
+#: X counts as having independent columns if λ_min/λ_max of XᵀX is above this.
 _DEPENDENT = 1e-10
-#: More tokens than this, and the leading eigenpairs come cheaper than all of them.
+#: With more tokens than this, computing only the leading eigenpairs is cheaper than computing all.
 MIDDLE = 768
 
 
 def chosen(backend: str, tokens: int, rank: int, device: torch.device) -> Backend:
-    """The backend for heads of a size on a device, or the one that was asked for.
+    """The backend for heads of this size on this device, or the requested one.
 
-    Krylov methods need a space several times as wide as the rank; where that is not there, all eigenpairs are found.
+    Krylov methods need a space several times as wide as the rank; with fewer tokens, all eigenpairs are computed.
     """
     if backend not in ("auto", *BACKENDS):
-        raise UsageError(f"There is no eigen-solver {backend!r}; there is auto, {', '.join(BACKENDS)}.")
+        raise unknown("eigensolver", backend, ("auto", *BACKENDS))
     if backend != "auto":
         return typing.cast(Backend, backend)
     if tokens > max(LARGE, 8 * rank):
@@ -43,7 +43,7 @@ def chosen(backend: str, tokens: int, rank: int, device: torch.device) -> Backen
 
 
 def eigenpairs(matrix: Square, backend: Backend | None = None) -> tuple[PerToken, Square]:
-    """All eigenpairs, ascending; NaN for a matrix that is not finite. `dense`, or `batched` where that is possible."""
+    """All eigenpairs, ascending, by `batched` if possible, else by `dense`; NaN for a matrix that is not finite."""
     finite = finite_heads(matrix)
     solve = cusolver.batched_eigh if _batched(matrix, backend) else torch.linalg.eigh
     with one_thread():
@@ -58,15 +58,15 @@ def eigenpairs(matrix: Square, backend: Backend | None = None) -> tuple[PerToken
 def _batched(matrix: Square, backend: Backend | None) -> bool:
     possible = cusolver.available(matrix)
     if backend == "batched" and not possible:
-        raise UsageError("The batched eigen-solver needs an NVIDIA GPU and cuSOLVER of CUDA 12.6 or later.")
+        raise UsageError("The batched eigensolver needs an NVIDIA GPU and cuSOLVER from CUDA 12.6 or later.")
     return possible and backend != "dense"
 
 
 def singular_values(matrix: Float[Tensor, "heads rows columns"]) -> Float[Tensor, "heads values"]:
     """All singular values, largest first; NaN for a matrix that is not finite.
 
-    On a GPU by the eigenvalues of MᵀM, which a batched solver finds; values below 1e-8 of the largest are lost, which
-    no sum or mean of them sees.
+    On a GPU they come from the eigenvalues of MᵀM, by a batched solver. Values below 1e-8 of the largest are then
+    inaccurate, which does not affect sums and means.
     """
     finite = finite_heads(matrix)
     usable = matrix.masked_fill(~finite[:, None, None], 0.0)
@@ -81,8 +81,8 @@ def singular_values(matrix: Float[Tensor, "heads rows columns"]) -> Float[Tensor
 def orthonormal_basis(columns: Float[Tensor, "heads tokens columns"]) -> Float[Tensor, "heads tokens basis"]:
     """An orthonormal basis of the span of the columns.
 
-    On a GPU X(XᵀX)^-½, twice for rounding, which a batched solver finds; by Householder's method where that loses
-    digits, because columns almost depend on each other, and on a CPU.
+    On a GPU X(XᵀX)^-½, applied twice against rounding error, by a batched solver. On a CPU, and where columns are
+    almost dependent so that this would lose digits, Householder QR.
     """
     if not cusolver.available(columns) or columns.shape[1] < columns.shape[2]:
         basis: Tensor = torch.linalg.qr(columns)[0]
@@ -99,7 +99,7 @@ def orthonormal_basis(columns: Float[Tensor, "heads tokens columns"]) -> Float[T
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Small batched LAPACK calls are slower on several CPU threads than on one."""
+    """Use one CPU thread: small batched LAPACK calls are slower on several."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -1,4 +1,4 @@
-"""The leading eigenpairs of K̃ of many heads, and how they come from what a solver returns."""
+"""The leading eigenpairs of K̃ of many heads, built from the result of a solver."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from attnaudit.kernel.gram import PerHead, PerToken, Square
 from attnaudit.kernel.implicit import ImplicitKernel
 from attnaudit.kernel.krylov import Ritz
 
-#: The solver of a head whose eigenpairs no solver found.
+#: Listed as the solver of a head for which no solver converged.
 UNCONVERGED = "not converged"
 
 
@@ -26,12 +26,12 @@ class Spectrum:
     Attributes:
         scaled_eigenvalues: eigenvalues of `operator`; μ = exp(log_scale) · these.
         eigenvectors: unit length, one per column; their signs are arbitrary.
-        log_scale: what was divided out of the matrix to keep it in range.
+        log_scale: the logarithm of the factor divided out of the matrix to keep it in range.
         log_mass: log g_i, the logarithm of each token's kernel row sum.
-        operator: the matrix itself, or for long inputs what multiplies like it.
-        numerical_rank: how many of all computed eigenvalues stand above rounding; a solver that does not compute all
-            of them computes more than it is asked for, so that this tells whether there are more.
-        solvers: by which solver each head was solved, the last one if several were tried.
+        operator: the matrix itself, or, for long inputs, an object that multiplies like it.
+        numerical_rank: the number of computed eigenvalues above rounding error; a solver that does not compute all of
+            them computes more than requested, so that this number can exceed the rank.
+        solvers: the solver of each head; the last one if several were tried.
     """
 
     scaled_eigenvalues: Float[Tensor, "heads rank"]
@@ -51,8 +51,8 @@ class Spectrum:
         largest = self.eigenvalues[:, 0]
         rows = [
             ("largest eigenvalue", f"{largest.min():.3g} … {largest.max():.3g}"),
-            ("of its bound", f"{self.bound_ratio.min():.3g} … {self.bound_ratio.max():.3g}"),
-            ("rank of the kernel", f"{self.numerical_rank.min()} … {self.numerical_rank.max()}"),
+            ("as a share of its bound", f"{self.bound_ratio.min():.3g} … {self.bound_ratio.max():.3g}"),
+            ("kernel rank", f"{self.numerical_rank.min()} … {self.numerical_rank.max()}"),
         ]
         return html_table(repr(self), rows if len(largest) else [])
 
@@ -63,33 +63,33 @@ class Spectrum:
 
     @property
     def problems(self) -> tuple[str | None, ...]:
-        """Why a head has no eigenpairs, where it has none."""
+        """Why a head has no eigenpairs, or None if it has."""
         return tuple("its eigenpairs did not converge" if s == UNCONVERGED else None for s in self.solvers)
 
     @cached_property
     def residual(self) -> PerHead:
-        """max_m ‖K̃a_m - μ_m a_m‖ / μ_m: an eigenvalue is off by at most that share of itself."""
+        """max_m ‖K̃a_m - μ_m a_m‖ / μ_m, a bound on the relative error of the eigenvalues."""
         return _residual(self.times(self.eigenvectors), self.scaled_eigenvalues, self.eigenvectors)
 
     def times(self, vectors: Float[Tensor, "heads tokens columns"]) -> Float[Tensor, "heads tokens columns"]:
-        """K̃ / exp(log_scale) times columns, in their precision."""
+        """K̃ / exp(log_scale) @ vectors, in the precision of the vectors."""
         operator = self.operator
         return (operator.to(vectors.dtype) if isinstance(operator, Tensor) else operator) @ vectors
 
     def image(self, vectors: Float[Tensor, "heads tokens columns"]) -> Float[Tensor, "heads tokens columns"]:
-        """K̃ times columns; underflows to zero where the keys are huge."""
+        """K̃ @ vectors; underflows to zero if the keys are very large."""
         return self.times(vectors) * torch.exp(self.log_scale).to(vectors.dtype)[:, None, None]
 
     @property
     def matrix(self) -> Square:
-        """K̃ at its own scale, where it was built; underflows to zero where the keys are huge."""
+        """K̃ at its own scale, if it was built; underflows to zero if the keys are very large."""
         if not isinstance(self.operator, Tensor):
-            raise ShapeError(f"K̃ of {self.log_mass.shape[1]} tokens was never built: multiply with it by `times`.")
+            raise ShapeError(f"K̃ of {self.log_mass.shape[1]} tokens was not built: use `times` to multiply by it.")
         return self.operator * torch.exp(self.log_scale)[:, None, None]
 
     @property
     def bound_ratio(self) -> PerHead:
-        """μ₁ · min_i g_i, which is in (0, 1] for every set of keys.
+        """μ₁ · min_i g_i, which lies in (0, 1] for all keys.
 
         K_φ = D^-½ S D^-½ with D = diag(g) and S similar to a stochastic matrix, so μ₁ ≤ ‖K_φ‖ ≤ 1/min g; centring
         does not increase it.
@@ -124,7 +124,7 @@ def from_ascending(
 def from_ritz(
     operator: Square | ImplicitKernel, found: Ritz, rank: int, log_scale: PerHead, log_mass: PerToken, solver: str
 ) -> Spectrum:
-    """A `Spectrum` from the leading eigenpairs and some more."""
+    """A `Spectrum` from at least the `rank` leading eigenpairs."""
     noise = rounding(found.values[:, :1].clamp_min(1), log_mass.shape[1])  # the largest entry of the matrix is 1
     return Spectrum(
         scaled_eigenvalues=found.values[:, :rank],
@@ -138,12 +138,12 @@ def from_ritz(
 
 
 def _residual(images: Tensor, values: Tensor, vectors: Tensor) -> PerHead:
-    """max_m ‖K̃a_m - μ_m a_m‖ / μ_m, by rounding at most for an eigenvalue that is rounding itself."""
+    """max_m ‖K̃a_m - μ_m a_m‖ / μ_m, where μ_m counts as at least the rounding error."""
     floor = rounding(values[:, :1].abs(), vectors.shape[1])
     error: Tensor = torch.linalg.vector_norm(images - vectors * values[:, None, :], dim=1)
     return (error / torch.maximum(values.abs(), floor)).amax(dim=-1)
 
 
 def rounding(largest: Tensor, tokens: int) -> Tensor:
-    """How far an eigenvalue of an ordinary solver may be off."""
+    """The rounding error of an eigenvalue computed by an ordinary solver."""
     return largest * tokens * torch.finfo(largest.dtype).eps
