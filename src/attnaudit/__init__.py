@@ -10,6 +10,8 @@ Names are imported when first used, so that `import attnaudit` and `attnaudit --
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from attnaudit._version import __version__
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from attnaudit.protocol import Protocol
     from attnaudit.report.run import Run
 
-#: `audit` and `capture` are packages that can be called; type checkers see the functions.
 _PACKAGES = ("attention", "audit", "capture", "gaussian", "kernel", "measures", "training")
 _HOMES = {
     "Capture": "attnaudit.capture",
@@ -30,6 +31,8 @@ _HOMES = {
     "Run": "attnaudit.report.run",
     "Protocol": "attnaudit.protocol",
 }
+#: Packages that can be called as the function of the same name, and where it lives. Type checkers see the function.
+_FUNCTIONS = {"audit": "attnaudit.api", "capture": "attnaudit.capture.capture"}
 
 __all__ = [
     "AttnAuditError",
@@ -58,3 +61,23 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+def _callable(name: str) -> type[ModuleType]:
+    class CallablePackage(ModuleType):
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            return getattr(importlib.import_module(_FUNCTIONS[name]), name)(*args, **kwargs)
+
+    return CallablePackage
+
+
+class _FrontDoor(ModuleType):
+    """This package. The first import of a subpackage sets its name here, so it is made callable then."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _FUNCTIONS and isinstance(value, ModuleType):
+            value.__class__ = _callable(name)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _FrontDoor

@@ -4,8 +4,5 @@ from attnaudit.audit.plan import AuditPlan, plan_audit
 from attnaudit.audit.resources import Resources
 from attnaudit.audit.run import Measured, execute
 from attnaudit.audit.settings import AuditSettings, shard_size
-from attnaudit.callable_package import make_callable
 
 __all__ = ["AuditPlan", "AuditSettings", "Measured", "Resources", "execute", "plan_audit", "shard_size"]
-
-make_callable(__name__, "attnaudit.api")

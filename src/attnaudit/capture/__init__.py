@@ -1,6 +1,5 @@
-"""The only code that touches a foreign model; calling the package calls its function `capture`."""
+"""The only code that touches a foreign model; `attnaudit.capture(…)` calls its function `capture`."""
 
-from attnaudit.callable_package import make_callable
 from attnaudit.capture.attention_call import Refusal
 from attnaudit.capture.capture import capture
 from attnaudit.capture.heads import Heads
@@ -8,5 +7,3 @@ from attnaudit.capture.result import Capture, Certificate
 from attnaudit.records.head_id import HeadId
 
 __all__ = ["Capture", "Certificate", "HeadId", "Heads", "Refusal", "capture"]
-
-make_callable(__name__, "attnaudit.capture.capture")

@@ -38,8 +38,8 @@ def corrupt(
     from attnaudit.robustness.conditions import corruption_conditions
     from attnaudit.robustness.corrupted_sets import write_corrupted_sets
     from attnaudit.robustness.examples import Examples
-    from attnaudit.robustness.masks import outputs_of
     from attnaudit.robustness.pixels import PixelModel
+    from attnaudit.sources.class_outputs import outputs_of
     from attnaudit.sources.model import load_model
 
     conditions = corruption_conditions(

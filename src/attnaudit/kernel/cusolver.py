@@ -8,8 +8,9 @@ function, so it is called through ctypes; `available` says whether it exists.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
 from functools import lru_cache
-from pathlib import Path
+from importlib.util import find_spec
 
 import torch
 from torch import Tensor
@@ -18,6 +19,7 @@ from attnaudit.errors import NumericalError
 
 _TYPES = {torch.float32: 0, torch.float64: 1}  # CUDA_R_32F, CUDA_R_64F
 _WITH_VECTORS, _LOWER = 1, 0
+_NAMES = ("libcusolver.so.12", "libcusolver.so.11")
 #: Matrices per call: bounds the workspace; larger batches are no faster.
 _BATCH = 1024
 
@@ -36,8 +38,7 @@ def batched_eigh(matrix: Tensor) -> tuple[Tensor, Tensor]:
 @lru_cache(maxsize=1)
 def _library() -> ctypes.CDLL | None:
     torch.linalg.eigh(torch.eye(2, device="cuda"))  # makes torch load cuSOLVER
-    beside = sorted(Path(torch.__file__).parent.parent.glob("nvidia/*/lib/libcusolver.so.*"))
-    for name in ("libcusolver.so.12", "libcusolver.so.11", *map(str, beside)):
+    for name in (*_NAMES, *_beside_torch()):
         try:
             library = ctypes.CDLL(name)
         except OSError:
@@ -45,6 +46,17 @@ def _library() -> ctypes.CDLL | None:
         if hasattr(library, "cusolverDnXsyevBatched"):
             return library
     return None
+
+
+def _beside_torch() -> Iterator[str]:
+    """Where the wheels that torch depends on put the library: those of CUDA 13, and those of CUDA 12."""
+    for package in ("nvidia.cu13", "nvidia.cusolver"):
+        try:
+            found = find_spec(package)
+        except ModuleNotFoundError:  # there is not even a package `nvidia`
+            return
+        for folder in (found and found.submodule_search_locations) or ():
+            yield from (f"{folder}/lib/{name}" for name in _NAMES)
 
 
 @lru_cache(maxsize=8)

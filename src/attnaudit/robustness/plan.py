@@ -17,9 +17,9 @@ from attnaudit.records.evaluations import Kind
 from attnaudit.records.identity import digest
 from attnaudit.robustness.conditions import OUTLIERS, TRANSFER, Condition
 from attnaudit.robustness.examples import Examples, batches
-from attnaudit.robustness.masks import outputs_of
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.robustness.table import VERSION
+from attnaudit.sources.class_outputs import outputs_of
 from attnaudit.sources.labelled import LabelledImages
 from attnaudit.sources.model import LoadedModel
 

@@ -71,7 +71,7 @@ def trainer_callback(watcher: Watcher) -> Any:
 
 def _lightning() -> Any:
     """The Lightning that the user has imported, else one that is installed: a trainer takes its own callbacks only."""
-    for name in sorted(_LIGHTNING, key=lambda name: sys.modules.get(name) is None):
+    for name in sorted(_LIGHTNING, key=lambda known: known not in sys.modules):
         with suppress(ModuleNotFoundError):
             return importlib.import_module(name)
     return optional(_LIGHTNING[0], "lightning", "A Lightning callback")

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from attnaudit.errors import InputError
-from attnaudit.robustness.masks import outputs_of
+from attnaudit.sources.class_outputs import outputs_of
 from tests.robustness.subjects import write_folders, write_parquet
 
 
