@@ -168,5 +168,5 @@ class AttentionTestCase:
         assert torch.equal(module(x), module(x)) == (kind == "attn_drop" and not self.takes_any_mask)
 
     def test_a_width_that_does_not_split_is_an_error(self):
-        with pytest.raises(AttnAuditError, match="13 does not split into 3"):
+        with pytest.raises(AttnAuditError, match="dim=13 and num_heads=3"):
             VARIANTS[self.name].module(13, HEADS, **self.options)

@@ -134,7 +134,7 @@ def test_a_pass_without_gradient_has_no_loss():
     layer = PrimalAttention(WIDTH, HEADS, rank=3).double()
     with torch.no_grad():
         layer(tokens())
-    with pytest.raises(AttnAuditError, match="kept no gradient"):
+    with pytest.raises(AttnAuditError, match="no gradient"):
         layer.ksvd_loss()
 
 
@@ -151,11 +151,11 @@ def test_padding_does_not_enter_the_objective():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rank": 5}, "between 1 and the width of a head, 4, not 5"),
-        ({"rank": 0}, "not 0"),
-        ({"rank": 2, "row_factor": 0}, "row_factor is 0"),
-        ({"rank": 2, "tokens": -3}, "tokens is -3"),
-        ({"rank": 2, "attn_head_dim": 8}, "the input has width 12 and the heads 3 x 8"),
+        ({"rank": 5}, "head dimension 4, got 5"),
+        ({"rank": 0}, "got 0"),
+        ({"rank": 2, "row_factor": 0}, "row_factor=0"),
+        ({"rank": 2, "tokens": -3}, "tokens=-3"),
+        ({"rank": 2, "attn_head_dim": 8}, "width 12 .* 3 x 8"),
     ],
 )
 def test_settings_that_make_no_sense_are_errors(options, message):
@@ -166,11 +166,11 @@ def test_settings_that_make_no_sense_are_errors(options, message):
 
 def test_what_it_cannot_do_is_an_error():
     layer = PrimalAttention(WIDTH, HEADS, rank=3).double()
-    with pytest.raises(AttnAuditError, match="no KSVD loss before its first forward"):
+    with pytest.raises(AttnAuditError, match="first forward pass"):
         layer.ksvd_loss()
-    with pytest.raises(AttnAuditError, match="has no Primal-Attention layer"):
+    with pytest.raises(AttnAuditError, match="Identity"):
         ksvd_loss(torch.nn.Identity())
-    with pytest.raises(AttnAuditError, match="use data_dependent=False"):
+    with pytest.raises(AttnAuditError, match="data_dependent"):
         layer(tokens(), is_causal=True)
-    with pytest.raises(ShapeError, match="takes a padding mask"):
+    with pytest.raises(ShapeError, match=rf"\({TOKENS}, {TOKENS}\)"):
         layer(tokens(), torch.ones(TOKENS, TOKENS, dtype=torch.bool))

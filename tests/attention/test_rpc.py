@@ -175,13 +175,13 @@ def test_mixed_precision_carries_the_loop_in_float32():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"iterations": 0}, "at least 1 iteration, not 0"),
-        ({"lam": -1.0}, r"cannot be negative \(-1.0\)"),
-        ({"lam": math.nan}, "cannot be negative"),
-        ({"preset": "other"}, "no preset 'other'; there is code, paper, admm"),
-        ({"threshold": "mu"}, "threshold is one of"),
-        ({"dual_sign": 0}, "dual_sign is one of"),
-        ({"sparse": "none"}, "sparse is one of"),
+        ({"iterations": 0}, "iterations .* got 0"),
+        ({"lam": -1.0}, "lam .* got -1.0"),
+        ({"lam": math.nan}, "lam .* got nan"),
+        ({"preset": "other"}, "preset .* 'other'.* code, paper, admm"),
+        ({"threshold": "mu"}, "threshold .* 'mu'"),
+        ({"dual_sign": 0}, "dual_sign .* 0"),
+        ({"sparse": "none"}, "sparse .* 'none'"),
     ],
 )
 def test_settings_that_make_no_sense_are_errors(options, message):
@@ -191,5 +191,5 @@ def test_settings_that_make_no_sense_are_errors(options, message):
 
 def test_values_of_another_width_are_an_error():
     _, key, value = heads()
-    with pytest.raises(ShapeError, match="differ"):
+    with pytest.raises(ShapeError, match=r"values \(.* 2\) and keys \(.* 4\)"):
         rpc(key, value[..., :2])

@@ -115,21 +115,21 @@ def test_rows_that_see_nothing_have_the_right_gradient():
 
 def test_a_learned_mask_is_refused():
     query, key, value = heads()
-    with pytest.raises(AttnAuditError, match="no gradient for a learned mask"):
+    with pytest.raises(AttnAuditError, match="learned mask"):
         scaled(query, key, value, mask=torch.zeros(TOKENS, TOKENS, dtype=torch.float64, requires_grad=True))
 
 
 def test_a_learned_matrix_of_another_size_is_an_error():
     layer = ScaledAttention(12, 3, form="learned", tokens=5)
-    with pytest.raises(ShapeError, match="3 heads and 5 tokens, but the input has 3 heads and 7 tokens"):
+    with pytest.raises(ShapeError, match=r"3 heads and 5 tokens.*3 heads and 7 tokens"):
         layer(torch.randn(1, 7, 12))
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"form": "learned"}, "needs the number of tokens, not tokens=None"),
-        ({"form": "other"}, "no form 'other'"),
+        ({"form": "learned"}, "tokens=None"),
+        ({"form": "other"}, "'other'"),
     ],
 )
 def test_settings_that_make_no_sense_are_errors(options, message):
@@ -139,5 +139,5 @@ def test_settings_that_make_no_sense_are_errors(options, message):
 
 def test_a_matrix_and_a_factor_are_an_error():
     query, key, value = heads()
-    with pytest.raises(AttnAuditError, match="not both"):
+    with pytest.raises(AttnAuditError, match="matrix S or a factor alpha"):
         scaled(query, key, value, alpha=1.0, matrix=torch.zeros(3, TOKENS, TOKENS))

@@ -6,7 +6,7 @@ from safetensors.torch import load_file, save_file
 
 import attnaudit
 from attnaudit.attention import VARIANTS, SoftmaxAttention, ksvd_loss, swap
-from attnaudit.attention.sites import attention_sites
+from attnaudit.attention.layers import swappable_layers
 from attnaudit.errors import AttnAuditError
 
 OPTIONS = {
@@ -102,7 +102,7 @@ class TestEveryVariantInEveryModel:
             "bert": {"input_ids": torch.randint(0, 50, (2, 9))},
         }[model]
         found = attnaudit.capture(network, inputs)
-        layers = len(attention_sites(network))
+        layers = len(swappable_layers(network))
         if variant == "primal":
             assert len(found.layers) == layers - 1
             (refusal,) = found.refusals
@@ -165,7 +165,7 @@ def test_swaps_are_undone_in_reverse_order_and_once():
         before = run(network)
         first = swap(network, "rpc")
         second = swap(network, "symmetric")
-        with pytest.raises(AttnAuditError, match="undo the last swap first"):
+        with pytest.raises(AttnAuditError, match="undo the last swap"):
             first.undo()
         second.undo()
         first.undo()
@@ -198,13 +198,13 @@ def test_what_transformers_may_ask_for_and_cannot_have_is_an_error():
     swap(network, "primal", layers=[0], rank=4)
     words = torch.zeros(1, 6, dtype=torch.long)
     causal = torch.ones(1, 1, 6, 6, dtype=torch.bool).tril()
-    with pytest.raises(AttnAuditError, match="from all queries or from none"):
+    with pytest.raises(AttnAuditError, match="mask differs between queries"):
         network(input_ids=words, attention_mask=causal)
-    layer = attention_sites(network)[0].module
+    layer = swappable_layers(network)[0].module
     x = torch.randn(1, 6, 24)
-    with pytest.raises(AttnAuditError, match="takes no past_key_values"):
+    with pytest.raises(AttnAuditError, match="past_key_values"):
         layer(x, past_key_values=object())
-    with pytest.raises(AttnAuditError, match="builds no attention weights"):
+    with pytest.raises(AttnAuditError, match="attention weights"):
         layer(x, output_attentions=True)
 
 
@@ -220,7 +220,7 @@ def test_undone_at_the_end_of_a_block():
 def test_a_swapped_model_is_audited_like_any_other():
     network, _, _ = deit()
     swap(network, "rpc", layers=[0], iterations=2)
-    run = attnaudit.audit(network, torch.randn(2, 3, 32, 32), claims=["kpca-values"], controls=["gaussian"])
+    run = attnaudit.audit(network, torch.randn(2, 3, 32, 32), claims=["kpca-values"], references=["gaussian"])
     assert run.verdicts
 
 
@@ -228,7 +228,7 @@ def test_trained_mode_and_dropout_are_kept():
     network, _, _ = bert()
     network.train()
     swap(network, "symmetric", layers=[0])
-    layer = attention_sites(network)[0].module.inner
+    layer = swappable_layers(network)[0].module.inner
     assert layer.training
     assert layer.attn_drop.p == 0.1
 
@@ -250,13 +250,13 @@ def test_norms_of_queries_and_keys_are_kept():
 @pytest.mark.parametrize(
     ("variant", "options", "message"),
     [
-        ("other", {}, "no attention variant 'other'; there is softmax, symmetric, scaled, rpc, primal"),
-        ("rpc", {"layers": [12]}, "no attention layer 12: the model has 12, 0 to 11"),
-        ("rpc", {"steps": 3}, "does not take these options"),
+        ("other", {}, "'other'.* softmax, symmetric, scaled, rpc, primal"),
+        ("rpc", {"layers": [12]}, "0 and 11, got 12"),
+        ("rpc", {"steps": 3}, "'steps'"),
         ("rpc", {"layers": 0}, r"such as \[0\]"),
-        ("rpc", {"iterations": 0}, "at least 1 iteration"),
-        ("rpc", {"attn_drop": 0.5, "dtype": None}, "attn_drop, dtype is taken from the layer"),
-        ("primal", {"rank": 65}, "the width of a head, 64, not 65"),
+        ("rpc", {"iterations": 0}, "iterations .* got 0"),
+        ("rpc", {"attn_drop": 0.5, "dtype": None}, "attn_drop, dtype"),
+        ("primal", {"rank": 65}, "64, got 65"),
     ],
 )
 def test_what_does_not_fit_is_an_error_and_changes_nothing(variant, options, message):
@@ -269,7 +269,7 @@ def test_what_does_not_fit_is_an_error_and_changes_nothing(variant, options, mes
 
 
 def test_models_without_known_attention_are_an_error():
-    with pytest.raises(AttnAuditError, match="Sequential has no attention layer that can be swapped"):
+    with pytest.raises(AttnAuditError, match="Sequential"):
         swap(torch.nn.Sequential(torch.nn.Linear(2, 2)), "rpc")
     with pytest.raises(AttnAuditError, match="inside a model"):
         swap(SoftmaxAttention(12, 3), "rpc")
@@ -279,5 +279,5 @@ def test_decoders_are_refused():
     transformers = pytest.importorskip("transformers")
     config = transformers.BertConfig(hidden_size=24, num_hidden_layers=1, num_attention_heads=3, intermediate_size=32,
                                      vocab_size=50, is_decoder=True)  # fmt: skip
-    with pytest.raises(AttnAuditError, match="only encoders"):
+    with pytest.raises(AttnAuditError, match="decoder"):
         swap(transformers.BertModel(config), "rpc")

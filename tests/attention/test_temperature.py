@@ -22,7 +22,7 @@ def test_a_temperature_of_four_is_queries_and_keys_of_half_the_size(kind):
 
 @pytest.mark.parametrize("temperature", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_temperature_is_a_positive_number(temperature):
-    with pytest.raises(UsageError, match="is a positive number, not"):
+    with pytest.raises(UsageError, match=f"got {temperature}"):
         SymmetricAttention(WIDTH, HEADS, temperature=temperature)
 
 
@@ -52,11 +52,11 @@ def test_one_unclipped_iteration_is_symmetric_attention_at_temperature_one():
 
 
 def test_a_model_without_rpc_has_nothing_to_match():
-    with pytest.raises(UsageError, match="has no RPC-Attention whose entropy"):
+    with pytest.raises(UsageError, match="SymmetricAttention has no RPC-Attention"):
         matching_temperatures(SymmetricAttention(WIDTH, HEADS), [tokens().float()])
 
 
 def test_an_even_attention_has_no_temperature():
     layer = RPCAttention(WIDTH, HEADS, iterations=1, lam=0.0).double()
-    with pytest.raises(UsageError, match="at no temperature"):
+    with pytest.raises(UsageError, match="entropy"):
         matching_temperatures(layer, [tokens()])

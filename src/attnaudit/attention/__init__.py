@@ -1,4 +1,4 @@
-"""Attention variants as drop-in modules, and swapping one into a model.
+"""Attention variants as drop-in modules, and a function that swaps one into a model.
 
 >>> from attnaudit import attention
 >>> change = attention.swap(model, "rpc", layers=[0], iterations=4)  # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""What all attention modules share: timm's constructor and forward, projections in, heads merged, projection out."""
+"""The base of all attention modules: timm's constructor and forward, with input and output projections."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from attnaudit.errors import UsageError
 
 
 class AttentionArguments(TypedDict, total=False):
-    """timm's arguments of `Attention` after `dim` and `num_heads`."""
+    """The arguments of timm's `Attention` after `dim` and `num_heads`."""
 
     attn_head_dim: int | None
     dim_out: int | None
@@ -31,15 +31,15 @@ class AttentionArguments(TypedDict, total=False):
 
 
 class Attention(nn.Module):
-    """Base of the variants. A subclass says what it projects (`projections`) and what it does with it (`mix`).
+    """Base of the variants: a subclass names its projections and implements `mix`.
 
-    The arguments are those of timm's `Attention`, so that a variant fits where timm builds one. The projections are one
-    `nn.Linear` with the name of what it makes: `qkv` as in timm, `kv` without queries, `qk` without values.
+    The arguments are those of timm's `Attention`, so that a variant can replace it. The projections are one
+    `nn.Linear`, named after its outputs: `qkv` as in timm, `kv` without queries, `qk` without values.
     """
 
-    #: For `attnaudit.capture`: only the last softmax attention of a forward pass makes the output.
+    #: For `attnaudit.capture`: only the last softmax attention of a forward pass determines the output.
     last_call_counts: ClassVar[bool] = True
-    #: For `attnaudit.capture`: why a variant has no softmax attention to capture.
+    #: For `attnaudit.capture`: why a variant has no softmax attention, or None if it has.
     not_softmax: ClassVar[str | None] = None
 
     def __init__(
@@ -63,19 +63,19 @@ class Attention(nn.Module):
     ) -> None:
         super().__init__()
         if num_heads < 1 or (attn_head_dim is None and dim % num_heads) or (attn_head_dim or 1) < 1:
-            raise UsageError(f"A width of {dim} does not split into {num_heads} heads.")
+            raise UsageError(f"dim must be a multiple of num_heads, got dim={dim} and num_heads={num_heads}.")
         if (qk_norm or scale_norm) and norm_layer is None:
             raise UsageError("qk_norm and scale_norm need a norm_layer.")
-        place: dict[str, Any] = {"device": device, "dtype": dtype}
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
         self.num_heads = num_heads
         self.head_dim = attn_head_dim or dim // num_heads
         self.attn_dim = num_heads * self.head_dim
         self.projections = projections
         self.observe: Observer | None = None
-        self.add_module(projections, nn.Linear(dim, self.attn_dim * len(projections), bias=qkv_bias, **place))
+        self.add_module(projections, nn.Linear(dim, self.attn_dim * len(projections), bias=qkv_bias, **factory))
 
         def norm(on: bool, width: int) -> nn.Module:
-            return norm_layer(width, **place) if on and norm_layer is not None else nn.Identity()
+            return norm_layer(width, **factory) if on and norm_layer is not None else nn.Identity()
 
         if "q" in projections:
             self.q_norm = norm(qk_norm, self.head_dim)
@@ -83,18 +83,18 @@ class Attention(nn.Module):
             self.k_norm = norm(qk_norm, self.head_dim)
         self.attn_drop = nn.Dropout(attn_drop)
         self.norm = norm(scale_norm, self.attn_dim)
-        self.gate = nn.Linear(dim, self.attn_dim, bias=qkv_bias, **place) if gated else None
-        self.proj: nn.Module = nn.Linear(self.attn_dim, dim_out or dim, bias=proj_bias, **place)
+        self.gate = nn.Linear(dim, self.attn_dim, bias=qkv_bias, **factory) if gated else None
+        self.proj: nn.Module = nn.Linear(self.attn_dim, dim_out or dim, bias=proj_bias, **factory)
         self.proj_drop = nn.Dropout(proj_drop)
 
     @property
     def projection(self) -> nn.Linear:
-        """The linear map that makes queries, keys and values, in the order of `projections`."""
+        """The linear map to queries, keys and values, in the order of `projections`."""
         return cast(nn.Linear, getattr(self, self.projections))
 
     @property
     def dropout(self) -> float:
-        """Attention dropout of this pass."""
+        """The attention dropout in the current mode."""
         return self.attn_drop.p if self.training else 0.0
 
     def forward(self, x: Tensor, attn_mask: Mask | None = None, is_causal: bool = False) -> Tensor:
@@ -107,7 +107,7 @@ class Attention(nn.Module):
         return projected
 
     def mix(self, parts: Mapping[str, Tensor], x: Tensor, mask: Mask | None, is_causal: bool) -> Tensor:
-        """The variant itself: `parts` "q", "k", "v", each (batch, heads, tokens, dim), to a tensor of that shape."""
+        """The variant's formula: `parts` "q", "k", "v", each (batch, heads, tokens, dim), to a tensor of that shape."""
         raise NotImplementedError
 
     def _projected(self, x: Tensor) -> dict[str, Tensor]:

@@ -1,4 +1,4 @@
-"""What an attention layer does with its tokens: measured on request, in blocks of rows."""
+"""Entropy and sparsity of attention layers, measured on request, in blocks of rows."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from attnaudit.attention.base import Attention
-from attnaudit.attention.functional import Pass
+from attnaudit.attention.functional import AttentionPass
 from attnaudit.attention.functional.blocks import row_blocks, score_block
-from attnaudit.attention.functional.masks import one_mask, real_tokens
+from attnaudit.attention.functional.masks import merged_mask, real_tokens
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One softmax attention of a layer; the last two only where keys are split into L + S.
+    """Measurements of one softmax attention of a layer.
 
-    `entropy` in nats and `diagonal` (a token's attention to itself) are means over queries; `nonzero` is the share of
-    entries of S that are not zero; `residual` is ‖K - L - S‖ / ‖K‖. Padding does not count.
+    `entropy` in nats and `diagonal` (a token's attention to itself) are means over queries. For RPC-Attention, which
+    splits keys into L + S, `nonzero` is the share of nonzero entries of S and `residual` is ‖K - L - S‖ / ‖K‖. Padding
+    is ignored.
     """
 
     entropy: Float[Tensor, "batch heads"]
@@ -33,18 +34,18 @@ class Diagnosis:
 
 @contextmanager
 def diagnosing(model: nn.Module) -> Iterator[dict[str, list[Diagnosis]]]:
-    """Inside the block each of our attention layers notes, by name, what it attends with: RPC one entry per iteration.
+    """Collect a `Diagnosis` of every attention run inside the block, by layer name; RPC adds one per iteration.
 
-    While it lasts the model holds functions that cannot be pickled.
+    Inside the block the model cannot be pickled.
     """
     found: dict[str, list[Diagnosis]] = {name: [] for name in _layers(model)}
-    with observing(model, lambda name, seen: found[name].append(diagnose(seen))):
+    with observing(model, lambda name, step: found[name].append(diagnose(step))):
         yield found
 
 
 @contextmanager
-def observing(model: nn.Module, note: Callable[[str, Pass], None]) -> Iterator[None]:
-    """Inside the block `note` is given the name of the layer and every attention that it runs."""
+def observing(model: nn.Module, note: Callable[[str, AttentionPass], None]) -> Iterator[None]:
+    """Inside the block, call `note` with the layer's name and every attention it runs."""
     layers = _layers(model)
     before = {name: layer.observe for name, layer in layers.items()}
     for name, layer in layers.items():
@@ -61,19 +62,19 @@ def _layers(model: nn.Module) -> dict[str, Attention]:
 
 
 @torch.no_grad()
-def diagnose(seen: Pass) -> Diagnosis:
-    """Entropy and diagonal mass of one attention, and for RPC how K was split."""
-    tokens = seen.query.shape[-2]
-    mask, is_causal = one_mask(seen.mask, seen.is_causal, tokens)
+def diagnose(step: AttentionPass) -> Diagnosis:
+    """Entropy and diagonal mass of one attention, and for RPC the split of K."""
+    tokens = step.query.shape[-2]
+    mask, is_causal = merged_mask(step.mask, step.is_causal, tokens)
     real = real_tokens(mask)
-    weight = torch.ones_like(seen.query[..., 0], dtype=torch.float64)
+    weight = torch.ones_like(step.query[..., 0], dtype=torch.float64)
     weight = weight if real is None else weight * real
     count = weight.sum(dim=-1)
     entropy, diagonal = (
         (weight * part).sum(dim=-1) / count
-        for part in _entropy_and_diagonal(seen._replace(mask=mask, is_causal=is_causal))
+        for part in _entropy_and_diagonal(step._replace(mask=mask, is_causal=is_causal))
     )
-    if seen.sparse is None or seen.residual is None:
+    if step.sparse is None or step.residual is None:
         return Diagnosis(entropy, diagonal)
 
     def size(matrix: Tensor) -> Tensor:
@@ -82,17 +83,17 @@ def diagnose(seen: Pass) -> Diagnosis:
     return Diagnosis(
         entropy,
         diagonal,
-        nonzero=((seen.sparse != 0).double().mean(dim=-1) * weight).sum(dim=-1) / count,
-        residual=size(seen.residual) / size(seen.original),
+        nonzero=((step.sparse != 0).double().mean(dim=-1) * weight).sum(dim=-1) / count,
+        residual=size(step.residual) / size(step.original),
     )
 
 
-def _entropy_and_diagonal(seen: Pass) -> tuple[Tensor, Tensor]:
-    """Of every query; 0 for one that sees no key."""
-    query, key = (part.to(torch.promote_types(part.dtype, torch.float32)) for part in (seen.query, seen.key))
+def _entropy_and_diagonal(step: AttentionPass) -> tuple[Tensor, Tensor]:
+    """Entropy and diagonal of every query; 0 for a query that sees no key."""
+    query, key = (part.to(torch.promote_types(part.dtype, torch.float32)) for part in (step.query, step.key))
     entropy, diagonal = [], []
     for rows in row_blocks(query):
-        scores = score_block(query, key, rows, mask=seen.mask, is_causal=seen.is_causal, scale=seen.scale)
+        scores = score_block(query, key, rows, mask=step.mask, is_causal=step.is_causal, scale=step.scale)
         attention = torch.softmax(scores, dim=-1).nan_to_num(0.0)
         entropy.append(torch.special.entr(attention).sum(dim=-1))
         diagonal.append(attention.diagonal(offset=rows.start, dim1=-2, dim2=-1))

@@ -1,4 +1,4 @@
-"""The attention variants by name."""
+"""The registry of attention variants."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from attnaudit.attention.rpc import RPCAttention
 from attnaudit.attention.scaled import ScaledAttention
 from attnaudit.attention.softmax import SoftmaxAttention
 from attnaudit.attention.symmetric import SymmetricAttention
-from attnaudit.errors import UsageError
+from attnaudit.errors import unknown
 
 
 @dataclass(frozen=True)
 class Variant:
-    """An attention variant: what it computes, who proposed it."""
+    """An attention variant: its module, formula and citation."""
 
     name: str
     module: type[Attention]
@@ -38,7 +38,11 @@ VARIANTS = {
 
 
 def variant_named(name: str) -> Variant:
-    """The variant, or an error that lists them."""
+    """The variant of this name.
+
+    Raises:
+        UsageError: no variant has this name.
+    """
     if name not in VARIANTS:
-        raise UsageError(f"There is no attention variant {name!r}; there is {', '.join(VARIANTS)}.")
+        raise unknown("attention variant", name, VARIANTS)
     return VARIANTS[name]

@@ -14,20 +14,20 @@ from attnaudit.attention.functional.pursuit import Pursuit
 
 
 class RPCAttention(Attention):
-    """Symmetric attention inside a fixed number of robust-PCA steps on the keys; see `functional.pursue`.
+    """A fixed number of robust-PCA steps on the keys, each with symmetric attention; see `functional.pursue`.
 
     Args:
         dim: width of the model.
         num_heads: number of heads.
-        iterations: attention passes per layer; the paper uses 4 to 6 in the first layer or 2 in all.
+        iterations: attention passes per layer; the paper uses 4 to 6 in the first layer or 2 in every layer.
         lam: λ, the weight of the sparse part.
-        preset: `code`, `paper` or `admm`; the next four change single rules of it.
+        preset: `code`, `paper` or `admm`; the next four arguments override its rules.
         threshold: the shrinkage threshold, `lam*mu` or `lam/mu`.
-        mu_width: the width in μ, that of the `model` or of the `head`.
+        mu_width: which width enters μ, that of the `model` or of the `head`.
         dual_sign: the sign of the dual term in the step for L.
-        sparse: what goes into S: `outliers`, or, as a control, as many entries at `random` places, drawn anew in every
-            pass of a training and always the same in evaluation.
-        asymmetric: keep queries of their own (their appendix E.10).
+        sparse: the entries of S: `outliers`, or, as a control, as many at `random` positions, redrawn in every training
+            pass and fixed in evaluation.
+        asymmetric: keep separate queries (the paper's appendix E.10).
         arguments: further arguments of timm's `Attention`.
     """
 
@@ -51,7 +51,7 @@ class RPCAttention(Attention):
         self.rule = Pursuit.preset(preset, iterations=iterations, lam=lam, **changes)
 
     def mix(self, parts: Mapping[str, Tensor], x: Tensor, mask: Mask | None, is_causal: bool) -> Tensor:
-        """Pursue."""
+        """Run principal attention pursuit on the keys."""
         return functional.pursue(
             parts["k"],
             parts["v"],
@@ -65,5 +65,5 @@ class RPCAttention(Attention):
         )
 
     def extra_repr(self) -> str:
-        """The rules that are followed."""
+        """The rules of the pursuit."""
         return repr(self.rule)

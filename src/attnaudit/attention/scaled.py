@@ -1,4 +1,4 @@
-"""Scaled Attention in its three forms."""
+"""Scaled Attention."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from torch import Tensor, nn
 from attnaudit.attention import functional
 from attnaudit.attention.base import Attention, AttentionArguments
 from attnaudit.attention.functional.masks import Mask
-from attnaudit.errors import UsageError
+from attnaudit.errors import UsageError, unknown
 
 
 class ScaledAttention(Attention):
-    """softmax(QKᵀ/√d)(I - S)V with S learned, α·softmax(KKᵀ/√d), or exact.
+    """softmax(QKᵀ/√d)(I - S)V, where S is learned, α·softmax(KKᵀ/√d), or exact.
 
     Args:
         dim: width of the model.
         num_heads: number of heads.
-        form: `alpha` learns one factor per layer, `learned` one `tokens` x `tokens` matrix per head, `exact`
-            nothing. Both learned forms start at zero, where the layer is softmax attention.
-        tokens: the number of tokens of every input, for `learned`.
+        form: `alpha` learns one factor per layer, `learned` one `tokens` x `tokens` matrix per head, `exact` has no
+            parameters. Both learned forms start at zero, where the layer is softmax attention.
+        tokens: the number of tokens of every input; required for `learned`.
         arguments: further arguments of timm's `Attention`.
     """
 
@@ -42,15 +42,15 @@ class ScaledAttention(Attention):
         self.matrix: nn.Parameter | None = None
         if form == "learned":
             if tokens is None or tokens < 1:
-                raise UsageError(f"Scaled Attention with a learned S needs the number of tokens, not tokens={tokens}.")
+                raise UsageError(f'form="learned" needs the number of tokens (≥ 1), got tokens={tokens}.')
             self.matrix = nn.Parameter(torch.zeros(num_heads, tokens, tokens, device=device, dtype=dtype))
         elif form == "alpha":
             self.alpha = nn.Parameter(torch.zeros((), device=device, dtype=dtype))
         elif form != "exact":
-            raise UsageError(f"Scaled Attention has no form {form!r}; there is alpha, learned, exact.")
+            raise unknown("form of Scaled Attention", form, ("alpha", "learned", "exact"))
 
     def mix(self, parts: Mapping[str, Tensor], x: Tensor, mask: Mask | None, is_causal: bool) -> Tensor:
-        """Attend to the moved values."""
+        """Attend to the values (I - S)V."""
         return functional.scaled(
             parts["q"],
             parts["k"],

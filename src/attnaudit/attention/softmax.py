@@ -1,4 +1,4 @@
-"""Softmax attention, the reference."""
+"""Softmax attention."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from attnaudit.attention.temperature import scale_at
 
 
 class SoftmaxAttention(Attention):
-    """softmax(QKᵀ/(t√d))V with timm's names: a state dict of timm's `Attention` fits.
+    """softmax(QKᵀ/(t√d))V, with timm's parameter names: a state dict of timm's `Attention` can be loaded.
 
     Args:
         dim: width of the model.
         num_heads: number of heads.
-        temperature: t, which is 1 in timm; above it attention is more even, below it sharper.
+        temperature: t, which is 1 in timm; larger values make attention more uniform, smaller ones sharper.
         arguments: further arguments of timm's `Attention`.
     """
 

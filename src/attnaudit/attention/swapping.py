@@ -1,4 +1,4 @@
-"""Swapping an attention variant into a model that is already there, with its trained weights, and back."""
+"""Swap an attention variant into a trained model, keeping its weights, and undo the swap."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from torch import nn
 
 from attnaudit.attention.base import AttentionArguments
+from attnaudit.attention.layers import SwappableLayer, copy_weights, swappable_layers, variant_parameters
 from attnaudit.attention.registry import variant_named
-from attnaudit.attention.sites import Site, attention_sites, install, variant_parameters
 from attnaudit.errors import ModelError, UsageError
 
 _WORDS = {"q": "query", "k": "key", "v": "value"}
@@ -19,7 +19,7 @@ _WORDS = {"q": "query", "k": "key", "v": "value"}
 
 @dataclass(frozen=True)
 class SwappedLayer:
-    """What became of one layer: which trained projections it kept, which it dropped, which parameters are new."""
+    """The changes to one layer: trained projections kept and dropped, and new parameters."""
 
     layer: int
     name: str
@@ -35,14 +35,14 @@ class SwappedLayer:
 
 
 class Swap:
-    """A change that was made to a model; prints what it did, and undoes it (also at the end of a `with` block)."""
+    """A swap of attention layers; prints its changes, and can be undone (also at the end of a `with` block)."""
 
     def __init__(
         self,
         model: nn.Module,
         variant: str,
         layers: Sequence[SwappedLayer],
-        placed: Sequence[tuple[Site, nn.Module]],
+        placed: Sequence[tuple[SwappableLayer, nn.Module]],
     ) -> None:
         self.model = model
         self.variant = variant
@@ -50,17 +50,17 @@ class Swap:
         self._placed = tuple(placed)
 
     def undo(self) -> None:
-        """Put the original layers, with their own weights, back where they were; a second time does nothing.
+        """Put the original layers and their weights back; calling it again does nothing.
 
-        Where the model has been moved or put into another mode since, so are they.
+        They take on the device, dtype and mode that the model has now.
         """
-        for site, placed in self._placed:
-            if any(self.model.get_submodule(name) is not placed for name in site.names):
-                raise UsageError(f"{site.names[0]} was swapped again since: undo the last swap first.")
-        for site, placed in self._placed:
+        for layer, placed in self._placed:
+            if any(self.model.get_submodule(name) is not placed for name in layer.names):
+                raise UsageError(f"{layer.names[0]} was swapped again later: undo the last swap first.")
+        for layer, placed in self._placed:
             current = next(placed.parameters())
-            site.module.to(device=current.device, dtype=current.dtype).train(placed.training)
-            _place(self.model, site, site.module)
+            layer.module.to(device=current.device, dtype=current.dtype).train(placed.training)
+            _place(self.model, layer, layer.module)
         self._placed = ()
 
     def __enter__(self) -> Swap:
@@ -78,60 +78,59 @@ class Swap:
 def swap(model: nn.Module, variant: str, layers: Sequence[int] | None = None, **options: Any) -> Swap:
     """Replace attention layers of a timm ViT or a transformers ViT or BERT, in place, by a variant.
 
-    Trained projections are copied where the variant has them (a symmetric layer keeps K and V and drops Q), as are
-    norms, dropout and the output projection; the returned `Swap` says what was kept, dropped and added, and can undo
-    it.
+    Trained projections are copied if the variant has them (a symmetric layer keeps K and V and drops Q), as are norms,
+    dropout and the output projection. The returned `Swap` lists what was kept, dropped and added, and can be undone.
 
     Args:
-        model: the model; it is changed.
-        variant: a name of `attnaudit.attention.VARIANTS`.
-        layers: which attention layers, counted from 0 (negative from the end); all by default.
+        model: the model, which is changed in place.
+        variant: a name in `attnaudit.attention.VARIANTS`.
+        layers: numbers of attention layers, from 0 (negative numbers count from the end); all by default.
         options: further arguments of the variant's module, such as `iterations=4`.
 
     Raises:
         ModelError: the model has no attention layer that can be swapped.
-        UsageError: there is no such variant or layer, or an option does not fit.
+        UsageError: the variant, a layer or an option is unknown or does not fit.
     """
     kind = variant_named(variant)
-    sites = attention_sites(model)
-    if not sites or any("" in site.names for site in sites):
+    found = swappable_layers(model)
+    if not found or any("" in layer.names for layer in found):
         raise ModelError(
             f"{type(model).__name__} has no attention layer that can be swapped: timm's Attention and transformers' "
-            "ViT and BERT encoders can, inside a model."
+            "ViT and BERT encoders can be, inside a model."
         )
-    if taken := sorted(set(options) & set(AttentionArguments.__annotations__)):
-        raise UsageError(f"{', '.join(taken)} is taken from the layer that is replaced: it is no option of a swap.")
+    if fixed := sorted(set(options) & set(AttentionArguments.__annotations__)):
+        raise UsageError(f"A swap takes {', '.join(fixed)} from the replaced layer: remove this option.")
     if isinstance(layers, int):
-        raise UsageError(f"layers is a list of numbers, such as [{layers}].")
+        raise UsageError(f"layers must be a list of numbers, such as [{layers}], got {layers}.")
     built = []
-    for layer in range(len(sites)) if layers is None else [_index(layer, len(sites)) for layer in layers]:
-        site = sites[layer]
+    for number in range(len(found)) if layers is None else [_index(layer, len(found)) for layer in layers]:
+        old = found[number]
         try:
-            new = kind.module(site.width, site.num_heads, **{**site.arguments, **options})
+            new = kind.module(old.width, old.num_heads, **{**old.arguments, **options})
         except TypeError as error:
-            raise UsageError(f"{kind.module.__name__} does not take these options ({error}).") from error
-        kept, dropped = install(site, new)
-        new.train(site.module.training)
+            raise UsageError(f"{kind.module.__name__} does not accept these options ({error}).") from error
+        kept, dropped = copy_weights(old, new)
+        new.train(old.module.training)
         report = SwappedLayer(
-            layer,
-            site.names[0],
+            number,
+            old.names[0],
             kept=(*(_WORDS[letter] for letter in kept), *(["output"] if isinstance(new.proj, nn.Linear) else [])),
-            dropped=(*(_WORDS[letter] for letter in dropped), *site.own_parameters),
+            dropped=(*(_WORDS[letter] for letter in dropped), *old.own_parameters),
             new=(*(_WORDS[p] for p in new.projections if p not in kept), *variant_parameters(new)),
         )
-        built.append((site, site.fitted(new), report))
-    for site, new_layer, _ in built:  # only when all could be built
-        _place(model, site, new_layer)
-    return Swap(model, variant, [report for _, _, report in built], [(site, placed) for site, placed, _ in built])
+        built.append((old, old.wrapped(new), report))
+    for old, placed, _ in built:  # only after all could be built
+        _place(model, old, placed)
+    return Swap(model, variant, [report for _, _, report in built], [(old, placed) for old, placed, _ in built])
 
 
 def _index(layer: int, count: int) -> int:
     if not -count <= layer < count:
-        raise UsageError(f"There is no attention layer {layer}: the model has {count}, 0 to {count - 1}.")
+        raise UsageError(f"A layer of this model must be between 0 and {count - 1}, got {layer}.")
     return layer % count
 
 
-def _place(model: nn.Module, site: Site, module: nn.Module) -> None:
-    for name in site.names:
+def _place(model: nn.Module, layer: SwappableLayer, module: nn.Module) -> None:
+    for name in layer.names:
         parent, _, child = name.rpartition(".")
         setattr(model.get_submodule(parent), child, module)

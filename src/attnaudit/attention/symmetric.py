@@ -1,4 +1,4 @@
-"""Symmetric attention: keys serve as queries."""
+"""Symmetric attention: the keys are also the queries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ class SymmetricAttention(Attention):
     Args:
         dim: width of the model.
         num_heads: number of heads.
-        temperature: t, which is 1 in SymViT; another is the control that has RPC-Attention's entropy and not its steps.
+        temperature: t, which is 1 in SymViT; other values serve as a control with RPC-Attention's entropy but not its
+            steps.
         arguments: further arguments of timm's `Attention`.
     """
 

@@ -1,4 +1,4 @@
-"""The temperature of an attention, and the one at which plain symmetric attention is as sharp as RPC-Attention."""
+"""The temperature of attention, and that at which symmetric attention has the entropy of RPC-Attention."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from attnaudit.attention.diagnosis import diagnose, observing
-from attnaudit.attention.functional import Pass
+from attnaudit.attention.functional import AttentionPass
 from attnaudit.errors import UsageError
 
-#: Between these, in log t, an entropy is looked for: outside, attention is one-hot or even.
+#: The range of log t that is searched; outside it attention is one-hot or uniform.
 _RANGE = (math.log(1e-4), math.log(1e4))
 _HALVINGS = 40
 
@@ -20,55 +20,57 @@ _HALVINGS = 40
 def scale_at(temperature: float, head_dim: int) -> float | None:
     """The factor 1/(t√d) of the scores; None, which SDPA reads as 1/√d, for t = 1."""
     if not 0 < temperature < math.inf:
-        raise UsageError(f"The temperature of an attention is a positive number, not {temperature}.")
+        raise UsageError(f"temperature must be positive and finite, got {temperature}.")
     return None if temperature == 1 else 1 / (temperature * math.sqrt(head_dim))
 
 
 @torch.no_grad()
 def matching_temperatures(model: nn.Module, batches: Iterable[Tensor]) -> dict[str, float]:
-    """Of each RPC-Attention layer of a trained model, by name: the t of symmetric attention that is as sharp.
+    """For each RPC-Attention layer of a model, by name: the t at which symmetric attention is equally sharp.
 
-    At this t softmax(KKᵀ/(t√d)) of the layer's own keys has the mean entropy of the attention that makes the layer's
-    output, the last of its passes. Entropy rises with t, so t is found by bisection.
+    At this t, softmax(KKᵀ/(t√d)) of the layer's keys has the mean entropy of the layer's last attention pass, which
+    determines its output. Entropy rises with t, so t is found by bisection.
 
     Args:
-        model: the model; its mode is left as it is.
-        batches: what it is called with.
+        model: the model; it stays in its current mode.
+        batches: the inputs of the model.
 
     Raises:
-        UsageError: it has no such layer, or one whose attention is even or one-hot, as at no temperature.
+        UsageError: the model has no RPC-Attention, or its entropy is not reached at any temperature.
     """
-    last: dict[str, Pass] = {}
-    found: dict[str, list[Pass]] = {}
+    last: dict[str, AttentionPass] = {}
+    found: dict[str, list[AttentionPass]] = {}
     with observing(model, last.__setitem__):
         for batch in batches:
             model(batch)
-            for name, seen in last.items():
-                if seen.sparse is not None:
-                    found.setdefault(name, []).append(seen)
+            for name, step in last.items():
+                if step.sparse is not None:
+                    found.setdefault(name, []).append(step)
     if not found:
-        raise UsageError(f"{type(model).__name__} has no RPC-Attention whose entropy could be matched.")
+        raise UsageError(f"{type(model).__name__} has no RPC-Attention layer.")
     return {name: _matching(name, passes) for name, passes in found.items()}
 
 
-def _matching(name: str, passes: Sequence[Pass]) -> float:
+def _matching(name: str, passes: Sequence[AttentionPass]) -> float:
     wanted = _mean_entropy(passes)
     low, high = _RANGE
     if not _entropy_at(passes, low) < wanted < _entropy_at(passes, high):
-        raise UsageError(f"Symmetric attention on the keys of {name} has an entropy of {wanted:.4g} at no temperature.")
+        raise UsageError(
+            f"Symmetric attention on the keys of {name} does not reach entropy {wanted:.4g} at any temperature."
+        )
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if _entropy_at(passes, middle) < wanted else (low, middle)
     return math.exp((low + high) / 2)
 
 
-def _entropy_at(passes: Sequence[Pass], log_temperature: float) -> float:
-    """Of plain symmetric attention on the keys that these passes began with."""
-    keys = [(seen.original, scale_at(math.exp(log_temperature), seen.original.shape[-1]), seen) for seen in passes]
-    return _mean_entropy([Pass(key, key, seen.mask, seen.is_causal, scale, key) for key, scale, seen in keys])
+def _entropy_at(passes: Sequence[AttentionPass], log_temperature: float) -> float:
+    """The mean entropy of symmetric attention on the original keys of these passes."""
+    keys = [(step.original, scale_at(math.exp(log_temperature), step.original.shape[-1]), step) for step in passes]
+    return _mean_entropy([AttentionPass(key, key, step.mask, step.is_causal, scale, key) for key, scale, step in keys])
 
 
-def _mean_entropy(passes: Sequence[Pass]) -> float:
-    """Over queries, heads and inputs, in nats."""
-    entropies = [diagnose(seen).entropy for seen in passes]
+def _mean_entropy(passes: Sequence[AttentionPass]) -> float:
+    """The mean entropy over queries, heads and inputs, in nats."""
+    entropies = [diagnose(step).entropy for step in passes]
     return sum(float(entropy.sum()) for entropy in entropies) / sum(entropy.numel() for entropy in entropies)

@@ -7,8 +7,8 @@ from typing import Literal
 
 from torch import nn
 
-from attnaudit.attention.sites import attention_sites
-from attnaudit.attention.standardising import TokenStandardisation
+from attnaudit.attention.layers import swappable_layers
+from attnaudit.attention.standardisation import TokenStandardisation
 from attnaudit.errors import ModelError, UsageError
 from attnaudit.extras import optional
 from attnaudit.sources.attention_choice import AttentionChoice
@@ -88,9 +88,9 @@ def _initialise_as_torch(model: nn.Module) -> None:
 
 
 def _standardise(model: nn.Module) -> None:
-    for site in attention_sites(model):
-        names = [name for name in ("q_norm", "k_norm") if hasattr(site.module, name)]
+    for layer in swappable_layers(model):
+        names = [name for name in ("q_norm", "k_norm") if hasattr(layer.module, name)]
         if not names:
-            raise ModelError(f"{site.names[0]} has no place to standardise queries and keys in.")
+            raise ModelError(f"{layer.names[0]} has no place to standardise queries and keys in.")
         for name in names:
-            setattr(site.module, name, TokenStandardisation())
+            setattr(layer.module, name, TokenStandardisation())

@@ -9,7 +9,7 @@ from typing import Any
 from torch import nn
 
 from attnaudit.attention import swap
-from attnaudit.attention.sites import attention_sites
+from attnaudit.attention.layers import swappable_layers
 from attnaudit.errors import UsageError
 
 _REFERENCE = "softmax"
@@ -51,7 +51,7 @@ class AttentionChoice:
     def put_into(self, model: nn.Module, tokens: int, *, causal: bool = False) -> None:
         """Swap the variants into a network of softmax attention, telling them what they need to know of its inputs."""
         if self.attention_layers is not None and self.other_attention != _REFERENCE:
-            depth = len(attention_sites(model))
+            depth = len(swappable_layers(model))
             chosen = {layer % depth for layer in self.attention_layers}
             others = [layer for layer in range(depth) if layer not in chosen]
             swap(model, self.other_attention, others, **_needs(self.other_attention, {}, tokens, causal))

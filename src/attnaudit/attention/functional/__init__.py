@@ -1,10 +1,10 @@
-"""The mathematics of the attention variants, on `(batch, heads, tokens, dim)` tensors.
+"""The formulas of the attention variants, on `(batch, heads, tokens, dim)` tensors.
 
 Masks follow `F.scaled_dot_product_attention`: a boolean mask is True where a query may see a key, any other mask is
-added to the scores; `is_causal` hides later tokens. Nothing here keeps a tokens x tokens matrix.
+added to the scores; `is_causal` hides later tokens. No function stores a tokens x tokens matrix.
 """
 
-from attnaudit.attention.functional.dot_product import Pass, softmax, symmetric
+from attnaudit.attention.functional.dot_product import AttentionPass, softmax, symmetric
 from attnaudit.attention.functional.ksvd import (
     ScorePair,
     combined_weight,
@@ -17,7 +17,7 @@ from attnaudit.attention.functional.rescaling import rescaled_values, scaled
 
 __all__ = [
     "PRESETS",
-    "Pass",
+    "AttentionPass",
     "Pursuit",
     "ScorePair",
     "combined_weight",

@@ -1,4 +1,4 @@
-"""Scores in blocks of rows, for what fused attention does not return: a tokens x tokens matrix is never whole."""
+"""Attention scores in blocks of rows, so that the tokens x tokens matrix is never stored whole."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from torch import Tensor
 from attnaudit.attention.functional.masks import Mask
 from attnaudit.numerics.blocks import row_slices
 
-#: Most scores held at once: about a CPU's cache; enough to keep a GPU busy (64 MiB).
+#: The number of scores per block: about a CPU's cache; enough to keep a GPU busy (64 MiB).
 BLOCK = {"cpu": 1 << 20, "cuda": 1 << 24}
 
 
 def row_blocks(like: Float[Tensor, "batch heads tokens dim"]) -> Iterator[slice]:
-    """Slices of tokens, each small enough for `BLOCK` scores."""
+    """Slices of tokens with at most `BLOCK` scores each."""
     batch, heads, tokens, _ = like.shape
     return row_slices(tokens, batch * heads * tokens, BLOCK, like.device)
 
@@ -31,11 +31,11 @@ def score_block(
     is_causal: bool,
     scale: float | None,
 ) -> Float[Tensor, "batch heads rows tokens"]:
-    """The rows of QKᵀ·scale + mask; mask and causality as `one_mask` gives them."""
+    """The rows of QKᵀ·scale + mask; mask and causality as returned by `merged_mask`."""
     scores = query[..., rows, :] @ key.mT * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
     if is_causal:
-        place = torch.arange(key.shape[-2], device=key.device)
-        scores = scores.masked_fill(place > place[rows, None], -torch.inf)
+        position = torch.arange(key.shape[-2], device=key.device)
+        scores = scores.masked_fill(position > position[rows, None], -torch.inf)
     if mask is not None:
         shown = mask_rows(mask, rows)
         scores = scores.masked_fill(~shown, -torch.inf) if shown.dtype == torch.bool else scores + shown
@@ -43,5 +43,5 @@ def score_block(
 
 
 def mask_rows(mask: Mask, rows: slice) -> Mask:
-    """These rows of a mask that may be the same for all queries."""
+    """These rows of a mask, or its only row if it is the same for all queries."""
     return mask if mask.shape[-2] == 1 else mask[..., rows, :]

@@ -1,4 +1,4 @@
-"""Clipping at a threshold that is itself learned through."""
+"""Clipping at a differentiable threshold."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 class Clip(torch.autograd.Function):
     """clamp(x, -τ, τ) for a τ that broadcasts to x, with gradients for both.
 
-    `Tensor.clamp` has the same gradients, but by a dozen passes over x, which made a fifth of RPC-Attention's time.
+    `Tensor.clamp` has the same gradients but takes a dozen passes over x, a fifth of RPC-Attention's time.
     """
 
     generate_vmap_rule = True
@@ -23,13 +23,13 @@ class Clip(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
-        """Keep where x was within bounds and, for the side on which it was not, the result."""
+        """Save where x is within the bounds, and the result, whose sign tells on which side the rest is."""
         x, tau = inputs
         ctx.save_for_backward(output == x, output, tau)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
-        """To x inside the bounds, to τ outside, where the result is ±τ."""
+        """The gradient goes to x inside the bounds, and to τ outside, where the result is ±τ."""
         within, clipped, tau = ctx.saved_tensors
         inside = torch.where(within, gradient, 0)
         signed = torch.linalg.vecdot(gradient - inside, clipped)[..., None].sum_to_size(tau.shape)

@@ -1,4 +1,4 @@
-"""Softmax attention, with queries of its own or with the keys as queries."""
+"""Softmax attention, with separate queries or with the keys as queries."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from attnaudit.attention.functional.masks import Mask, one_mask
+from attnaudit.attention.functional.masks import Mask, merged_mask
 
 
-class Pass(NamedTuple):
-    """One softmax attention that a variant ran, as an observer sees it; the last two are RPC's alone.
+class AttentionPass(NamedTuple):
+    """One softmax attention run by a variant, as passed to an observer.
 
-    `sparse` is S, and `residual` K - L - S, whose size is compared with `original`, K.
+    `original` is K before any change. Only RPC-Attention sets `sparse`, S, and `residual`, K - L - S.
     """
 
     query: Tensor
@@ -28,7 +28,7 @@ class Pass(NamedTuple):
     residual: Tensor | None = None
 
 
-Observer = Callable[[Pass], None]
+Observer = Callable[[AttentionPass], None]
 
 
 def softmax(
@@ -42,10 +42,10 @@ def softmax(
     scale: float | None = None,
     observe: Observer | None = None,
 ) -> Float[Tensor, "batch heads tokens value_dim"]:
-    """H = A V with A the row-wise softmax of QKᵀ·scale + mask, scale 1/√d by default: the reference of all variants."""
-    mask, is_causal = one_mask(mask, is_causal, key.shape[-2])
+    """H = A V with A the row-wise softmax of QKᵀ·scale + mask, scale 1/√d by default: the baseline of all variants."""
+    mask, is_causal = merged_mask(mask, is_causal, key.shape[-2])
     if observe is not None:
-        observe(Pass(query, key, mask, is_causal, scale, key))
+        observe(AttentionPass(query, key, mask, is_causal, scale, key))
     return F.scaled_dot_product_attention(query, key, value, mask, dropout, is_causal, scale=scale)
 
 
@@ -61,6 +61,6 @@ def symmetric(
 ) -> Float[Tensor, "batch heads tokens value_dim"]:
     """Attend with the keys as queries: H = softmax(KKᵀ·scale + mask) V (SymViT, Teo & Nguyen 2024, section 3).
 
-    Scores are symmetric, the attention matrix is not: its rows, not its columns, sum to one.
+    The scores are symmetric; the attention matrix is not, as its rows sum to one but its columns do not.
     """
     return softmax(key, key, value, mask=mask, is_causal=is_causal, dropout=dropout, scale=scale, observe=observe)

@@ -1,4 +1,4 @@
-"""Primal-Attention: kernel SVD of an asymmetric attention kernel in its primal form, without scores and softmax."""
+"""Primal-Attention: kernel SVD of an asymmetric attention kernel in primal form, without scores and softmax."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attnaudit.attention.functional.masks import Mask, padding
 
 
 class ScorePair(NamedTuple):
-    """Projections on the left and on the right singular directions, `(batch, heads, tokens, rank)`."""
+    """Projections onto the left and the right singular directions, `(batch, heads, tokens, rank)`."""
 
     e: Tensor
     r: Tensor
@@ -28,16 +28,16 @@ def primal(
     mask: Mask | None = None,
     is_causal: bool = False,
 ) -> ScorePair:
-    """E = φ(q) W_e and r = φ(k) W_r with φ(z) = z / ‖z‖ (Chen et al. 2023, eq. 6 and section 4).
+    """E = φ(q) W_e and R = φ(k) W_r with φ(z) = z / ‖z‖ (Chen et al. 2023, eq. 6 and section 4).
 
-    Causal: queries and keys are first replaced by their running means. The weights are shared by all tokens, so a token
-    that may not be seen is hidden by nothing else than its absence from `combined_weight` and from the objective.
+    If causal, queries and keys are first replaced by their running means. The weights are shared by all tokens, so
+    padding is hidden only in `combined_weight` and in the objective.
     """
-    seen = padding(mask, "Primal-Attention")
-    exact = torch.promote_types(query.dtype, torch.float32)  # in half precision running sums overflow
+    real = padding(mask, "Primal-Attention")
+    exact = torch.promote_types(query.dtype, torch.float32)  # running sums overflow in half precision
     query, key = query.to(exact), key.to(exact)
     if is_causal:
-        counted = torch.ones_like(query[..., :1]) if seen is None else seen.mT.to(exact)
+        counted = torch.ones_like(query[..., :1]) if real is None else real.mT.to(exact)
         query, key = (_running_mean(rows, counted) for rows in (query, key))
     units = (F.normalize(rows, dim=-1) for rows in (query, key))
     return ScorePair(
@@ -46,7 +46,7 @@ def primal(
 
 
 def _running_mean(rows: Tensor, weight: Tensor) -> Tensor:
-    """Mean over the tokens up to each one, counted with `weight` (batch, heads, tokens, 1)."""
+    """The mean over all tokens up to each one, weighted by `weight` (batch, heads, tokens, 1)."""
     return (rows * weight).cumsum(dim=-2) / weight.cumsum(dim=-2).clamp_min(1)
 
 
@@ -58,23 +58,23 @@ def combined_weight(
 ) -> Float[Tensor, "batch heads dim rank"]:
     """W_{·|X} = f(X)ᵀ W: data-dependent weights from evenly spaced rows of the layer's input, split into heads.
 
-    f(X) has as many rows as W; an input of fewer tokens uses all of them and the first rows of W. Padding does not
-    count: rows are chosen among the real tokens of each input.
+    f(X) has as many rows as W; an input with fewer tokens uses all of them and the first rows of W. Rows are chosen
+    among the real tokens of each input, not the padding.
     """
     tokens, rows = source.shape[-2], weight.shape[-2]
-    seen = padding(mask, "Primal-Attention")
+    real = padding(mask, "Primal-Attention")
     place = torch.arange(rows, device=source.device)
-    if seen is None:
-        # Rounded down in integers, which no device or precision can turn into another row.
+    if real is None:
+        # Integer division picks the same rows on every device and in every precision.
         chosen = place * (tokens - 1) // max(rows - 1, 1) if tokens > rows else place[:tokens]
         source = source.index_select(-2, chosen)
         return source.mT @ weight[:, : source.shape[-2]].to(source.dtype)
-    real = seen[:, 0, 0]
-    count = real.sum(dim=-1, keepdim=True)
+    is_real = real[:, 0, 0]
+    count = is_real.sum(dim=-1, keepdim=True)
     spaced = torch.where(
-        count > rows, place * (count - 1).clamp_min(0) // max(rows - 1, 1), place.expand(len(real), -1)
+        count > rows, place * (count - 1).clamp_min(0) // max(rows - 1, 1), place.expand(len(is_real), -1)
     )
-    order = torch.argsort((~real).to(torch.uint8), dim=-1, stable=True)  # real tokens first, in their order
+    order = torch.argsort((~is_real).to(torch.uint8), dim=-1, stable=True)  # real tokens first, in order
     chosen = order.gather(1, spaced.clamp_max(tokens - 1))[:, None, :, None].expand(
         -1, source.shape[1], -1, source.shape[-1]
     )
@@ -94,17 +94,17 @@ def ksvd_objective(
     """J = ½ Σ_i e_iᵀΛe_i + ½ Σ_j r_jᵀΛr_j - Tr(W_eᵀW_r) of every head, Λ = diag(`singular`) (Chen et al., eq. 6).
 
     The paper sums over tokens, its code takes means. J = 0 at every stationary point (Lemma 4.2), so J² serves as a
-    regulariser; it does not certify one, for J = 0 at W = 0 too: see `kkt_residual`.
+    regulariser; but J = 0 does not prove stationarity, as J = 0 also at W = 0: see `kkt_residual`.
     """
     exact = torch.promote_types(scores.e.dtype, torch.float32)
     energy = ((scores.e.to(exact).square() + scores.r.to(exact).square()) * singular[:, None]).sum(dim=-1)
     trace = (weight_e * weight_r).sum(dim=(-2, -1))
-    seen = padding(mask, "Primal-Attention")
-    if seen is not None:
-        energy = energy * seen[..., 0, :]
+    real = padding(mask, "Primal-Attention")
+    if real is not None:
+        energy = energy * real[..., 0, :]
     total = energy.sum(dim=-1)
     if reduction == "mean":
-        total = total / (energy.shape[-1] if seen is None else seen.sum(dim=(-2, -1)).clamp_min(1))
+        total = total / (energy.shape[-1] if real is None else real.sum(dim=(-2, -1)).clamp_min(1))
     return total / 2 - trace
 
 
@@ -116,10 +116,10 @@ def kkt_residual(
     weight_e: Float[Tensor, "*batch heads dim rank"],
     weight_r: Float[Tensor, "*batch heads dim rank"],
 ) -> Float[Tensor, "batch heads"]:
-    """How far the weights are from a singular value decomposition: 0 at one, about 1 if unrelated, NaN at W = 0.
+    """The distance of the weights from a singular value decomposition: 0 at one, about 1 if unrelated, NaN at W = 0.
 
     With data-independent weights the stationarity conditions are W_e = Φ(K)ᵀ r Λ and W_r = Φ(Q)ᵀ e Λ; this is the root
-    of their squared errors over the squared size of both sides.
+    of their squared errors divided by the squared norms of both sides.
     """
     expected_e = F.normalize(key, dim=-1).mT @ (scores.r * singular[:, None])
     expected_r = F.normalize(query, dim=-1).mT @ (scores.e * singular[:, None])
@@ -131,9 +131,9 @@ def mismatch(
     found: tuple[Float[Tensor, "*heads rows rank"], Float[Tensor, "*heads others rank"]],
     expected: tuple[Float[Tensor, "*batch rows rank"], Float[Tensor, "*batch others rank"]],
 ) -> Float[Tensor, "*batch"]:
-    """Root of the squared differences of two pairs of matrices over the squared size of all four.
+    """The root of the squared differences of two pairs of matrices, divided by the squared norms of all four.
 
-    0 for equal pairs, about 1 for unrelated ones, NaN where all are zero.
+    0 for equal pairs, about 1 for unrelated ones, NaN if all are zero.
     """
 
     def size(left: Tensor, right: Tensor) -> Tensor:

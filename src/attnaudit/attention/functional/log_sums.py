@@ -1,4 +1,4 @@
-"""log g(k_i) = logsumexp over the keys a key sees, with its gradient, in memory linear in the tokens."""
+"""log g(k_i) = logsumexp over the keys that a key sees, with its gradient, in memory linear in the tokens."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnaudit.attention.functional.blocks import mask_rows, row_blocks, score_block
-from attnaudit.attention.functional.masks import Mask, one_mask, visible
+from attnaudit.attention.functional.masks import Mask, merged_mask, visible
 from attnaudit.errors import UsageError
 
 
 class LogRowSums(torch.autograd.Function):
-    """Both ways in blocks of rows: l = logsumexp(s), and ∂l_i/∂s_ij = exp(s_ij - l_i), the attention of the keys.
+    """l = logsumexp(s), and ∂l_i/∂s_ij = exp(s_ij - l_i), the attention of the keys; both in blocks of rows.
 
-    Fused attention kernels know these sums too but give them no gradient.
+    Fused attention kernels compute these sums too, but without a gradient.
     """
 
     @staticmethod
     def forward(key: Tensor, mask: Tensor | None, is_causal: bool, scale: float) -> Tensor:
-        """Sum the rows."""
+        """The logsumexp of each row."""
         exact = key.to(torch.promote_types(key.dtype, torch.float32))
         return torch.cat(
             [_scores(exact, rows, mask, is_causal, scale).logsumexp(-1) for rows in row_blocks(key)], dim=-1
@@ -30,7 +30,7 @@ class LogRowSums(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor | None, bool, float], output: Tensor) -> None:
-        """Keep keys and sums, not scores."""
+        """Save keys and sums, not scores."""
         key, mask, ctx.is_causal, ctx.scale = inputs
         ctx.save_for_backward(key, output, mask)
 
@@ -39,7 +39,7 @@ class LogRowSums(torch.autograd.Function):
         """∂/∂k_m of Σ_i c_i l_i = scale·(c_m Σ_j a_mj k_j + Σ_i c_i a_im k_i), a the attention of the keys."""
         key, sums, mask = ctx.saved_tensors
         exact = key.to(sums.dtype)
-        if mask is not None:  # of a row that sees nothing the sum is a constant
+        if mask is not None:  # the sum of a row that sees nothing is constant
             gradient = gradient * visible(mask).any(dim=-1)
         weighted = (gradient[..., None] * exact).to(key.dtype)
         result = torch.zeros_like(exact)
@@ -53,7 +53,7 @@ class LogRowSums(torch.autograd.Function):
 
 def _scores(key: Tensor, rows: slice, mask: Mask | None, is_causal: bool, scale: float) -> Tensor:
     scores = score_block(key, key, rows, mask=mask, is_causal=is_causal, scale=scale)
-    if mask is not None:  # a row of -inf alone has no logsumexp with a gradient
+    if mask is not None:  # logsumexp of a row of -inf has no gradient
         scores = scores.masked_fill(~visible(mask_rows(mask, rows)).any(dim=-1, keepdim=True), 0)
     return scores
 
@@ -65,10 +65,10 @@ def log_row_sums(
     is_causal: bool = False,
     scale: float | None = None,
 ) -> Float[Tensor, "batch heads tokens"]:
-    """l_i = log Σ_j exp(scale·k_i·k_j + mask), in float32 or wider; log N for a token that sees none."""
-    mask, is_causal = one_mask(mask, is_causal, key.shape[-2])
+    """l_i = log Σ_j exp(scale·k_i·k_j + mask), in float32 or wider; log N for a token that sees no key."""
+    mask, is_causal = merged_mask(mask, is_causal, key.shape[-2])
     scale = 1 / math.sqrt(key.shape[-1]) if scale is None else scale
     if mask is not None and mask.requires_grad:
-        raise UsageError("Exact Scaled Attention has no gradient for a learned mask: use the forms alpha or learned.")
+        raise UsageError("Exact Scaled Attention has no gradient for a learned mask: use form alpha or learned.")
     sums: Tensor = LogRowSums.apply(key, mask, is_causal, scale)  # type: ignore[no-untyped-call]
     return sums

@@ -1,4 +1,4 @@
-"""Who may see whom, in the forms that masks come in."""
+"""Attention masks: which query may see which key."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from attnaudit.errors import ShapeError
 Mask = Tensor
 
 
-#: Libraries write "not at all" as -inf, as the lowest finite number of some precision, or as -1e4 or -1e9.
+#: Additive masks below this hide a key: libraries use -inf, the lowest finite number, -1e4 or -1e9.
 HIDDEN = -1e3
 
 
 def visible(mask: Mask) -> Bool[Tensor, "..."]:
-    """True where a key is seen."""
+    """True where a query sees a key."""
     if not (mask.dtype == torch.bool or mask.is_floating_point()):
-        raise ShapeError(f"An attention mask is boolean or added to the scores, not of type {mask.dtype}.")
+        raise ShapeError(f"An attention mask must be boolean or floating-point, got {mask.dtype}.")
     return mask if mask.dtype == torch.bool else mask > HIDDEN
 
 
 def additive(mask: Mask | None, dtype: torch.dtype) -> Mask | None:
-    """The mask as it is added to scores: SDPA would make, and keep, a new one of a boolean mask in every call."""
+    """The mask as added to the scores: SDPA would convert a boolean mask in every call, and keep each copy."""
     if mask is None or mask.dtype != torch.bool:
         return mask
     return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(~mask, -torch.inf)
 
 
 def real_tokens(mask: Mask | None) -> Bool[Tensor, "..."] | None:
-    """(…, tokens), False for padding, which no query sees."""
+    """(…, tokens): False for padding, which no query sees."""
     return None if mask is None else visible(mask).any(dim=-2)
 
 
-def one_mask(mask: Mask | None, is_causal: bool, tokens: int) -> tuple[Mask | None, bool]:
-    """Mask and causality as SDPA takes them, which is one or the other: a causal mask is merged into one that is given.
+def merged_mask(mask: Mask | None, is_causal: bool, tokens: int) -> tuple[Mask | None, bool]:
+    """Mask and causality for SDPA, which accepts only one of them: the causal mask is merged into a given mask.
 
-    Only this case builds a tokens x tokens tensor, a boolean or a copy of the mask.
+    Only this case builds a tokens x tokens tensor.
     """
     if mask is None or not is_causal:
         return mask, is_causal
@@ -50,11 +50,11 @@ def one_mask(mask: Mask | None, is_causal: bool, tokens: int) -> tuple[Mask | No
 def visible_mean(
     rows: Float[Tensor, "batch heads tokens dim"], mask: Mask | None, is_causal: bool
 ) -> Float[Tensor, "batch heads tokens_or_1 dim"]:
-    """For every token, the mean of `rows` over the tokens it may see; one row where that is the same for all.
+    """For every token, the mean of `rows` over the tokens it may see; one row if that is the same for all tokens.
 
-    A padded token is seen by none, so it never counts; under a causal mask this is a running mean.
+    Padding is seen by no token, so it never counts; under a causal mask this is a running mean.
     """
-    mask, is_causal = one_mask(mask, is_causal, rows.shape[-2])
+    mask, is_causal = merged_mask(mask, is_causal, rows.shape[-2])
     if is_causal:
         count = torch.arange(1, rows.shape[-2] + 1, device=rows.device, dtype=rows.dtype)
         return rows.cumsum(dim=-2) / count[:, None]
@@ -65,12 +65,12 @@ def visible_mean(
 
 
 def padding(mask: Mask | None, what: str) -> Bool[Tensor, "batch #heads 1 tokens"] | None:
-    """The mask as one row per input: True for a real token; `what` cannot hide a token from some queries only."""
+    """The mask as one row per input, True for a real token, for a variant `what` that cannot mask single queries."""
     if mask is None:
         return None
     if mask.dim() < 2 or mask.shape[-2] != 1:
         raise ShapeError(
-            f"{what} has no scores to mask, so it takes a padding mask (batch, 1, 1, tokens) or is_causal=True, "
-            f"not a mask of shape {tuple(mask.shape)}."
+            f"{what} has no scores to mask: use a padding mask (batch, 1, 1, tokens) or is_causal=True, "
+            f"got a mask of shape {tuple(mask.shape)}."
         )
     return visible(mask)

@@ -10,12 +10,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnaudit.attention.functional.clipping import clip
-from attnaudit.attention.functional.dot_product import Observer, Pass, softmax
-from attnaudit.attention.functional.masks import Mask, additive, one_mask, visible_mean
-from attnaudit.attention.functional.scattering import scattered
-from attnaudit.errors import ShapeError, UsageError
+from attnaudit.attention.functional.dot_product import AttentionPass, Observer, softmax
+from attnaudit.attention.functional.masks import Mask, additive, merged_mask, visible_mean
+from attnaudit.attention.functional.random_sparse import zeroed_at_random
+from attnaudit.errors import ShapeError, UsageError, unknown
 
-#: What the fields of a rule may be.
+#: The allowed values of the fields of a `Pursuit`.
 ALLOWED = {
     "threshold": ("lam*mu", "lam/mu"),
     "mu_width": ("model", "head"),
@@ -26,16 +26,16 @@ ALLOWED = {
 
 @dataclass(frozen=True)
 class Pursuit:
-    """Which of the published rules is followed, and for how long.
+    """The rules of the pursuit, which differ between paper and code, and the number of iterations.
 
     With m = mean|K| of a head and μ = width / (4·d·m), the shrinkage threshold τ is λ·μ or λ/μ:
 
     * `threshold="lam*mu", mu_width="model"` (the authors' code): τ = λ·H / (4m). Larger keys are clipped *more*.
     * `threshold="lam/mu", mu_width="head"` (the paper): τ = 4·λ·m, which scales with the keys.
 
-    `dual_sign` is the sign of Y/μ in the step for L: -1 as published, +1 as minimising the stated Lagrangian gives.
-    `sparse` says what goes into S: what entries have beyond τ, the `outliers`, or, as a control, the whole of as many
-    entries at `random` places.
+    `dual_sign` is the sign of Y/μ in the step for L: -1 as published, +1 if the stated Lagrangian is minimised.
+    `sparse` determines S: the part of every entry beyond τ (`outliers`), or, as a control, as many whole entries at
+    `random` positions.
     """
 
     iterations: int = 4
@@ -47,29 +47,29 @@ class Pursuit:
 
     def __post_init__(self) -> None:
         if not isinstance(self.iterations, int) or self.iterations < 1:
-            raise UsageError(f"RPC-Attention needs at least 1 iteration, not {self.iterations!r}.")
+            raise UsageError(f"RPC-Attention's iterations must be ≥ 1, got {self.iterations!r}.")
         if not isinstance(self.lam, (int, float)) or not self.lam >= 0:
-            raise UsageError(f"RPC-Attention's λ is a weight of the sparse part and cannot be negative ({self.lam}).")
+            raise UsageError(f"RPC-Attention's lam must be ≥ 0, got {self.lam}.")
         for name, values in ALLOWED.items():
             if getattr(self, name) not in values:
-                raise UsageError(f"RPC-Attention's {name} is one of {values}, not {getattr(self, name)!r}.")
+                raise unknown(f"{name} of RPC-Attention", getattr(self, name), values)
 
     @classmethod
     def preset(cls, name: str, **changes: object) -> Pursuit:
-        """A named rule of `PRESETS` with some fields changed; a change of None is none."""
+        """A named entry of `PRESETS` with some fields changed; None leaves a field as it is."""
         if name not in PRESETS:
-            raise UsageError(f"RPC-Attention has no preset {name!r}; there is {', '.join(PRESETS)}.")
+            raise unknown("preset of RPC-Attention", name, PRESETS)
         given = {field: value for field, value in changes.items() if value is not None}
         return replace(PRESETS[name], **given)  # type: ignore[arg-type]
 
     def tau(
         self, key: Float[Tensor, "batch heads tokens dim"], mask: Mask | None, is_causal: bool
     ) -> Float[Tensor, "batch heads tokens_or_1 1"]:
-        """The threshold of each head and input; under a mask, of each token, from the tokens it may see.
+        """The threshold τ of each head and input; under a mask, of each token, from the tokens it may see.
 
-        μ over the whole sequence would let a causal model see the size of keys to come, and padding would count.
+        With μ over the whole sequence, a causal model would see the size of later keys, and padding would count.
         """
-        if math.isinf(self.lam):  # no threshold at all, so nothing to learn through it either
+        if math.isinf(self.lam):  # no threshold, and so no gradient through it
             return key.new_full((1, 1, 1, 1), torch.inf).expand(*key.shape[:2], 1, 1)
         with torch.autocast(key.device.type, enabled=False):
             size = visible_mean(key.abs().mean(dim=-1, keepdim=True), mask, is_causal)
@@ -104,7 +104,7 @@ def rpc(
     scale: float | None = None,
     seed: int | None = 0,
 ) -> Float[Tensor, "batch heads tokens dim"]:
-    """RPC-Attention: `pursue` by the rule of a preset, of which single parts may be changed."""
+    """RPC-Attention: `pursue` with the rules of a preset, of which some may be overridden."""
     changes = {"threshold": threshold, "mu_width": mu_width, "dual_sign": dual_sign, "sparse": sparse}
     rule = Pursuit.preset(preset, iterations=iterations, lam=lam, **changes)
     return pursue(
@@ -125,27 +125,27 @@ def pursue(
     seed: int | None = 0,
     observe: Observer | None = None,
 ) -> Float[Tensor, "batch heads tokens dim"]:
-    """Return L after some steps of principal attention pursuit (Teo & Nguyen 2024, section 3.2).
+    """Return L after a number of steps of principal attention pursuit (Teo & Nguyen 2024, section 3.2).
 
-    From L = U = 0, with U = Y/μ and h(Z) = softmax(ZZᵀ·scale) V in the place of singular value thresholding:
+    From L = U = 0, with U = Y/μ and h(Z) = softmax(ZZᵀ·scale) V instead of singular value thresholding:
 
         R = K - L + U,   S = R - clamp(R, -τ, τ),   Z = K - S + dual_sign·U,   L = h(Z),   U = U + K - L - S.
 
-    Given `query`, h(Z) = softmax(QZᵀ·scale) V instead (their appendix E.10). Dropout acts on the last attention only.
-    The published loop is a fixed-depth heuristic: nothing makes L, which lives in V's space, approach K; and with a
-    true singular value thresholding its sign diverges, where +1 converges.
+    With `query`, h(Z) = softmax(QZᵀ·scale) V (the paper's appendix E.10). Dropout acts on the last attention only. The
+    published loop is a fixed-depth heuristic: nothing makes L, which lies in the space of V, approach K; and with true
+    singular value thresholding its sign diverges, whereas +1 converges.
 
-    With the rule `sparse="random"`, S = R at random places, as many as the S above has, and 0 elsewhere (`scattered`;
-    `seed` is that of the first step).
+    With the rule `sparse="random"`, S = R at random positions, as many as the S above has, and 0 elsewhere; `seed` is
+    that of the first step.
 
-    Each step is one SDPA call; besides it the loop carries L, U and one clipped matrix of the keys' size, in float32 or
-    wider whatever the inputs are.
+    Each step is one SDPA call; between steps the loop keeps L, U and one clipped matrix of the size of the keys, in
+    float32 or wider.
     """
     if value.shape != key.shape:
         shapes = f"values {tuple(value.shape)} and keys {tuple(key.shape)}"
-        raise ShapeError(f"RPC-Attention subtracts L, which has the shape of V, from K, but {shapes} differ.")
+        raise ShapeError(f"RPC-Attention needs keys and values of one shape, got {shapes}.")
     exact = key.to(torch.promote_types(key.dtype, torch.float32))
-    mask, is_causal = one_mask(mask, is_causal, key.shape[-2])
+    mask, is_causal = merged_mask(mask, is_causal, key.shape[-2])
     tau = rule.tau(exact, mask, is_causal)
     mask = additive(mask, value.dtype)
 
@@ -153,7 +153,7 @@ def pursue(
         clipped = clip(residual, tau)
         if rule.sparse == "outliers":
             return clipped
-        return scattered(residual, clipped != residual, mask, is_causal, None if seed is None else seed + step)
+        return zeroed_at_random(residual, clipped != residual, mask, is_causal, None if seed is None else seed + step)
 
     residual, before = exact, torch.zeros((), dtype=exact.dtype, device=exact.device)
     kept = without_sparse(residual, 0)
@@ -171,11 +171,11 @@ def pursue(
         )
         if observe is not None:
             sparse = residual - kept
-            seen = Pass(keys if query is None else query, keys, mask, is_causal, scale, exact)
-            observe(seen._replace(sparse=sparse, residual=exact - low_rank - sparse))
+            step_pass = AttentionPass(keys if query is None else query, keys, mask, is_causal, scale, exact)
+            observe(step_pass._replace(sparse=sparse, residual=exact - low_rank - sparse))
         if step < rule.iterations:
-            # As S = R - C with C what is kept of R, the dual update U + K - L - S is C + (L before) - L, and K - S is
-            # L - U + C: three matrices to carry instead of five.
+            # With C = R - S, the kept part of R, the dual update U + K - L - S is C + (previous L) - L, and K - S is
+            # L - U + C: three matrices to keep instead of five.
             dual = kept + before - low_rank
             residual = exact - low_rank + dual
             kept = without_sparse(residual, step)

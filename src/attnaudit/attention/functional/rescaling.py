@@ -1,4 +1,4 @@
-"""Scaled Attention: softmax attention whose values are first moved by (I - S)."""
+"""Scaled Attention: softmax attention whose values are first multiplied by (I - S)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attnaudit.attention.functional.dot_product import Observer, softmax, symmetric
 from attnaudit.attention.functional.log_sums import log_row_sums
-from attnaudit.attention.functional.masks import Mask, one_mask, real_tokens, visible, visible_mean
+from attnaudit.attention.functional.masks import Mask, merged_mask, real_tokens, visible, visible_mean
 from attnaudit.errors import ShapeError, UsageError
 
 
@@ -42,17 +42,17 @@ def rescaled_values(
 ) -> Float[Tensor, "batch heads tokens value_dim"]:
     """V' = (I - S) V.
 
-    * `matrix`: S as given, one per head, shared by all inputs (learned, in the authors' code without 1/N).
-    * `alpha`: S = α·softmax(KKᵀ·scale), one more attention.
+    * `matrix`: the given S, one per head, shared by all inputs (learned; in the authors' code without 1/N).
+    * `alpha`: S = α·softmax(KKᵀ·scale), one additional attention.
     * neither: the exact S(j,j') = g(k_j') / (N·g(k_j)), g(k_j) = Σ_j' exp(scale·k_j·k_j'). It has rank one and S² = S,
       so V'_j = V_j - exp(-l_j)·mean_j'(exp(l_j') V_j') with l = log g: no matrix is built. At the kernel-PCA solution
-      S V = 0, and Scaled Attention *is* softmax attention. Elsewhere S grows like a ratio of exponentials of squared
+      S V = 0, and Scaled Attention *is* softmax attention. Otherwise S grows like a ratio of exponentials of squared
       keys: half precision overflows for keys of ordinary size.
 
-    A token that may not be seen takes no part: sums, means and rows of S run over the tokens that token j sees.
+    Sums, means and rows of S run over the tokens that token j may see.
     """
     if matrix is not None and alpha is not None:
-        raise UsageError("Scaled Attention takes a matrix S or a factor alpha, not both.")
+        raise UsageError("Scaled Attention accepts a matrix S or a factor alpha, not both.")
     if matrix is not None:
         return value - _masked(matrix, value, mask, is_causal) @ value
     if alpha is not None:
@@ -62,12 +62,12 @@ def rescaled_values(
 
 
 def _rank_one(key: Tensor, value: Tensor, mask: Mask | None, is_causal: bool, scale: float | None) -> Tensor:
-    """S V for the exact S, in float64 where means differ from token to token: l may differ by hundreds, too."""
+    """S V for the exact S, in float64 if means differ between tokens, because l may then differ by hundreds."""
     wide = torch.promote_types(value.dtype, torch.float64 if is_causal or mask is not None else torch.float32)
     value = value.to(wide)
     log_sums = log_row_sums(key, mask=mask, is_causal=is_causal, scale=scale)[..., None].to(wide)
     if is_causal and mask is None:
-        # In logarithms, positive and negative parts apart: the largest l may still be to come, and must not matter.
+        # In the log domain, positive and negative parts separately: a later, larger l must not affect earlier tokens.
         tiny = torch.finfo(wide).tiny
         parts = (torch.logcumsumexp(log_sums + part.clamp_min(tiny).log(), dim=-2) for part in (value, -value))
         positive, negative = (torch.exp(part - log_sums) for part in parts)
@@ -81,16 +81,16 @@ def _rank_one(key: Tensor, value: Tensor, mask: Mask | None, is_causal: bool, sc
 
 
 def _masked(matrix: Tensor, value: Tensor, mask: Mask | None, is_causal: bool) -> Tensor:
-    """The learned S in the values' type, without the entries of tokens that may not be seen."""
+    """The learned S in the type of the values, with 0 where a token may not be seen."""
     tokens = value.shape[-2]
     if matrix.shape[-3:] != (value.shape[1], tokens, tokens):
         heads, size = matrix.shape[-3], matrix.shape[-1]
         raise ShapeError(
-            f"The learned S of Scaled Attention is for {heads} heads and {size} tokens, but the input has "
-            f"{value.shape[1]} heads and {tokens} tokens: its size is fixed when it is built."
+            f"The learned S of Scaled Attention has a fixed size of {heads} heads and {size} tokens, but the input has "
+            f"{value.shape[1]} heads and {tokens} tokens."
         )
     matrix = matrix.to(value.dtype)
-    mask, is_causal = one_mask(mask, is_causal, tokens)
+    mask, is_causal = merged_mask(mask, is_causal, tokens)
     if is_causal:
         return matrix.tril()
     return matrix if mask is None else matrix.masked_fill(~visible(mask), 0)

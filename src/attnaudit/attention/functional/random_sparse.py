@@ -1,4 +1,4 @@
-"""A sparse part at random places: the control of RPC-Attention in which nothing is pursued."""
+"""A sparse part at random positions: a control for RPC-Attention's choice of outliers."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from attnaudit.attention.functional.masks import Mask, visible_mean
 _LOW = 0xFFFFFFFF
 
 
-def scattered(
+def zeroed_at_random(
     residual: Float[Tensor, "batch heads tokens dim"],
     changed: Bool[Tensor, "batch heads tokens dim"],
     mask: Mask | None,
     is_causal: bool,
     seed: int | None,
 ) -> Float[Tensor, "batch heads tokens dim"]:
-    """R with entries set to zero at random, each with the chance that one of its head and input is `changed`.
+    """R with random entries set to zero, with the probability that an entry of the same head and input is `changed`.
 
-    So R - scattered(R) is on average as dense as the sparse part that it stands for, and knows nothing of which entries
-    are large. The chance of a token is taken over the tokens that it may see, as RPC-Attention's threshold is.
+    So R - zeroed_at_random(R) is on average as dense as the sparse part that it replaces, but independent of which
+    entries are large. A token's probability is a mean over the tokens it may see, as is RPC-Attention's threshold.
 
     Args:
         residual: R.
-        changed: where the sparse part that it stands for is not zero.
-        mask: who sees whom.
+        changed: where the replaced sparse part is not zero.
+        mask: the attention mask.
         is_causal: whether later tokens are hidden.
-        seed: of the places, which are then the same for all inputs; None draws them anew, from torch's generator.
+        seed: seed of the positions, which are then the same for all inputs; None draws new ones from torch's generator.
     """
     with torch.autocast(residual.device.type, enabled=False):
         share = visible_mean(changed.to(residual.dtype).mean(dim=-1, keepdim=True), mask, is_causal)
@@ -37,10 +37,9 @@ def scattered(
 
 
 def _fixed_draws(like: Float[Tensor, "batch heads tokens dim"], seed: int) -> Float[Tensor, "heads tokens dim"]:
-    """Numbers in [0, 1) by a hash of token, head and channel (two rounds of multiply and shift, 32 bits).
+    """Numbers in [0, 1) from a hash of token, head and channel (two rounds of multiply and shift, 32 bits).
 
-    Unlike those of a generator they are alike on every device and for every number of tokens, and do not stop torch's
-    compiler.
+    Unlike a generator's, they are the same on every device and for any number of tokens, and torch can compile this.
     """
     heads, tokens, dim = like.shape[1:]
     bits = torch.arange(tokens * heads * dim, device=like.device) + seed * 0x9E3779B1
