@@ -8,8 +8,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from attnaudit.errors import UsageError
-from attnaudit.sources.architecture import build
-from attnaudit.training.recipe import read_recipe
+from attnaudit.records.json_file import plain
+from attnaudit.sources.vision_transformer import build_vision_transformer
+from attnaudit.training.recipe_file import read_recipe
 
 pytest.importorskip("timm")
 
@@ -26,15 +27,15 @@ def test_every_recipe_is_in_the_experiment():
 
 @pytest.mark.parametrize("name", experiment.RECIPES)
 def test_recipes_differ_in_their_model_alone_and_can_be_built(name):
-    own, reference = recipe(name).identity, recipe("softmax").identity
+    own, reference = (plain(recipe(own)) for own in (name, "softmax"))
     changed = {setting for setting in own if own[setting] != reference[setting]}
     assert changed <= {"name", "about", "model"}
-    assert build(recipe(name).model, 0)(torch.zeros(1, 3, 32, 32)).shape == (1, 10)
+    assert build_vision_transformer(recipe(name).model, 0)(torch.zeros(1, 3, 32, 32)).shape == (1, 10)
 
 
 def operations(name):
     """Multiplications of an image, in attention too, which only torch's plain implementation counts on a CPU."""
-    model = build(recipe(name).model, 0)
+    model = build_vision_transformer(recipe(name).model, 0)
     with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH), torch.no_grad():
         model(torch.zeros(1, 3, 32, 32))
     return counter.get_total_flops() / 2

@@ -21,6 +21,13 @@ class UsageError(AttnAuditError):
     exit_code = 2
 
 
+class SettingError(UsageError, ValueError):
+    """A value of a typed setting is out of range.
+
+    It is a ValueError too, so that whoever reads settings from a file can add where in the file the value is.
+    """
+
+
 class ModelError(AttnAuditError):
     """A model cannot be found or built."""
 

@@ -11,7 +11,7 @@ from attnaudit.records.run_folder import RunFolder, encoded
 from attnaudit.records.schema import OBSERVED, SCHEMA
 from attnaudit.records.verdict import Word
 from attnaudit.training.loop import train
-from attnaudit.training.recipe import read_recipe
+from attnaudit.training.recipe_file import read_recipe
 from tests.training.conftest import data_set, halves, recipe_file  # noqa: F401
 from tests.training_runs import write_training
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from attnaudit.errors import RunFolderError
-from attnaudit.records.run_folder import RunFolder, write_whole
+from attnaudit.records.files import write_whole
+from attnaudit.records.run_folder import RunFolder
 
 
 def full(*_, **__):

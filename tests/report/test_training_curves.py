@@ -9,7 +9,7 @@ from attnaudit.claims.training import open_trainings
 from attnaudit.report.training_curves import accuracy_records, score_records
 from attnaudit.report.training_figures import accuracy_figure, score_figure
 from attnaudit.training.loop import train
-from attnaudit.training.recipe import read_recipe
+from attnaudit.training.recipe_file import read_recipe
 from tests.training.conftest import data_set, halves, recipe_file  # noqa: F401
 from tests.training_runs import write_course
 

@@ -10,11 +10,13 @@ from PIL import Image
 from safetensors.torch import save_file
 from torch import nn
 
-from attnaudit.sources.architecture import Architecture, build
-from attnaudit.sources.cards import ImageCard
+from attnaudit.records import json_file
+from attnaudit.records.architecture import Architecture
+from attnaudit.records.card import CARD, ImageCard
 from attnaudit.sources.labelled import read_labelled
-from attnaudit.sources.model import CARD, LoadedModel
+from attnaudit.sources.model import LoadedModel
 from attnaudit.sources.trained_models import WEIGHTS
+from attnaudit.sources.vision_transformer import build_vision_transformer
 from attnaudit.sources.weights import fingerprint
 from tests.robustness.problems import generator
 
@@ -83,6 +85,6 @@ def write_model(folder, classes=2, facts=None, size=SIZE, **settings):
     sizes = {"image_size": size, "patch_size": 16, "width": 24, "depth": 1, "heads": 2, "classes": classes}
     architecture = Architecture(**sizes, **settings)
     folder.mkdir(parents=True)
-    save_file(build(architecture, 0).state_dict(), folder / WEIGHTS)
+    save_file(build_vision_transformer(architecture, 0).state_dict(), folder / WEIGHTS)
     card = ImageCard(folder.name, architecture, (0.5, 0.5, 0.5), (0.25, 0.25, 0.25), None, facts or {})
-    (folder / CARD).write_text(card.as_json())
+    json_file.write(folder / CARD, card)

@@ -6,7 +6,8 @@ import torch
 from attnaudit.attention import VARIANTS
 from attnaudit.capture import capture
 from attnaudit.errors import ShapeError, UsageError
-from attnaudit.sources.decoder import DecoderArchitecture, build_decoder
+from attnaudit.records.architecture import DecoderArchitecture
+from attnaudit.sources.decoder import build_decoder
 
 WORDS, CONTEXT = 11, 9
 CHOICES = {

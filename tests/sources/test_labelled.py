@@ -13,9 +13,9 @@ from PIL import Image
 
 from attnaudit.errors import InputError
 from attnaudit.protocol import Protocol
+from attnaudit.records.architecture import Architecture
+from attnaudit.records.card import ImageCard
 from attnaudit.sources import labelled
-from attnaudit.sources.architecture import Architecture
-from attnaudit.sources.cards import ImageCard
 from attnaudit.sources.labelled import read_labelled, training_and_test
 
 

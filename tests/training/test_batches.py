@@ -9,11 +9,12 @@ from PIL import Image
 
 from attnaudit.errors import InputError, UsageError
 from attnaudit.numerics.randomness import seed_everything
+from attnaudit.records.recipe import AugmentationSettings
 from attnaudit.sources.labelled import LabelledImages, read_labelled
 from attnaudit.training.augmentation import DeviceAugmentation, crop_and_flip
 from attnaudit.training.batches import Layout, LoadedBatches, image_batches
 from attnaudit.training.processes import Ranks
-from attnaudit.training.recipe import Augmentation, read_recipe
+from attnaudit.training.recipe_file import read_recipe
 
 
 @given(st.integers(1, 9), st.integers(1, 5), st.integers(0, 5), st.integers(1, 3))
@@ -93,7 +94,7 @@ def test_a_crop_is_a_window_of_the_padded_image_or_its_mirror_image():
 
 
 def test_without_mixup_labels_are_smoothed_probabilities():
-    _, targets = DeviceAugmentation(Augmentation(smoothing=0.1), 4, "cpu").mixed(
+    _, targets = DeviceAugmentation(AugmentationSettings(smoothing=0.1), 4, "cpu").mixed(
         torch.zeros(2, 3, 4, 4), torch.tensor([1, 3])
     )
     expected = torch.full((2, 4), 0.025)
@@ -101,7 +102,9 @@ def test_without_mixup_labels_are_smoothed_probabilities():
     torch.testing.assert_close(targets, expected)
 
 
-@pytest.mark.parametrize("wishes", [Augmentation(mixup=0.8), Augmentation(cutmix=1.0), Augmentation(erase=0.9)])
+@pytest.mark.parametrize(
+    "wishes", [AugmentationSettings(mixup=0.8), AugmentationSettings(cutmix=1.0), AugmentationSettings(erase=0.9)]
+)
 def test_random_choices_follow_the_seed(wishes):
     augmentation = DeviceAugmentation(wishes, 3, "cpu")
     pixels, labels = torch.randint(0, 255, (4, 3, 8, 8), dtype=torch.uint8), torch.tensor([0, 1, 2, 0])
@@ -119,7 +122,7 @@ def test_the_share_of_distorted_images_is_the_wished_one(kind):
     pixels = torch.randint(0, 256, (600, 3, 8, 8), dtype=torch.uint8)
     shares = []
     for distort in (0.0, 0.5, 1.0):
-        augmentation = DeviceAugmentation(Augmentation(kind=kind, distort=distort), 2, "cpu")
+        augmentation = DeviceAugmentation(AugmentationSettings(kind=kind, distort=distort), 2, "cpu")
         torch.manual_seed(0)
         changed = augmentation.augmented(pixels) != augmentation.normalised(pixels)
         shares.append(float(changed.flatten(1).any(dim=1).float().mean()))
@@ -127,6 +130,6 @@ def test_the_share_of_distorted_images_is_the_wished_one(kind):
 
 
 def test_normalised_images_have_imagenets_mean_at_zero():
-    augmentation = DeviceAugmentation(Augmentation(), 2, "cpu")
+    augmentation = DeviceAugmentation(AugmentationSettings(), 2, "cpu")
     mean = torch.tensor([0.485, 0.456, 0.406]).mul(255).round().to(torch.uint8).view(1, 3, 1, 1).expand(1, 3, 2, 2)
     assert augmentation.normalised(mean).abs().max() < 0.01

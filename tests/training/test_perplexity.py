@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from torch import nn
 
 from attnaudit.errors import NumericalError, UsageError
-from attnaudit.sources.decoder import DecoderArchitecture, build_decoder
+from attnaudit.records.architecture import DecoderArchitecture
+from attnaudit.sources.decoder import build_decoder
 from attnaudit.sources.words import LINE_END, Vocabulary
 from attnaudit.training.perplexity import STAND_IN, contexts, perplexity, robust_perplexity, swapped
 from attnaudit.training.processes import Ranks

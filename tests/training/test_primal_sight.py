@@ -7,8 +7,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from attnaudit import attention
+from attnaudit.records.architecture import Architecture
 from attnaudit.records.schema import SCHEMA
-from attnaudit.sources.architecture import Architecture, build
+from attnaudit.sources.vision_transformer import build_vision_transformer
 from attnaudit.training import Monitor, primal_evidence
 from attnaudit.training.primal_sight import primal_layers
 
@@ -17,7 +18,7 @@ MEASURES = {"ksvd_left_overlap", "ksvd_right_overlap", "ksvd_dual_residual", "ks
 
 
 def vision_transformer(layer=2):
-    return build(
+    return build_vision_transformer(
         Architecture(**SMALL, attention="primal", attention_layers=(layer,), attention_options={"rank": 4}), seed=0
     )
 

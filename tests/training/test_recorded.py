@@ -9,13 +9,13 @@ from safetensors.torch import load_file
 
 from attnaudit.errors import AttnAuditError, ShapeError, UsageError
 from attnaudit.numerics.randomness import seed_everything
-from attnaudit.sources.architecture import build
+from attnaudit.sources.vision_transformer import build_vision_transformer
 from attnaudit.training import recorded as recorded_module
 from attnaudit.training import trainee as trainee_module
 from attnaudit.training.loop import train
 from attnaudit.training.place import Place
 from attnaudit.training.processes import Ranks
-from attnaudit.training.recipe import read_recipe
+from attnaudit.training.recipe_file import read_recipe
 from attnaudit.training.recorded import RecordedStep, check_recordable
 from attnaudit.training.trainee import Trainee
 
@@ -28,7 +28,7 @@ def weights_after(steps, recorded, *, resumed_at=None, changes=()):
     recipe = read_recipe("vit-small-cifar", [*CHANGES, *changes])
 
     def trainee():
-        return Trainee(build(recipe.model, 0), recipe, 10, "cuda", Ranks(), recorded=recorded)
+        return Trainee(build_vision_transformer(recipe.model, 0), recipe, 10, "cuda", Ranks(), recorded=recorded)
 
     own = trainee()
     for step in range(steps):
@@ -102,7 +102,7 @@ def test_what_waits_for_the_host_cannot_be_recorded():
 def test_steps_on_a_cpu_are_not_recorded():
     recipe = read_recipe("vit-small-cifar", CHANGES)
     with pytest.raises(UsageError, match="--graph records the steps of one process on a GPU"):
-        Trainee(build(recipe.model, 0), recipe, 10, "cpu", Ranks(), recorded=True)
+        Trainee(build_vision_transformer(recipe.model, 0), recipe, 10, "cpu", Ranks(), recorded=True)
 
 
 @pytest.mark.parametrize(("device", "ranks"), [("cpu", Ranks()), ("cuda:1", Ranks(1, 2))])
@@ -240,7 +240,7 @@ def test_a_restored_trainee_records_its_step_anew(monkeypatch):
     monkeypatch.setattr(trainee_module, "RecordedStep", Frozen)
     monkeypatch.setattr(trainee_module, "check_recordable", lambda recipe, device, ranks: None)
     recipe = read_recipe("vit-small-cifar", [*CHANGES, "model.depth=1", "model.width=24", "model.heads=2"])
-    own = Trainee(build(recipe.model, 0), recipe, 10, "cpu", Ranks(), recorded=True)
+    own = Trainee(build_vision_transformer(recipe.model, 0), recipe, 10, "cpu", Ranks(), recorded=True)
     batch = torch.randn(2, 3, 32, 32), torch.tensor([0, 1])
     own.step(0, *batch)
     own.step(1, *batch)

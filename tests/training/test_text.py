@@ -15,7 +15,7 @@ from attnaudit.sources.words import Vocabulary, words_of
 from attnaudit.training.loop import train
 from attnaudit.training.perplexity import robust_perplexity
 from attnaudit.training.place import Place
-from attnaudit.training.recipe import read_recipe
+from attnaudit.training.recipe_file import read_recipe
 from attnaudit.training.task import read_halves, task_of
 from tests.training.test_train import Killed, same, weights
 from tests.training.two_ranks import train_on_two_ranks

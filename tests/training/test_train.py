@@ -16,7 +16,7 @@ from attnaudit.training import checkpoint
 from attnaudit.training.loop import train
 from attnaudit.training.place import Place
 from attnaudit.training.processes import Ranks
-from attnaudit.training.recipe import read_recipe
+from attnaudit.training.recipe_file import read_recipe
 from attnaudit.training.task import read_halves
 from attnaudit.training.trainee import Trainee
 from tests.training.conftest import write_images

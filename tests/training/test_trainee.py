@@ -7,9 +7,9 @@ import torch
 from torch.nn import functional
 
 from attnaudit.attention import ksvd_loss
-from attnaudit.sources.architecture import build
+from attnaudit.sources.vision_transformer import build_vision_transformer
 from attnaudit.training.processes import Ranks
-from attnaudit.training.recipe import read_recipe
+from attnaudit.training.recipe_file import read_recipe
 from attnaudit.training.trainee import Trainee
 
 SMALL = (
@@ -20,7 +20,7 @@ SMALL = (
 
 def trainee(*changes):
     recipe = read_recipe("vit-small-cifar", [*SMALL, *changes])
-    return Trainee(build(recipe.model, 0), recipe, 10, "cpu", Ranks())
+    return Trainee(build_vision_transformer(recipe.model, 0), recipe, 10, "cpu", Ranks())
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """What the monitor of our own training looks at."""
 
 from attnaudit.training.loop import train
-from attnaudit.training.recipe import read_recipe
+from attnaudit.training.recipe_file import read_recipe
 
 
 def test_a_monitor_that_gets_fewer_images_than_wanted_says_so(recipe_file, halves, tmp_path):

@@ -11,8 +11,8 @@ from typing import Any
 
 from attnaudit.attention.functional import Pursuit
 from attnaudit.errors import RunFolderError, UsageError
+from attnaudit.records import json_file
 from attnaudit.records.evaluations import EvaluatedNetwork, Evaluation
-from attnaudit.records.typed_settings import settings_from
 
 _ATTENTION = ("attention", "attention_layers", "attention_options", "other_attention")
 _SYMMETRIC = "symmetric"
@@ -102,7 +102,7 @@ def _rule(options: dict[str, Any]) -> Pursuit:
     own = {name: options.pop(name) for name in _RULE if name in options}
     given = {name: value for name, value in own.items() if value is not None}
     preset = str(given.pop("preset", "code"))
-    typed = settings_from(Pursuit, given, "attention_options")
+    typed = json_file.parse(Pursuit, given, "attention_options")
     return Pursuit.preset(preset, **{name: getattr(typed, name) for name in given})
 
 

@@ -18,7 +18,7 @@ def deliver(
     json: bool,
 ) -> None:
     """Write the files of a figure into a folder and say which."""
-    from attnaudit.records.run_folder import make_folder
+    from attnaudit.records.files import make_folder
     from attnaudit.report.drawing import for_screen_and_print
     from attnaudit.report.figures import write_csv
 

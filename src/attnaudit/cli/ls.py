@@ -104,8 +104,7 @@ def _theories() -> list[dict[str, str | None]]:
 
 
 def _recipes() -> list[dict[str, str | None]]:
-    from attnaudit.training.recipe import read_recipe
-    from attnaudit.training.recipe_file import recipe_names
+    from attnaudit.training.recipe_file import read_recipe, recipe_names
 
     return [
         {"recipe": name, "data": read_recipe(name).data, "what": read_recipe(name).about} for name in recipe_names()

@@ -14,7 +14,7 @@ from attnaudit.cli.console import data_console, detailed_progress_bar, print_jso
 from attnaudit.cli.options import Device
 
 if TYPE_CHECKING:
-    from attnaudit.training.recipe import Recipe
+    from attnaudit.records.recipe import Recipe
 
 
 def train(
@@ -68,7 +68,7 @@ def train(
     from attnaudit.training.loop import train as run
     from attnaudit.training.place import Place
     from attnaudit.training.processes import started_ranks
-    from attnaudit.training.recipe import read_recipe
+    from attnaudit.training.recipe_file import read_recipe
     from attnaudit.training.recorded import check_recordable
     from attnaudit.training.task import read_halves
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +14,7 @@ import pyarrow.parquet as pq
 
 from attnaudit.errors import RunFolderError
 from attnaudit.records.evidence import Evidence
+from attnaudit.records.files import make_folder, write_whole
 from attnaudit.records.identity import begins, settings_in
 from attnaudit.records.notes import Notes
 
@@ -110,47 +109,6 @@ def encoded(table: pa.Table, notes: Notes) -> bytes:
     pq.write_table(table.replace_schema_metadata({_NOTES: notes.as_json()}), sink, compression="zstd")
     content: bytes = sink.getvalue().to_pybytes()
     return content
-
-
-def make_folder(path: Path) -> None:
-    """A folder to write into, and those above it.
-
-    Raises:
-        RunFolderError: it cannot be made.
-    """
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RunFolderError(f"{path} cannot be written ({error.strerror}): give --out another folder.") from error
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write through a temporary file beside it, so that readers and a killed writer never leave half a file.
-
-    Raises:
-        RunFolderError: it cannot be written, for want of space, rights or a folder; what was there before still is.
-    """
-    try:
-        _write_through_temporary(path, content)
-    except OSError as error:
-        raise RunFolderError(
-            f"{path} cannot be written ({error.strerror}): make room or give --out another place, and repeat the "
-            "command."
-        ) from error
-
-
-def _write_through_temporary(path: Path, content: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def as_json(content: dict[str, Any]) -> bytes:

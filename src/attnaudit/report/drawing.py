@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from attnaudit.extras import optional
-from attnaudit.records.run_folder import write_whole
+from attnaudit.records.files import write_whole
 
 # Okabe & Ito's palette keeps its contrasts for colour-blind readers.
 BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"

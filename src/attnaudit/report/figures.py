@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from attnaudit.papers.figures import GammaRecord, NormRecord
-from attnaudit.records.run_folder import write_whole
+from attnaudit.records.files import write_whole
 from attnaudit.report.drawing import BLUE, GREEN, VERMILION, drawing
 
 

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
+from attnaudit.records.files import make_folder, write_whole
 from attnaudit.records.identity import begins, settings_in
-from attnaudit.records.run_folder import as_json, make_folder, write_whole
+from attnaudit.records.run_folder import as_json
 from attnaudit.robustness.conditions import Condition
 from attnaudit.robustness.corruptions import corrupted, version
 from attnaudit.robustness.examples import Examples

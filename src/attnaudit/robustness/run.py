@@ -18,6 +18,8 @@ from attnaudit._version import __version__
 from attnaudit.errors import AttnAuditError, RunFolderError, first_line
 from attnaudit.numerics.precision import short_products
 from attnaudit.numerics.randomness import derived_seed
+from attnaudit.records import json_file
+from attnaudit.records.card import ImageCard, TextCard
 from attnaudit.records.evaluations import Kind
 from attnaudit.records.notes import Notes
 from attnaudit.records.run_folder import RunFolder, encoded
@@ -166,6 +168,10 @@ def _read(folder: RunFolder, units: Sequence[EvaluationUnit]) -> Results:
     return Results({of: pa.concat_tables(tables) for of, tables in parts.items()})
 
 
+def _described(card: ImageCard | TextCard) -> dict[str, Any]:
+    return {"architecture": json_file.plain(card.architecture), "facts": dict(card.facts)}
+
+
 def _description(plan: EvaluationPlan, keys: list[str]) -> dict[str, Any]:
     return {
         "attnaudit": __version__,
@@ -175,7 +181,7 @@ def _description(plan: EvaluationPlan, keys: list[str]) -> dict[str, Any]:
                 "label": model.label,
                 "fingerprint": model.fingerprint,
                 "weights": model.weights_origin,
-                "card": model.card,
+                "card": None if model.card is None else _described(model.card),
             }
             for model in plan.models
         ],

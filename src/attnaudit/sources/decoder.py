@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int64
@@ -11,50 +10,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from attnaudit.attention.softmax import SoftmaxAttention
-from attnaudit.errors import ShapeError, UsageError
-from attnaudit.sources.attention_choice import AttentionChoice
+from attnaudit.errors import ShapeError
+from attnaudit.records.architecture import DecoderArchitecture
+from attnaudit.sources.attention import install_attention
 from attnaudit.sources.model import seeded
 
 #: Deviation of the weights at the start; those that write into the residual stream start smaller, by depth.
 _DEVIATION = 0.02
-
-
-@dataclass(frozen=True)
-class DecoderArchitecture(AttentionChoice):
-    """A decoder in numbers. Which attention it has is an `AttentionChoice`.
-
-    Args:
-        vocabulary: number of words.
-        context: how many words it reads at once.
-        width: channels of a word.
-        depth: number of blocks.
-        heads: attention heads of a block.
-        dropout: rate after the embedding and on what every block adds; attention weights are never dropped.
-    """
-
-    vocabulary: int = 2
-    context: int = 128
-    width: int = 192
-    depth: int = 6
-    heads: int = 6
-    dropout: float = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.heads < 1 or self.width < 1 or self.width % self.heads:
-            raise UsageError(f"A width of {self.width} does not split into {self.heads} heads.")
-        if self.depth < 1 or self.context < 1 or self.vocabulary < 2:
-            raise UsageError(
-                "A language model has a block, a word of context and two words at least, not "
-                f"{self.depth}, {self.context} and {self.vocabulary}."
-            )
-        if not 0 <= self.dropout < 1:
-            raise UsageError(f"dropout is {self.dropout}: it is a share of 0 or more, and less than 1.")
-
-    @property
-    def tokens(self) -> int:
-        """Words of a context."""
-        return self.context
 
 
 class Decoder(nn.Module):
@@ -114,6 +76,6 @@ def build_decoder(architecture: DecoderArchitecture, seed: int) -> Decoder:
     """The network in evaluation mode, initialised from a seed."""
     with seeded(seed):
         model = Decoder(architecture)
-        architecture.put_into(model, architecture.tokens, causal=True)
+        install_attention(model, architecture, architecture.tokens, causal=True)
     model.eval()
     return model

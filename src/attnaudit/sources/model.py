@@ -15,9 +15,12 @@ from torch import Tensor, nn
 
 from attnaudit.errors import ModelError, UsageError
 from attnaudit.protocol import Protocol
+from attnaudit.records.card import CARD, ImageCard, TextCard
 from attnaudit.sources.weights import fingerprint
 
 Preprocess = Callable[[Image.Image], Tensor]
+#: From texts and a largest number of tokens to what a model is called with.
+Tokenise = Callable[[Sequence[str], int], Mapping[str, Tensor]]
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class ModelSpec:
 class LoadedModel:
     """A built model, how to feed it, and how to build its untrained twin from a seed, where its source can.
 
-    `card` is what is known of a model that we trained: its `architecture`, and the `facts` of its training.
+    `card` is what is known of a model that we trained.
     """
 
     label: str
@@ -56,9 +59,9 @@ class LoadedModel:
     fingerprint: str
     weights_origin: str
     preprocess: Callable[[Protocol], Preprocess] | None = None
-    tokenise: Callable[[Sequence[str], int], Mapping[str, Tensor]] | None = None
+    tokenise: Tokenise | None = None
     untrained: Callable[[int], nn.Module] | None = None
-    card: Mapping[str, typing.Any] | None = None
+    card: ImageCard | TextCard | None = None
 
 
 @contextmanager
@@ -93,8 +96,6 @@ SOURCES = {
 }
 #: Names that mean one model of one source.
 ALIASES = {"minilm": "hf:minilm", "vit-small-cifar": "trained:vit-small-cifar"}
-#: The file by which a folder is known as a model of `attnaudit train`.
-CARD = "card.json"
 
 
 def _source(prefix: str) -> Source:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 from attnaudit.errors import ModelError, UsageError
-from attnaudit.sources.cards import ImageCard, TextCard, read_card
-from attnaudit.sources.model import CARD, LoadedModel, ModelSpec
+from attnaudit.records.card import CARD, TextCard
+from attnaudit.sources.cards import build_network, preprocessing, read_card, tokeniser
+from attnaudit.sources.model import LoadedModel, ModelSpec
 from attnaudit.sources.weights import fingerprint, fit_weights, read_weights
 
 WEIGHTS = "model.safetensors"
@@ -45,9 +46,9 @@ def load(spec: ModelSpec) -> LoadedModel:
     folder = folder_of(spec.name)
     card = read_card(folder)
     try:
-        module = card.build(spec.random_seed or 0)
+        module = build_network(card, spec.random_seed or 0)
     except UsageError as error:
-        raise ModelError(f"{folder / CARD} describes no network that there is: {error}") from error
+        raise ModelError(f"{folder / CARD} describes a network that cannot be built: {error}") from error
     if spec.weights is not None:
         weights = {name: tensor.float() for name, tensor in read_weights(spec.weights).items()}
         fit_weights(module, weights, spec.weights, spec.name)
@@ -56,8 +57,8 @@ def load(spec: ModelSpec) -> LoadedModel:
         module,
         fingerprint(module),
         "random" if spec.random_seed is not None else str(spec.weights),
-        preprocess=card.preprocess if isinstance(card, ImageCard) else None,
-        tokenise=card.tokenise if isinstance(card, TextCard) else None,
-        untrained=lru_cache(maxsize=1)(card.build),
-        card={"architecture": card.architecture.content, "facts": dict(card.facts)},
+        preprocess=None if isinstance(card, TextCard) else partial(preprocessing, card),
+        tokenise=tokeniser(card) if isinstance(card, TextCard) else None,
+        untrained=lru_cache(maxsize=1)(partial(build_network, card)),
+        card=card,
     )

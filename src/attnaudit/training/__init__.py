@@ -12,21 +12,22 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from attnaudit.records.recipe import Recipe
     from attnaudit.training.finished import primal_evidence
     from attnaudit.training.loop import train
     from attnaudit.training.monitor import Monitor
     from attnaudit.training.perplexity import robust_perplexity
     from attnaudit.training.place import Place
-    from attnaudit.training.recipe import Recipe, read_recipe
+    from attnaudit.training.recipe_file import read_recipe
     from attnaudit.training.task import read_halves
 
 _HOMES = {
     "Monitor": "attnaudit.training.monitor",
     "Place": "attnaudit.training.place",
-    "Recipe": "attnaudit.training.recipe",
+    "Recipe": "attnaudit.records.recipe",
     "primal_evidence": "attnaudit.training.finished",
     "read_halves": "attnaudit.training.task",
-    "read_recipe": "attnaudit.training.recipe",
+    "read_recipe": "attnaudit.training.recipe_file",
     "robust_perplexity": "attnaudit.training.perplexity",
     "train": "attnaudit.training.loop",
 }

@@ -8,15 +8,15 @@ from torch import Tensor
 from torch.nn import functional
 
 from attnaudit.extras import optional
+from attnaudit.records.recipe import AugmentationSettings
 from attnaudit.sources.preprocess import IMAGENET_MEAN, IMAGENET_STD
 from attnaudit.training.distortion import distorted
-from attnaudit.training.recipe import Augmentation
 
 
 class DeviceAugmentation:
     """Random choices come from the global generators, as timm's do: seed them first."""
 
-    def __init__(self, wishes: Augmentation, classes: int, device: str) -> None:
+    def __init__(self, wishes: AugmentationSettings, classes: int, device: str) -> None:
         self._crop = wishes.padding if wishes.kind == "crop-flip" else None
         self._distort = wishes.distort
         statistics = (torch.from_numpy(numbers) for numbers in (IMAGENET_MEAN, IMAGENET_STD))
@@ -32,7 +32,7 @@ class DeviceAugmentation:
                 label_smoothing=wishes.smoothing,
                 num_classes=classes,
             )
-            if wishes.mixup or wishes.cutmix
+            if wishes.mixes
             else None
         )
         self._smoothing, self._classes = wishes.smoothing, classes

@@ -20,10 +20,10 @@ from torch.utils.data import DataLoader, Dataset
 from attnaudit.errors import AttnAuditError, UsageError, first_line
 from attnaudit.extras import optional
 from attnaudit.numerics.randomness import generator, global_state_kept, seed_everything
+from attnaudit.records.recipe import ImageRecipe
 from attnaudit.sources.labelled import LabelledImages
 from attnaudit.sources.preprocess import middle_pixels
 from attnaudit.training.processes import Ranks
-from attnaudit.training.recipe import ImageRecipe
 
 #: Examples and what is to be said of them: images as bytes and their classes, words and the words that follow.
 Batch = tuple[Tensor, Tensor]

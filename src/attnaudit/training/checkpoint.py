@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from attnaudit.errors import RunFolderError
-from attnaudit.records.run_folder import write_whole
+from attnaudit.records.files import write_whole
 
 FILE = "checkpoint.pt"
 #: What torch's reader raises, depending on which bytes are wrong.

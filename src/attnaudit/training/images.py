@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 
 from attnaudit.errors import UsageError
-from attnaudit.sources.architecture import build
-from attnaudit.sources.cards import ImageCard
+from attnaudit.records.card import ImageCard
+from attnaudit.records.recipe import ImageRecipe
 from attnaudit.sources.labelled import LabelledImages
 from attnaudit.sources.preprocess import IMAGENET_MEAN, IMAGENET_STD
+from attnaudit.sources.vision_transformer import build_vision_transformer
 from attnaudit.training.augmentation import DeviceAugmentation
 from attnaudit.training.batches import Batch, Layout, image_batches
 from attnaudit.training.evaluation import evaluate
-from attnaudit.training.recipe import ImageRecipe
 
 #: How many times as large a batch is without gradients.
 _TESTED = 4
@@ -59,7 +59,7 @@ class ImageTask:
 
     def build(self, seed: int) -> nn.Module:
         """A vision transformer."""
-        return build(self.recipe.model, seed)
+        return build_vision_transformer(self.recipe.model, seed)
 
     def feed(self, layout: Layout, device: str, workers: int) -> ImageFeed:
         """Images on a device."""
@@ -83,7 +83,7 @@ class ImageFeed:
     def __init__(self, task: ImageTask, layout: Layout, device: str, workers: int) -> None:
         recipe = task.recipe
         share = layout.ranks.share(recipe.batch)
-        if share % 2 and (recipe.augmentation.mixup or recipe.augmentation.cutmix):
+        if share % 2 and recipe.augmentation.mixes:
             raise UsageError(f"Mixup pairs images, but each process gets {share} of a batch: give an even share.")
         self._pixels = DeviceAugmentation(recipe.augmentation, recipe.model.classes, device)
         self._train = image_batches(task.train, recipe, layout, device, workers)

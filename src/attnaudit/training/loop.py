@@ -12,6 +12,7 @@ import torch
 
 from attnaudit.errors import NumericalError
 from attnaudit.numerics.randomness import global_state_kept, seed_everything
+from attnaudit.records.recipe import Recipe
 from attnaudit.records.run_folder import RunFolder
 from attnaudit.training import checkpoint
 from attnaudit.training.attending import attended
@@ -20,7 +21,6 @@ from attnaudit.training.opening import opened
 from attnaudit.training.optimisers import check_optimiser
 from attnaudit.training.outcome import Trained, setting, write_history, write_outcome
 from attnaudit.training.place import Place
-from attnaudit.training.recipe import Recipe
 from attnaudit.training.task import Halves, Task, task_of
 from attnaudit.training.trainee import Trainee
 from attnaudit.training.watching import monitor_of

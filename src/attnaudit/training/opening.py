@@ -8,6 +8,7 @@ from pathlib import Path
 
 from attnaudit._version import __version__
 from attnaudit.errors import AttnAuditError
+from attnaudit.records import json_file
 from attnaudit.records.run_folder import RunFolder
 from attnaudit.records.versions import installed_versions
 from attnaudit.training import checkpoint, ranks
@@ -23,8 +24,8 @@ def opened(out: Path, task: Task, layout: Layout) -> Iterator[RunFolder]:
         RunFolderError: it cannot be written, or holds something else.
     """
     folder = RunFolder(out)
-    identity = {"recipe": task.recipe.identity, "seed": layout.seed, "data": task.fingerprints}
-    if task.recipe.watched > 0:
+    identity = {"recipe": json_file.plain(task.recipe), "seed": layout.seed, "data": task.fingerprints}
+    if task.recipe.monitored_inputs > 0:
         # Each rank has its share of what the monitor looks at: with another number, one curve would be of two batches.
         identity["ranks"] = layout.ranks.count
     about = {"attnaudit": __version__, "versions": installed_versions(), "steps_per_epoch": layout.steps}

@@ -12,12 +12,14 @@ from safetensors.torch import save
 from torch import nn
 
 from attnaudit._version import __version__
+from attnaudit.records import json_file
+from attnaudit.records.card import CARD
+from attnaudit.records.files import write_whole
 from attnaudit.records.identity import digest
-from attnaudit.records.run_folder import RunFolder, write_whole
+from attnaudit.records.recipe import Recipe
+from attnaudit.records.run_folder import RunFolder
 from attnaudit.records.training_course import HISTORY
-from attnaudit.sources.model import CARD
 from attnaudit.sources.trained_models import WEIGHTS
-from attnaudit.training.recipe import Recipe
 from attnaudit.training.task import Task
 
 AVERAGE = "average.safetensors"
@@ -46,8 +48,8 @@ class Trained:
 
 def setting(recipe: Recipe, data: Sequence[str]) -> str:
     """A name for everything but model and seed that decides a training: what has the same was trained alike."""
-    left_out = ("name", "about", "model", "monitor")
-    return digest({name: value for name, value in recipe.identity.items() if name not in left_out}, list(data))
+    left_out = ("name", "about", "task", "model", "monitor")
+    return digest({name: value for name, value in json_file.plain(recipe).items() if name not in left_out}, list(data))
 
 
 def write_outcome(trained: Trained, folder: RunFolder, task: Task, model: nn.Module, average: nn.Module | None) -> None:
@@ -55,8 +57,7 @@ def write_outcome(trained: Trained, folder: RunFolder, task: Task, model: nn.Mod
     write_whole(folder.path / WEIGHTS, _tensors(model))
     if average is not None:
         write_whole(folder.path / AVERAGE, _tensors(average))
-    card = task.card({**trained.facts, "attnaudit": __version__})
-    write_whole(folder.path / CARD, card.as_json().encode())
+    json_file.write(folder.path / CARD, task.card({**trained.facts, "attnaudit": __version__}))
     folder.write_summary({"training": trained.facts})
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from attnaudit.errors import UsageError, first_line
 from attnaudit.extras import optional
+from attnaudit.records import json_file
+from attnaudit.records.recipe import ImageRecipe, TextRecipe
 
 FOLDER = Path(__file__).parent / "recipes"
 _BASE = "base"
+_EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$")
+_KINDS: dict[str, type[ImageRecipe] | type[TextRecipe]] = {"images": ImageRecipe, "text": TextRecipe}
 
 
 def recipe_names() -> list[str]:
@@ -18,12 +23,19 @@ def recipe_names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
-def recipe_content(name: str, changes: Sequence[str] = ()) -> dict[str, Any]:
-    """What a recipe of the package, or a YAML file, says, with changes such as `model.depth=6`."""
+def read_recipe(name: str, changes: Sequence[str] = ()) -> ImageRecipe | TextRecipe:
+    """A recipe of the package by name, or a YAML file, with changes such as `model.depth=6`; `task` says which kind.
+
+    Raises:
+        UsageError: there is none of that name, or a setting does not fit.
+    """
     content = _content(_file(name))
     for change in changes:
         _apply(content, change)
-    return content
+    where, task = f"recipe {content['name']}", content.get("task", "images")
+    if task not in [*_KINDS]:
+        raise UsageError(f"{where}: task must be one of {', '.join(_KINDS)}, got {task!r}.")
+    return json_file.parse(_KINDS[task], content, where)
 
 
 def _file(name: str) -> Path:
@@ -43,9 +55,9 @@ def _content(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
     A base is looked for beside the file, then in the package; so a file may have the name of the recipe it is based on.
     """
     above = (*above, path.resolve())
-    yaml = optional("yaml", "train", "Reading a recipe")
+    yaml = _yaml()
     try:
-        own = yaml.safe_load(path.read_text())
+        own = _loaded(path.read_text())
     except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
         raise UsageError(f"{path} cannot be read as YAML ({_fault(error)}).") from error
     if not isinstance(own, dict):
@@ -84,8 +96,20 @@ def _apply(content: dict[str, Any], change: str) -> None:
         content = content.setdefault(section, {})
         if not isinstance(content, dict):
             raise UsageError(f"--set {change}: {section} has no settings under it.")
-    yaml = optional("yaml", "train", "Reading a recipe")
+    yaml = _yaml()
     try:
-        content[last] = yaml.safe_load(text)
+        content[last] = _loaded(text)
     except yaml.YAMLError as error:
-        raise UsageError(f"--set {change}: {text} is no value that YAML knows.") from error
+        raise UsageError(f"--set {change}: {text} cannot be read as YAML.") from error
+
+
+def _yaml() -> Any:
+    return optional("yaml", "train", "Reading a recipe")
+
+
+def _loaded(text: str) -> Any:
+    """YAML 1.2's numbers in PyYAML, which otherwise reads 1e-3, without a point, as text."""
+    yaml = _yaml()
+    loader: Any = type("RecipeLoader", (yaml.SafeLoader,), {})
+    loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+.0123456789"))
+    return yaml.load(text, Loader=loader)

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from attnaudit.errors import AttnAuditError, ShapeError, UsageError, first_line
+from attnaudit.records.recipe import Recipe
 from attnaudit.training.processes import Ranks
-from attnaudit.training.recipe import Recipe
 
 #: Steps that run as they are before one is recorded: they compile, and the optimiser makes its memory in them.
 _WARM_UP = 3

@@ -10,12 +10,12 @@ from typing import Any
 from torch import Tensor, nn
 
 from attnaudit.errors import InputError, UsageError
-from attnaudit.sources.cards import ImageCard, TextCard
+from attnaudit.records.card import ImageCard, TextCard
+from attnaudit.records.recipe import ImageRecipe, Recipe, TextRecipe
 from attnaudit.sources.corpora import Corpus, training_and_test_text
 from attnaudit.sources.labelled import LabelledImages, training_and_test
 from attnaudit.training.batches import Batch, Layout
 from attnaudit.training.images import ImageTask
-from attnaudit.training.recipe import ImageRecipe, Recipe, TextRecipe
 from attnaudit.training.text import TextTask
 
 #: Training and test half of a data set.

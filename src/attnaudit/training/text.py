@@ -12,13 +12,13 @@ from jaxtyping import Int64
 from torch import Tensor, nn
 
 from attnaudit.errors import InputError
-from attnaudit.sources.cards import TextCard
+from attnaudit.records.card import TextCard
+from attnaudit.records.recipe import TextRecipe
 from attnaudit.sources.corpora import Corpus
 from attnaudit.sources.decoder import Decoder, build_decoder
 from attnaudit.sources.words import UNKNOWN, Vocabulary
 from attnaudit.training.batches import Batch, Layout, ResidentBatches
 from attnaudit.training.perplexity import Perplexity, contexts, robust_perplexity
-from attnaudit.training.recipe import TextRecipe
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class TextTask:
 
     def card(self, facts: Mapping[str, Any]) -> TextCard:
         """With the vocabulary."""
-        return TextCard(self.recipe.name, self.recipe.model, self.vocabulary, facts)
+        return TextCard(self.recipe.name, self.recipe.model, self.vocabulary.words, facts)
 
 
 class TextFeed:

@@ -14,9 +14,9 @@ from attnaudit.attention import ksvd_loss
 from attnaudit.errors import AttnAuditError
 from attnaudit.extras import optional
 from attnaudit.numerics.precision import autocast
+from attnaudit.records.recipe import Recipe
 from attnaudit.training.average import WeightAverage
 from attnaudit.training.processes import Ranks
-from attnaudit.training.recipe import Recipe
 from attnaudit.training.recorded import RecordedStep, check_recordable
 
 

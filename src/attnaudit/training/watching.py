@@ -7,10 +7,10 @@ from collections.abc import Callable
 from torch import nn
 
 from attnaudit.numerics.randomness import seed_everything
+from attnaudit.records.recipe import Recipe
 from attnaudit.records.run_folder import RunFolder
 from attnaudit.training.batches import Layout
 from attnaudit.training.monitor import Monitor
-from attnaudit.training.recipe import Recipe
 from attnaudit.training.task import Feed
 
 #: The batch of the first epoch that the training curve is measured on: the third, as in the study.
@@ -21,9 +21,9 @@ def monitor_of(
     model: nn.Module, recipe: Recipe, folder: RunFolder, feed: Feed, layout: Layout, tell: Callable[[str], None]
 ) -> Monitor | None:
     """A monitor on a fixed batch of training inputs and one of test inputs; tells where they are fewer than wanted."""
-    if recipe.watched < 1:
+    if recipe.monitored_inputs < 1:
         return None
-    own = max(1, recipe.watched // layout.ranks.count)
+    own = max(1, recipe.monitored_inputs // layout.ranks.count)
     seed_everything(layout.seed, "monitor", layout.ranks.rank)
     batches = feed.watched(min(_BATCH, layout.steps - 1), own)
     for half, inputs in batches.items():

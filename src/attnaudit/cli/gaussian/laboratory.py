@@ -101,7 +101,7 @@ def deliver(
 ) -> None:
     """Table and verdicts to stdout; figure and data to the folder."""
     from attnaudit.cli import work
-    from attnaudit.records.run_folder import make_folder
+    from attnaudit.records.files import make_folder
     from attnaudit.report.drawing import for_screen_and_print
     from attnaudit.report.figures import write_parquet, write_rows
     from attnaudit.report.gaussian import check_rows, check_table, laboratory_verdicts

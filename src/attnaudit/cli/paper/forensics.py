@@ -18,7 +18,7 @@ def try_conventions(specs: Sequence[ModelSpec], choice: Choice, device: str, out
     """Every convention on every model; the nearest to stdout, all of them to a CSV file per model."""
     from attnaudit.audit.plan import file_name
     from attnaudit.papers.forensics import investigate
-    from attnaudit.records.run_folder import make_folder
+    from attnaudit.records.files import make_folder
     from attnaudit.report.figures import write_rows
     from attnaudit.report.terminal import forensics_table
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from attnaudit._version import __version__
-from attnaudit.records.run_folder import write_whole
+from attnaudit.records.files import write_whole
 from attnaudit.report.page.templates import part, templates
 from attnaudit.report.robustness import accuracy_rows, lines, models_of, with_short_names
 from attnaudit.robustness.summary import Summary

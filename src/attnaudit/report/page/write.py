@@ -11,8 +11,8 @@ from markupsafe import Markup
 
 from attnaudit.claims.claim import MEANINGS
 from attnaudit.errors import AttnAuditError
+from attnaudit.records.files import write_whole
 from attnaudit.records.finished import FinishedRun
-from attnaudit.records.run_folder import write_whole
 from attnaudit.records.verdict import POWER
 from attnaudit.report.page.document import Document, document
 from attnaudit.report.page.numbers import embedded

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, field, replace
+from typing import Annotated, ClassVar, Literal
 
-from attnaudit.errors import UsageError
-from attnaudit.records.typed_settings import check_range, settings_from
-from attnaudit.sources.architecture import Architecture
-from attnaudit.sources.decoder import DecoderArchitecture
-from attnaudit.training.recipe_file import recipe_content
-from attnaudit.training.watch import ImageWatch, TextWatch, Watch
+from pydantic import Discriminator
+
+from attnaudit.errors import SettingError
+from attnaudit.records.architecture import Architecture, DecoderArchitecture
+from attnaudit.records.ranges import check_range
 
 
 @dataclass(frozen=True)
-class Optimiser:
+class OptimiserSettings:
     """timm's optimiser by name, with a cosine from `rate` to `smallest_rate` after a linear warm-up."""
 
     name: str = "adamw"
@@ -29,13 +27,13 @@ class Optimiser:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", self.name.lower())  # timm takes either, and a run is the same with both
-        check_range("optimiser", 0, open_low=True, rate=self.rate, clip=self.clip)
-        check_range("optimiser", 0, weight_decay=self.weight_decay, warmup_epochs=self.warmup_epochs)
-        check_range("optimiser", 0, warmup_rate=self.warmup_rate, smallest_rate=self.smallest_rate)
+        check_range(0, open_low=True, rate=self.rate, clip=self.clip)
+        check_range(0, weight_decay=self.weight_decay, warmup_epochs=self.warmup_epochs)
+        check_range(0, warmup_rate=self.warmup_rate, smallest_rate=self.smallest_rate)
 
 
 @dataclass(frozen=True)
-class Augmentation:
+class AugmentationSettings:
     """What training images go through.
 
     `timm` is timm's transform for training (random crop, flip, colour, `auto_augment`), in worker processes;
@@ -57,10 +55,55 @@ class Augmentation:
 
     def __post_init__(self) -> None:
         if self.auto_augment is not None and self.kind != "timm":
-            raise UsageError(f"augmentation: auto_augment is for kind timm; {self.kind} has distort.")
-        check_range("augmentation", 0, padding=self.padding, mixup=self.mixup, cutmix=self.cutmix)
-        check_range("augmentation", 0, 1, distort=self.distort, erase=self.erase)
-        check_range("augmentation", 0, 1, mix_share=self.mix_share, smoothing=self.smoothing)
+            raise SettingError(f"auto_augment is for kind timm; {self.kind} has distort.")
+        check_range(0, padding=self.padding, mixup=self.mixup, cutmix=self.cutmix)
+        check_range(0, 1, distort=self.distort, erase=self.erase)
+        check_range(0, 1, mix_share=self.mix_share, smoothing=self.smoothing)
+
+    @property
+    def mixes(self) -> bool:
+        """Whether images are blended in pairs."""
+        return bool(self.mixup or self.cutmix)
+
+
+@dataclass(frozen=True)
+class MonitorSettings:
+    """What the monitor does: it measures every `every` epochs, on fixed batches of training and of test inputs.
+
+    `scores` inputs of each are also compared with their references. `train_mode` measures the training batch with drop
+    path active, as the study does; `legacy` adds Teo & Nguyen's logged quantity.
+    """
+
+    every: int = 1
+    scores: int = 2
+    train_mode: bool = False
+    legacy: bool = False
+
+    def __post_init__(self) -> None:
+        check_range(1, every=self.every)
+        check_range(0, scores=self.scores)
+
+
+@dataclass(frozen=True)
+class ImageMonitorSettings(MonitorSettings):
+    """`images` is how many images of each half are monitored, if a batch has as many; 0 turns the monitor off."""
+
+    images: int = 128
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_range(0, images=self.images)
+
+
+@dataclass(frozen=True)
+class TextMonitorSettings(MonitorSettings):
+    """`contexts` is how many contexts of each half are monitored, if a batch has as many; 0 turns the monitor off."""
+
+    contexts: int = 16
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_range(0, contexts=self.contexts)
 
 
 @dataclass(frozen=True)
@@ -81,28 +124,21 @@ class Recipe:
     epochs: int = 100
     batch: int = 512
     precision: Literal["bf16", "fp32"] = "bf16"
-    optimiser: Optimiser = field(default_factory=Optimiser)
+    optimiser: OptimiserSettings = field(default_factory=OptimiserSettings)
     average: float | None = None
     ksvd_weight: float = 0.0
-    monitor: Watch = field(default_factory=Watch)
+    monitor: MonitorSettings = field(default_factory=MonitorSettings)
 
     def __post_init__(self) -> None:
-        if self.epochs < 1 or self.batch < 1:
-            one = self.examples.removesuffix("s")
-            raise UsageError(
-                f"Recipe {self.name} needs an epoch and a {one} at least, not {self.epochs}, {self.batch}."
-            )
-        check_range(f"recipe {self.name}", 0, 1, average=self.average)
+        if not re.fullmatch(r"\w[\w.-]*", self.name):
+            raise SettingError(f"name must be usable as a folder's (letters, digits, - and _), got {self.name!r}.")
+        check_range(1, epochs=self.epochs, batch=self.batch)
+        check_range(0, 1, average=self.average)
         if self.ksvd_weight and self.model.attention != "primal":
-            raise UsageError(f"Recipe {self.name} has a ksvd_weight, but its attention is {self.model.attention}.")
+            raise SettingError(f"ksvd_weight is for primal attention, but the model has {self.model.attention}.")
 
     @property
-    def identity(self) -> dict[str, Any]:
-        """As plain data that JSON gives back unchanged."""
-        return {**asdict(self), "model": self.model.content}
-
-    @property
-    def watched(self) -> int:
+    def monitored_inputs(self) -> int:
         """How many inputs of each half the monitor looks at."""
         raise NotImplementedError
 
@@ -113,18 +149,19 @@ class ImageRecipe(Recipe):
 
     examples = "images"
 
+    task: Literal["images"] = "images"
     data: str = "cifar10"
     model: Architecture = field(default_factory=Architecture)
-    augmentation: Augmentation = field(default_factory=Augmentation)
-    monitor: ImageWatch = field(default_factory=ImageWatch)
+    augmentation: AugmentationSettings = field(default_factory=AugmentationSettings)
+    monitor: ImageMonitorSettings = field(default_factory=ImageMonitorSettings)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.batch % 2 and (self.augmentation.mixup or self.augmentation.cutmix):
-            raise UsageError(f"Mixup pairs images, so recipe {self.name} needs an even batch, not {self.batch}.")
+        if self.batch % 2 and self.augmentation.mixes:
+            raise SettingError(f"batch must be even, because mixup pairs images, got {self.batch}.")
 
     @property
-    def watched(self) -> int:
+    def monitored_inputs(self) -> int:
         """Images."""
         return self.monitor.images
 
@@ -148,17 +185,15 @@ class TextRecipe(Recipe):
     model: DecoderArchitecture = field(default_factory=DecoderArchitecture)
     min_count: int = 3
     swap_rate: float = 0.1
-    monitor: TextWatch = field(default_factory=TextWatch)
+    monitor: TextMonitorSettings = field(default_factory=TextMonitorSettings)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.min_count < 1:
-            raise UsageError(f"min_count is {self.min_count}: a word that is known occurs once at least.")
-        if not 0 <= self.swap_rate <= 1:
-            raise UsageError(f"swap_rate is {self.swap_rate}: it is a share of the words, from 0 to 1.")
+        check_range(1, min_count=self.min_count)
+        check_range(0, 1, swap_rate=self.swap_rate)
 
     @property
-    def watched(self) -> int:
+    def monitored_inputs(self) -> int:
         """Contexts."""
         return self.monitor.contexts
 
@@ -167,14 +202,5 @@ class TextRecipe(Recipe):
         return replace(self, model=replace(self.model, vocabulary=words))
 
 
-def read_recipe(name: str, changes: Sequence[str] = ()) -> ImageRecipe | TextRecipe:
-    """A recipe of the package by name, or a YAML file, with changes such as `model.depth=6`; `task` says which kind."""
-    content = recipe_content(name, changes)
-    where = f"recipe {content['name']}"
-    if not re.fullmatch(r"\w[\w.-]*", str(content["name"])):
-        raise UsageError(f"The name of a recipe, {content['name']!r}, is one of a folder: letters, digits, - and _.")
-    if content.get("task") == "text":
-        return settings_from(TextRecipe, content, where)
-    if (task := content.pop("task", "images")) != "images":
-        raise UsageError(f"{where}: task is {task!r}; there is images, text.")
-    return settings_from(ImageRecipe, content, where)
+#: A recipe as it is in a file, where `task` says which kind it is.
+AnyRecipe = Annotated[ImageRecipe | TextRecipe, Discriminator("task")]

@@ -1,0 +1,118 @@
+"""The networks that we build, in numbers: what a recipe trains and a card describes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from attnaudit.errors import SettingError
+from attnaudit.records.ranges import check_range, check_rate
+
+REFERENCE_ATTENTION = "softmax"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionChoice:
+    """Which attention variant is in which blocks of a network: the same words for images and text.
+
+    Args:
+        attention: a name of `attnaudit ls attention`.
+        attention_layers: which blocks have it; all by default.
+        attention_options: further arguments of the variant, such as {"iterations": 4}.
+        other_attention: what the other blocks have; RPC-Attention in the first layers of a symmetric network is
+            `attention: rpc, attention_layers: [0, 1], other_attention: symmetric`.
+    """
+
+    attention: str = REFERENCE_ATTENTION
+    attention_layers: tuple[int, ...] | None = None
+    attention_options: Mapping[str, Any] = field(default_factory=dict)
+    other_attention: str = REFERENCE_ATTENTION
+
+    def __post_init__(self) -> None:
+        if self.attention_layers is None and self.other_attention != REFERENCE_ATTENTION:
+            raise SettingError(
+                f"other_attention is {self.other_attention}, but attention_layers leaves no other block: name the "
+                f"blocks that have {self.attention} attention, as in [0, 1]."
+            )
+
+
+@dataclass(frozen=True)
+class Architecture(AttentionChoice):
+    """timm's VisionTransformer in numbers; the defaults are ViT-Tiny's width on images of 32 pixels.
+
+    Which attention it has is an `AttentionChoice`.
+
+    Args:
+        image_size: pixels of a side.
+        patch_size: pixels of a patch's side; an image has (image_size / patch_size)² + 1 tokens.
+        width: channels of a token.
+        depth: number of blocks.
+        heads: attention heads of a block.
+        classes: number of classes.
+        drop_path: largest rate of stochastic depth, which grows linearly with depth.
+        standardise: whether queries and keys are standardised per token in every pass.
+        initialisation: timm's, or torch's defaults as the study has them.
+    """
+
+    image_size: int = 32
+    patch_size: int = 2
+    width: int = 192
+    depth: int = 12
+    heads: int = 3
+    classes: int = 10
+    drop_path: float = 0.0
+    standardise: bool = False
+    initialisation: Literal["timm", "torch"] = "timm"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.image_size < 1 or self.patch_size < 1 or self.image_size % self.patch_size:
+            raise SettingError(f"images of {self.image_size} pixels do not split into patches of {self.patch_size}.")
+        _check_heads(self.width, self.heads)
+        check_range(1, depth=self.depth)
+        check_range(2, classes=self.classes)
+        check_rate(drop_path=self.drop_path)
+
+    @property
+    def tokens(self) -> int:
+        """Patches, and the class token."""
+        return (self.image_size // self.patch_size) ** 2 + 1
+
+
+@dataclass(frozen=True)
+class DecoderArchitecture(AttentionChoice):
+    """A causal language model in numbers. Which attention it has is an `AttentionChoice`.
+
+    Args:
+        vocabulary: number of words.
+        context: how many words it reads at once.
+        width: channels of a word.
+        depth: number of blocks.
+        heads: attention heads of a block.
+        dropout: rate after the embedding and on what every block adds; attention weights are never dropped.
+    """
+
+    vocabulary: int = 2
+    context: int = 128
+    width: int = 192
+    depth: int = 6
+    heads: int = 6
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_heads(self.width, self.heads)
+        check_range(1, depth=self.depth, context=self.context)
+        check_range(2, vocabulary=self.vocabulary)
+        check_rate(dropout=self.dropout)
+
+    @property
+    def tokens(self) -> int:
+        """Words of a context."""
+        return self.context
+
+
+def _check_heads(width: int, heads: int) -> None:
+    if heads < 1 or width < 1 or width % heads:
+        raise SettingError(f"a width of {width} does not split into {heads} heads.")

@@ -1,0 +1,50 @@
+"""Folders and files of a run: made or written as a whole, or an error that says why not."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from attnaudit.errors import RunFolderError
+
+
+def make_folder(path: Path) -> None:
+    """A folder to write into, and those above it.
+
+    Raises:
+        RunFolderError: it cannot be made.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunFolderError(f"{path} cannot be written ({error.strerror}): give --out another folder.") from error
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write through a temporary file beside it, so that readers and a killed writer never leave half a file.
+
+    Raises:
+        RunFolderError: it cannot be written, for want of space, rights or a folder; the old file is left as it was.
+    """
+    try:
+        _write_through_temporary(path, content)
+    except OSError as error:
+        raise RunFolderError(
+            f"{path} cannot be written ({error.strerror}): make room or give --out another place, and repeat the "
+            "command."
+        ) from error
+
+
+def _write_through_temporary(path: Path, content: bytes) -> None:
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

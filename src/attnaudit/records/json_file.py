@@ -1,0 +1,180 @@
+"""The one place where typed content is read from JSON and written to it.
+
+Everything on disk has a frozen dataclass. pydantic checks a file against it, strictly: no name too many or too few, no
+text for a number, nothing that is not finite. What does not fit becomes one sentence with the file and the field.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import types
+import typing
+from collections.abc import Hashable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from attnaudit.errors import AttnAuditError, RunFolderError, UsageError, first_line, unknown
+from attnaudit.records.files import write_whole
+
+Content = TypeVar("Content")
+
+_CONFIG = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants")
+_SHOWN = 40
+_UNKNOWN = "unexpected_keyword_argument"
+
+#: What a value must be, by the type of pydantic's error.
+_EXPECTED = {
+    "bool_type": "true or false",
+    "dataclass_type": "names with values",
+    "dict_type": "names with values",
+    "finite_number": "a finite number",
+    "float_type": "a finite number",
+    "int_from_float": "a whole number",
+    "int_type": "a whole number",
+    "mapping_type": "names with values",
+    "string_type": "text",
+    "tuple_type": "a list",
+}
+
+
+def read(kind: type[Content], file: Path, what: str) -> Content:
+    """The content of a file, which an error calls `what`.
+
+    Raises:
+        FileNotFoundError: there is no such file; only the caller knows what that means.
+        RunFolderError: it cannot be read, or is not of that kind.
+    """
+    try:
+        return _validated(kind, file.read_bytes())
+    except FileNotFoundError:
+        raise
+    except (ValidationError, OSError, AttnAuditError) as error:
+        fault = _fault(kind, error)
+        raise RunFolderError(f"{file} is not readable as {what} ({fault}): restore the file as it was.") from error
+
+
+def parse(kind: type[Content], content: Any, where: str) -> Content:
+    """Typed content from plain data, such as a YAML file has; an error says `where` it came from.
+
+    Raises:
+        UsageError: it is not of that kind.
+    """
+    try:
+        return _validated(kind, json.dumps(content, default=str).encode())
+    except (ValidationError, TypeError, AttnAuditError) as error:
+        fault = _fault(kind, error)
+        raise UsageError(f"{where}: {fault}{'' if fault.endswith('?') else '.'}") from error
+
+
+def write(file: Path, content: Any) -> None:
+    """Write typed content as a whole file.
+
+    Raises:
+        RunFolderError: the file cannot be written.
+    """
+    text = json.dumps(plain(content), indent=2, ensure_ascii=False, allow_nan=False)
+    write_whole(file, f"{text}\n".encode())
+
+
+def plain(content: Any) -> Any:
+    """Typed content as the plain data that JSON gives back."""
+    (found,) = _adapter(typing.cast(Hashable, type(content))).dump_python((content,), mode="json", warnings="error")
+    return found
+
+
+@cache
+def _adapter(kind: Hashable) -> TypeAdapter[tuple[Any]]:
+    """Of a tuple of one: pydantic takes no configuration beside a dataclass itself."""
+    return TypeAdapter(typing.cast(Any, tuple)[kind], config=_CONFIG)
+
+
+def _validated(kind: type[Content], text: bytes) -> Content:
+    (found,) = _adapter(typing.cast(Hashable, kind)).validate_json(b"[" + text + b"]")
+    return typing.cast(Content, found)
+
+
+def _fault(kind: type, error: Exception) -> str:
+    """What is wrong, in a few words."""
+    if not isinstance(error, ValidationError):
+        return first_line(error).removesuffix(".")
+    # A name that is not known comes first: it may be why another one is missing.
+    first = min(error.errors(include_url=False), key=lambda own: own["type"] != _UNKNOWN)
+    if first["type"] == "json_invalid":
+        return first["ctx"]["error"]  # type: ignore[no-any-return]
+    return _sentence(kind, first)
+
+
+def _sentence(kind: type, error: ErrorDetails) -> str:
+    at, steps = _followed(kind, error["loc"][1:])
+    sort, context, place = error["type"], error.get("ctx", {}), _path(steps)
+    if sort == _UNKNOWN:
+        return f"{_path(steps[:-1], ': ')}{_unknown(str(steps[-1]), at)}"
+    if sort == "missing":
+        return f"{place} is missing"
+    if sort == "value_error":
+        return f"{_path(steps, ': ')}{context['error']}".removesuffix(".")
+    if sort == "too_long":
+        return f"{place} must have {context['max_length']} values, got {context['actual_length']}"
+    if sort in ("union_tag_invalid", "union_tag_not_found"):
+        place, given = f"{_path(steps, '.')}{context['discriminator'].strip(chr(39))}", context.get("tag")
+        return f"{place} is missing" if given is None else _other(place, f"one of {context['expected_tags']}", given)
+    expected = _EXPECTED.get(sort)
+    if expected is None:
+        expected = f"one of {context['expected']}" if "expected" in context else error["msg"]
+    return _other(place or "its content", expected, error["input"])
+
+
+def _other(place: str, expected: str, given: Any) -> str:
+    return f"{place} must be {expected}, got {shortened(given)}"
+
+
+def _unknown(name: str, kind: Any) -> str:
+    words = str(unknown("setting", name, [field.name for field in dataclasses.fields(kind)]))
+    return f"{words[0].lower()}{words[1:]}".removesuffix(".")
+
+
+def _followed(kind: Any, location: Sequence[int | str]) -> tuple[Any, list[int | str]]:
+    """The type that holds the last step of a location, and the steps that are in the file: tags of unions are not."""
+    steps: list[int | str] = []
+    holder = kind
+    for step in location:
+        holder = kind = _bare(kind)
+        if isinstance(kind, tuple):  # a union of dataclasses, of which the step is the tag
+            kind = next(own for own in kind if any(step in typing.get_args(hint) for hint in _hints(own).values()))
+            continue
+        steps.append(step)
+        if dataclasses.is_dataclass(kind):
+            kind = _hints(kind).get(str(step), Any)
+        elif arguments := typing.get_args(kind):
+            kind = arguments[0] if isinstance(step, int) else arguments[-1]
+    return holder, steps
+
+
+def _hints(kind: Any) -> dict[str, Any]:
+    return typing.get_type_hints(kind, include_extras=True)
+
+
+def _bare(kind: Any) -> Any:
+    """A type without annotations and None; the members of what is still a union."""
+    while typing.get_origin(kind) is typing.Annotated:
+        kind = typing.get_args(kind)[0]
+    if typing.get_origin(kind) in (types.UnionType, typing.Union):
+        members = [own for own in typing.get_args(kind) if own is not type(None)]
+        return _bare(members[0]) if len(members) == 1 else tuple(members)
+    return kind
+
+
+def _path(steps: Sequence[int | str], after: str = "") -> str:
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).removeprefix(".")
+    return f"{text}{after}" if text else ""
+
+
+def shortened(value: Any) -> str:
+    """A value as JSON has it, short enough for a sentence."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -1,0 +1,30 @@
+"""Ranges of settings."""
+
+from __future__ import annotations
+
+import math
+
+from attnaudit.errors import SettingError
+
+
+def check_range(low: float, high: float = math.inf, *, open_low: bool = False, **values: float | None) -> None:
+    """Fail, naming the setting, for a value that is not between the bounds; None is allowed.
+
+    Raises:
+        SettingError: a value is out of range.
+    """
+    for name, value in values.items():
+        if value is not None and not (low < value <= high if open_low else low <= value <= high):
+            bounds = f"{'>' if open_low else '≥'} {low:g}" + (f" and ≤ {high:g}" if high < math.inf else "")
+            raise SettingError(f"{name} must be {bounds}, got {value:g}.")
+
+
+def check_rate(**values: float) -> None:
+    """Fail, naming the setting, for a value that is not a share below 1.
+
+    Raises:
+        SettingError: a value is out of range.
+    """
+    for name, value in values.items():
+        if not 0 <= value < 1:
+            raise SettingError(f"{name} must be ≥ 0 and < 1, got {value:g}.")

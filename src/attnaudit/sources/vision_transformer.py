@@ -1,0 +1,49 @@
+"""A small vision transformer with any attention variant, built from its numbers."""
+
+from __future__ import annotations
+
+from torch import nn
+
+from attnaudit.attention.layers import swappable_layers
+from attnaudit.attention.standardisation import TokenStandardisation
+from attnaudit.errors import ModelError
+from attnaudit.extras import optional
+from attnaudit.records.architecture import Architecture
+from attnaudit.sources.attention import install_attention
+from attnaudit.sources.model import seeded
+
+
+def build_vision_transformer(architecture: Architecture, seed: int) -> nn.Module:
+    """The network in evaluation mode, initialised from a seed."""
+    vision = optional("timm.models.vision_transformer", "timm", "A vision transformer")
+    with seeded(seed):
+        model: nn.Module = vision.VisionTransformer(
+            img_size=architecture.image_size,
+            patch_size=architecture.patch_size,
+            embed_dim=architecture.width,
+            depth=architecture.depth,
+            num_heads=architecture.heads,
+            num_classes=architecture.classes,
+            drop_path_rate=architecture.drop_path,
+        )
+        if architecture.initialisation == "torch":
+            _initialise_as_torch(model)
+        install_attention(model, architecture, architecture.tokens)
+    if architecture.standardise:
+        _standardise(model)
+    return model.eval()
+
+
+def _initialise_as_torch(model: nn.Module) -> None:
+    for module in model.modules():
+        if isinstance(module, nn.Linear | nn.Conv2d | nn.LayerNorm):
+            module.reset_parameters()
+
+
+def _standardise(model: nn.Module) -> None:
+    for layer in swappable_layers(model):
+        names = [name for name in ("q_norm", "k_norm") if hasattr(layer.module, name)]
+        if not names:
+            raise ModelError(f"{layer.names[0]} has no place to standardise queries and keys in.")
+        for name in names:
+            setattr(layer.module, name, TokenStandardisation())
