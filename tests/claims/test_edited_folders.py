@@ -141,7 +141,7 @@ def test_an_attention_that_there_is_not_is_named_with_its_network(tmp_path):
     content = json.loads((path / "run.json").read_text())
     options = ("models", 1, "card", "architecture", "attention_options")
     for value, fault in (
-        ({"iterations": "x"}, "iterations is 'x'"),
+        ({"iterations": "x"}, "iterations must be a whole number"),
         ({"iterations": 0}, "at least 1"),
         ({"preset": []}, "no preset"),
     ):

@@ -153,9 +153,9 @@ def test_the_language_models_that_are_compared_differ_in_their_attention_alone()
     recipes = {path.stem: read_recipe(str(path)) for path in folder.glob("lm-*.yaml")}
     assert set(recipes) == {"lm-softmax", "lm-symmetric", "lm-rpc"}
     plain = {"attention": "softmax", "attention_layers": None, "attention_options": {}, "other_attention": "softmax"}
-    reference = replace(read_recipe("lm"), name="", about="")
+    reference = replace(read_recipe("lm"), name="same", about="")
     for recipe in recipes.values():
-        assert replace(recipe, name="", about="", model=replace(recipe.model, **plain)) == reference
+        assert replace(recipe, name="same", about="", model=replace(recipe.model, **plain)) == reference
     rpc = recipes["lm-rpc"].model
     assert (rpc.attention, rpc.attention_layers, rpc.other_attention) == ("rpc", (0, 1), "symmetric")
 
