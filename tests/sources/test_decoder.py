@@ -109,9 +109,9 @@ def test_causal_heads_are_captured_with_their_mask_and_replay(name):
 @pytest.mark.parametrize(
     ("numbers", "sentence"),
     [
-        ({"heads": 5}, "A width of 192 does not split into 5 heads."),
-        ({"depth": 0}, "A language model has a block, a word of context and two words at least, not 0, 128 and 2."),
-        ({"dropout": 1.0}, "dropout is 1.0: it is a share of 0 or more, and less than 1."),
+        ({"heads": 5}, "a width of 192 does not split into 5 heads."),
+        ({"depth": 0}, "depth must be ≥ 1, got 0."),
+        ({"dropout": 1.0}, "dropout must be ≥ 0 and < 1, got 1."),
         ({"attention": "rpc", "other_attention": "symmetric"}, "attention_layers leaves no other block"),
     ],
 )

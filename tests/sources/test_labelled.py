@@ -16,6 +16,7 @@ from attnaudit.protocol import Protocol
 from attnaudit.records.architecture import Architecture
 from attnaudit.records.card import ImageCard
 from attnaudit.sources import labelled
+from attnaudit.sources.cards import preprocessing
 from attnaudit.sources.labelled import read_labelled, training_and_test
 
 
@@ -61,8 +62,8 @@ def test_images_that_are_not_square_are_cropped_as_audits_crop_them(tmp_path):
         (tmp_path / name).mkdir()
         Image.fromarray(generator.integers(0, 256, shape, dtype=np.uint8)).save(tmp_path / name / "0.png")
     images = read_labelled(tmp_path)
-    model = ImageCard("v", Architecture(image_size=8), (0.0, 0.0, 0.0), (1.0, 1.0, 1.0), None, {})
-    audited = torch.stack([model.preprocess(Protocol.EXACT)(images.image(place)) for place in range(2)])
+    card = ImageCard("v", Architecture(image_size=8), (0.0, 0.0, 0.0), (1.0, 1.0, 1.0), None, {})
+    audited = torch.stack([preprocessing(card, Protocol.EXACT)(images.image(place)) for place in range(2)])
     assert torch.equal(images.pixels(8), (audited * 255).round().to(torch.uint8))
 
 

@@ -67,7 +67,7 @@ def test_images_are_cropped_in_the_middle_or_squashed(shipped):
 
 
 def test_a_folder_without_a_card_or_with_a_broken_one_is_refused(tmp_path):
-    with pytest.raises(ModelError, match=r"holds no trained model: it has no card\.json"):
+    with pytest.raises(ModelError, match=r"card\.json is missing"):
         read_card(tmp_path)
     (tmp_path / "card.json").write_text(json.dumps({"name": "x"}))
     with pytest.raises(ModelError, match="is not readable as the card of a trained model"):

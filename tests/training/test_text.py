@@ -137,7 +137,7 @@ def test_a_trained_folder_is_a_model_that_reads_text(recipe_file, halves, tmp_pa
     seen = capture(model.module, model.tokenise([LINE, "two"], 256))
     assert len(seen.layers) == 2
     assert seen.certificate.worst < 1e-5
-    vocabulary = read_card(trained.path).vocabulary
+    vocabulary = Vocabulary(read_card(trained.path).vocabulary)
     numbers = vocabulary.numbers(words_of(halves[1].text))
     again = robust_perplexity(model.module, numbers, vocabulary, rate=0.5, batch=4)
     assert again.clean.value == pytest.approx(trained.history[-1]["test_perplexity"], rel=1e-6)
