@@ -22,8 +22,9 @@ _AHEAD = {"batch_readahead": 1, "fragment_readahead": 2}
 class Evidence:
     """Rows, on disk or in memory, that are questioned about one measure at a time."""
 
-    def __init__(self, dataset: ds.Dataset) -> None:
+    def __init__(self, dataset: ds.Dataset, *, threads: bool = True) -> None:
         self._dataset = dataset
+        self._threads = threads
 
     @staticmethod
     def of_parts(parts: Sequence[Path]) -> Evidence:
@@ -32,8 +33,8 @@ class Evidence:
 
     @staticmethod
     def of_table(table: pa.Table) -> Evidence:
-        """Rows that are in memory anyway."""
-        return Evidence(ds.dataset(table))
+        """Rows that are in memory anyway, put together once: a question to many small pieces takes 20 times as long."""
+        return Evidence(ds.dataset(table.unify_dictionaries().combine_chunks()), threads=False)
 
     def __len__(self) -> int:
         with _reading():
@@ -51,7 +52,10 @@ class Evidence:
         asked = [pc.field(name).isin([of] if isinstance(of, str) else list(of)) for name, of in names.items()]
         with _reading():
             found = self._dataset.to_table(
-                columns=list(columns) or None, filter=reduce(and_, asked) if asked else None, **_AHEAD
+                columns=list(columns) or None,
+                filter=reduce(and_, asked) if asked else None,
+                use_threads=self._threads,
+                **_AHEAD,
             )
         return found.unify_dictionaries()
 

@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 
 from attnaudit.audit.measuring import observed_rows
 from attnaudit.audit.settings import AuditSettings
-from attnaudit.capture import HeadId
+from attnaudit.capture import HeadId, Heads
 from attnaudit.claims.registry import claims_named, judge
 from attnaudit.measures.references import REFERENCES, planted
 from attnaudit.records.evidence import Evidence
@@ -15,6 +16,7 @@ from attnaudit.theories.registry import KernelPCA
 from tests.heads import make_heads
 from tests.measures.references.case import situation_of
 
+CLAIMS = ("kpca-values", "kpca-eigenvectors")
 FAMILIES = ("columns", "eigenvectors", "identifiability")
 ANOTHER_SEED = 987_654  # of the simulation, not of the audit's own references
 
@@ -33,9 +35,31 @@ def simulated_heads(seed, inputs=5, heads=2, tokens=24, dim=6, noise=None):
     return made
 
 
-def simulated_audit(heads, claims=("kpca-values", "kpca-eigenvectors"), families=FAMILIES):
+def simulated_audit(heads, **more):
     """Verdicts by claim name."""
+    return simulated_audits([heads], **more)[0]
+
+
+def simulated_words(audits, claims=CLAIMS):
+    """The words of many audits by claim name: measures that are only shown do not change them and are left out."""
+    deciding = [replace(claim, shown=()) for claim in claims_named(claims)]
+    return [{name: verdict.word for name, verdict in audit.items()} for audit in simulated_audits(audits, deciding)]
+
+
+def simulated_audits(audits, claims=CLAIMS, families=FAMILIES):
+    """The verdicts of many audits, each judged alone; all their heads are measured in one batch."""
     settings = AuditSettings(families=families, references=tuple(REFERENCES))
-    evidence = Evidence.of_table(pa.concat_tables(observed_rows([heads], [KernelPCA()], settings)))
-    verdicts, _ = judge(evidence, {"models": {"model": {}}}, claims_named(claims), "exact")
+    names = [f"model-{place}" for place in range(len(audits))]
+    heads = Heads.cat([_renamed(heads, name) for heads, name in zip(audits, names, strict=True)])
+    table = pa.concat_tables(observed_rows([heads], [KernelPCA()], settings)).unify_dictionaries().combine_chunks()
+    judged = claims_named(claims)
+    return [_verdicts(table.filter(pc.field("model") == name), name, judged) for name in names]
+
+
+def _renamed(heads, model):
+    return replace(heads, index=tuple(entry._replace(model=model) for entry in heads.index))
+
+
+def _verdicts(table, model, claims):
+    verdicts, _ = judge(Evidence.of_table(table), {"models": {model: {}}}, claims, "exact")
     return {verdict.claim: verdict for verdict in verdicts}

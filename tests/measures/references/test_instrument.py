@@ -3,7 +3,7 @@
 import pytest
 
 from attnaudit.records.verdict import Word
-from tests.measures.references.audits import simulated_audit, simulated_heads
+from tests.measures.references.audits import CLAIMS, simulated_audit, simulated_audits, simulated_heads, simulated_words
 
 AUDITS = 300
 
@@ -12,20 +12,17 @@ AUDITS = 300
 def words():
     """Verdicts of many audits, on random and on planted heads."""
     return {
-        kind: [
-            {claim: v.word for claim, v in simulated_audit(simulated_heads(seed, noise=noise)).items()}
-            for seed in range(AUDITS)
-        ]
+        kind: simulated_words([simulated_heads(seed, noise=noise) for seed in range(AUDITS)])
         for kind, noise in (("random", None), ("planted", 0.0))
     }
 
 
-@pytest.mark.parametrize("claim", ["kpca-values", "kpca-eigenvectors"])
+@pytest.mark.parametrize("claim", CLAIMS)
 def test_size_random_heads_are_supported_in_less_than_one_per_cent_of_audits(words, claim):
     assert sum(audit[claim] is Word.SUPPORTED for audit in words["random"]) < 0.01 * AUDITS
 
 
-@pytest.mark.parametrize("claim", ["kpca-values", "kpca-eigenvectors"])
+@pytest.mark.parametrize("claim", CLAIMS)
 def test_power_planted_heads_are_supported_in_more_than_99_per_cent_of_audits(words, claim):
     assert sum(audit[claim] is Word.SUPPORTED for audit in words["planted"]) > 0.99 * AUDITS
 
@@ -34,21 +31,24 @@ def test_random_heads_are_mostly_called_indistinguishable(words):
     assert sum(audit["kpca-values"] is Word.INDISTINGUISHABLE for audit in words["random"]) > 0.9 * AUDITS
 
 
-@pytest.mark.parametrize("measure", ["column_cosine_matched", "subspace_overlap", "procrustes"])
-def test_score_falls_as_noise_is_added(measure):
+@pytest.fixture(scope="module")
+def noisy():
+    """Verdicts on planted heads with more and more noise, by how much."""
     noises = (0.0, 0.1, 0.3, 0.5, 0.7, 1.0)
-    scores = []
-    for noise in noises:
-        audit = simulated_audit(simulated_heads(0, inputs=12, heads=4, noise=noise))["kpca-values"]
-        scores.append(next(entry.mean for entry in audit.scores if entry.measure == measure))
+    audits = simulated_audits([simulated_heads(0, inputs=12, heads=4, noise=noise) for noise in noises])
+    return {noise: audit["kpca-values"] for noise, audit in zip(noises, audits, strict=True)}
+
+
+@pytest.mark.parametrize("measure", ["column_cosine_matched", "subspace_overlap", "procrustes"])
+def test_score_falls_as_noise_is_added(noisy, measure):
+    scores = [next(entry.mean for entry in audit.scores if entry.measure == measure) for audit in noisy.values()]
     assert scores == sorted(scores, reverse=True)
     assert scores[0] == pytest.approx(1, abs=1e-6)
     assert scores[-1] < 0.1
 
 
-def test_half_noise_is_refuted_not_supported_nor_chance():
-    audit = simulated_audit(simulated_heads(0, inputs=12, heads=4, noise=0.5))["kpca-values"]
-    assert audit.word is Word.REFUTED
+def test_half_noise_is_refuted_not_supported_nor_chance(noisy):
+    assert noisy[0.5].word is Word.REFUTED
 
 
 @pytest.mark.parametrize("tokens", [4, 6, 7])
