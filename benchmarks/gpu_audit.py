@@ -18,7 +18,7 @@ import torch
 from PIL import Image
 
 import reference
-from attnaudit.audit import AuditSettings, execute, plan_audit, shard_size
+from attnaudit.audit import AuditSettings, measure, plan_audit, shard_size
 from attnaudit.measures import DEFAULT_FAMILIES
 from attnaudit.protocol import Protocol
 from attnaudit.sources.data import data_file
@@ -46,7 +46,7 @@ def ours(model, batch: torch.Tensor, protocol: Protocol, families: tuple[str, ..
         with tempfile.TemporaryDirectory() as folder:
             torch.cuda.synchronize()
             begin = time.perf_counter()
-            execute(plan_audit([model], tensor_shards(batch, shard_size("cuda")), settings), out=Path(folder) / "run")
+            measure(plan_audit([model], tensor_shards(batch, shard_size("cuda")), settings), out=Path(folder) / "run")
             torch.cuda.synchronize()
             best = min(best, time.perf_counter() - begin)
     return best

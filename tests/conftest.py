@@ -10,6 +10,8 @@ import torch
 from hypothesis import HealthCheck, settings
 from PIL import Image
 
+from tests.clusters import cluster, mortal_cluster, no_scheduler  # noqa: F401 (fixtures for all tests)
+
 jaxtyping.install_import_hook(
     [
         "attnaudit.attention.functional",

@@ -7,9 +7,7 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from attnaudit.audit import AuditSettings, Resources, execute, plan_audit, shard_size
-from attnaudit.audit.memory import default_memory, parse_memory
-from attnaudit.audit.run import Progress
+from attnaudit.audit import AuditSettings, measure, plan_audit, shard_size
 from attnaudit.claims.claim import Claim
 from attnaudit.claims.registry import CLAIMS, claims_named, theories_for
 from attnaudit.claims.run import conclude
@@ -17,6 +15,7 @@ from attnaudit.errors import UsageError
 from attnaudit.measures import DEFAULT_FAMILIES
 from attnaudit.measures.references import ALL_REFERENCES
 from attnaudit.protocol import Protocol
+from attnaudit.records.engine import Progress, Resources, default_memory, parse_memory
 from attnaudit.report.run import Run
 from attnaudit.sources.images import choose_images, find_images, image_shards
 from attnaudit.sources.inputs import Shard, tensor_shards
@@ -71,7 +70,7 @@ def audit(
         cluster: address of a dask scheduler whose workers do the work instead, for named models.
         memory: what the audit may take, as bytes or `"8GB"`; half of the machine's memory if None.
         out: the run folder; a temporary one if None. Repeating the call with the same folder resumes.
-        progress: called with (units done, units in all).
+        progress: called with (units done, units in total, what is computed next).
     """
     allowed = default_memory() if memory is None else parse_memory(str(memory))
     resources = Resources(workers, cluster, allowed)
@@ -114,5 +113,5 @@ def audit(
         raise UsageError("A module given in memory needs a batch tensor as inputs: its preprocessing is not known.")
     plan = plan_audit([subject], shards, settings, tuple(own.values()))
     extra = {} if progress is None else {"progress": progress}
-    measured = execute(plan, out=None if out is None else Path(out), resources=resources, **extra)
+    measured = measure(plan, out=None if out is None else Path(out), resources=resources, **extra)
     return Run.of(conclude(measured, plan.settings, judged, threshold))

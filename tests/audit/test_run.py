@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -14,9 +15,11 @@ import torch
 
 import attnaudit
 from attnaudit.audit import AuditSettings
-from attnaudit.errors import InputError, RunFolderError, UsageError
+from attnaudit.audit.unit import AuditRecipe, AuditWorker
+from attnaudit.errors import InputError, RunFolderError, UsageError, WeightsError
 from attnaudit.measures.references import ALL_REFERENCES
 from attnaudit.sources.images import find_images
+from attnaudit.sources.model import ModelSpec
 
 pytest.importorskip("timm")
 
@@ -82,9 +85,7 @@ def test_worker_processes_give_the_same_bytes(image_folder, finished, tmp_path):
 
 
 def test_repeating_a_finished_run_computes_nothing(image_folder, finished, monkeypatch):
-    import attnaudit.audit.pool as pool
-
-    monkeypatch.setattr(pool, "compute", lambda *_: pytest.fail("computed again"))
+    monkeypatch.setattr(AuditWorker, "compute", lambda *_: pytest.fail("computed again"))
     assert run(image_folder, finished.path).summary == finished.summary
 
 
@@ -93,7 +94,7 @@ KILLER = """
     import attnaudit
     from pathlib import Path
 
-    def progress(done, total):
+    def progress(done, total, label):
         if done == 1:
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -217,16 +218,28 @@ def test_overflowing_keys_are_counted_under_paper_and_measured_under_exact(proto
         assert set(lost["layer"].to_pylist()) == {0}
 
 
-def test_a_worker_that_dies_is_explained_and_the_run_can_go_on(image_folder, finished, tmp_path, monkeypatch):
-    import attnaudit.audit.pool as pool
-    from attnaudit.errors import WorkerError
+def test_a_worker_that_loads_other_weights_stops_the_run(image_folder, tmp_path):
+    import timm
+    from safetensors.torch import save_file
 
-    monkeypatch.setattr(pool, "_work", _die)
-    with pytest.raises(WorkerError, match="repeat the command"):
-        run(image_folder, tmp_path / "run", workers=2)
-    monkeypatch.undo()
-    assert run(image_folder, tmp_path / "run").evidence.equals(finished.evidence)
+    weights = tmp_path / "weights.safetensors"
+
+    def write(seed):
+        torch.manual_seed(seed)
+        save_file(timm.create_model(MODEL).state_dict(), weights)
+
+    def change(done, total, label):
+        write(seed=1)
+
+    write(seed=0)
+    with pytest.raises(WeightsError, match=f"other weights for {MODEL}"):
+        attnaudit.audit(MODEL, image_folder, weights=weights, out=tmp_path / "run", workers=2, progress=change)
+    assert not (tmp_path / "run").exists()
 
 
-def _die(unit, spec, folder, memory):
-    os.kill(os.getpid(), signal.SIGKILL)
+def test_the_recipe_of_a_worker_holds_names_and_no_model():
+    spec = ModelSpec("timm", "deit_tiny_patch16_224")
+    recipe = AuditRecipe(spec)
+    assert len(pickle.dumps(recipe)) < len(pickle.dumps(spec)) + 100
+    assert pickle.loads(pickle.dumps(recipe)) == recipe
+    assert hash(pickle.loads(pickle.dumps(recipe))) == hash(recipe)

@@ -53,10 +53,11 @@ def audits():
     import os
     from pathlib import Path
 
-    from attnaudit.audit import AuditSettings, Resources, execute, plan_audit, shard_size
+    from attnaudit.audit import AuditSettings, measure, plan_audit, shard_size
     from attnaudit.claims.registry import CLAIMS
     from attnaudit.claims.run import conclude
     from attnaudit.measures.references import ALL_REFERENCES
+    from attnaudit.records.engine import Resources
     from attnaudit.sources import parse_model
     from attnaudit.sources.images import choose_images, find_images, image_shards
 
@@ -68,7 +69,7 @@ def audits():
         plan = plan_audit(
             [parse_model(MODEL)], shards, AuditSettings(protocol=Protocol(protocol), references=ALL_REFERENCES)
         )
-        runs[protocol] = conclude(execute(plan, resources=Resources(workers=2)), plan.settings, claims)
+        runs[protocol] = conclude(measure(plan, resources=Resources(workers=2)), plan.settings, claims)
     return runs
 
 
@@ -110,7 +111,8 @@ def test_verdicts_on_deit_tiny(audits, protocol):
 
 def test_table_4_lands_on_the_published_row_of_minilm(data_folder):
     """.40 / .57 / .13 / .38, with the 61 of 7,200 heads that the study lost without saying so."""
-    from attnaudit.audit import AuditSettings, Resources, execute, plan_audit, shard_size
+    from attnaudit.audit import AuditSettings, measure, plan_audit, shard_size
+    from attnaudit.records.engine import Resources
     from attnaudit.sources import parse_model
     from attnaudit.sources.texts import read_text, study_lines, text_shards
 
@@ -118,7 +120,7 @@ def test_table_4_lands_on_the_published_row_of_minilm(data_folder):
     table = TABLES["table4"]
     settings = AuditSettings(protocol=Protocol.PAPER, families=table.families)
     plan = plan_audit([parse_model("minilm")], text_shards(lines, Protocol.PAPER, shard_size()), settings)
-    observed = execute(plan, resources=Resources(workers=2)).summary["models"]["minilm"]["observed"]
+    observed = measure(plan, resources=Resources(workers=2)).summary["models"]["minilm"]["observed"]
     ours = {entry.column: (round(entry.ours, 2), entry.rejected) for entry in compare(table, "minilm", observed)}
     assert ours == {"MDC": (0.4, 61), "MOC": (0.57, 61), "LCKA": (0.13, 61), "KCKA": (0.38, 61)}
     assert observed["linear_cka"]["n"] == 7139

@@ -5,7 +5,7 @@ from torch import nn
 
 from attnaudit.errors import UsageError
 from attnaudit.protocol import Protocol
-from attnaudit.robustness import EvaluationPlan, evaluate
+from attnaudit.robustness import Examples, evaluate
 from attnaudit.robustness.conditions import CLEAN, transfer_conditions
 from tests.robustness.plans import ATTACKS, EPSILON, plan_of
 from tests.robustness.subjects import SIZE, constant, loaded
@@ -43,8 +43,8 @@ def test_a_source_names_the_images_and_who_made_them(data, tmp_path):
 
 def test_what_conditions_show_is_looked_up_once_whatever_the_number_of_models(data, tmp_path, monkeypatch):
     asked = []
-    images = EvaluationPlan.images
-    monkeypatch.setattr(EvaluationPlan, "images", lambda self, own: asked.append(own) or images(self, own))
+    images = Examples.images
+    monkeypatch.setattr(Examples, "images", lambda self, own: asked.append(own) or images(self, own))
     evaluate(plan_of(data, *ATTACKS, models=(loaded("a"), loaded("b"))), tmp_path / "run")
     assert sorted(asked, key=str) == sorted((CLEAN, *ATTACKS), key=str)
 

@@ -67,10 +67,11 @@ def fewer_rows(part):
 
 
 @pytest.mark.parametrize("damage", [lambda part: part.write_bytes(b"no parquet"), other_columns, fewer_rows])
-def test_a_damaged_part_is_said(data, tmp_path, damage):
+def test_a_damaged_part_is_named(data, tmp_path, damage):
     evaluate(plan_of(data), tmp_path / "run")
-    damage(next((tmp_path / "run" / "evidence").iterdir()))
-    with pytest.raises(RunFolderError, match="delete the damaged part"):
+    part = next((tmp_path / "run" / "evidence").iterdir())
+    damage(part)
+    with pytest.raises(RunFolderError, match=f"{part.name} is damaged"):
         evaluate(plan_of(data), tmp_path / "run")
 
 

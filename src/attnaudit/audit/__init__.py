@@ -1,8 +1,7 @@
-"""Schema, run folder, resume, and where the work runs."""
+"""Every attention head of a model, measured among its references: plan, units of work, rows and summary."""
 
 from attnaudit.audit.plan import AuditPlan, plan_audit
-from attnaudit.audit.resources import Resources
-from attnaudit.audit.run import Measured, execute
+from attnaudit.audit.run import Measured, measure
 from attnaudit.audit.settings import AuditSettings, shard_size
 
-__all__ = ["AuditPlan", "AuditSettings", "Measured", "Resources", "execute", "plan_audit", "shard_size"]
+__all__ = ["AuditPlan", "AuditSettings", "Measured", "measure", "plan_audit", "shard_size"]

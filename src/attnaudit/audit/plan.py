@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from attnaudit.audit.settings import AuditSettings
-from attnaudit.audit.unit import AuditUnit
+from attnaudit.audit.unit import AuditRecipe, AuditUnit, AuditWorker
 from attnaudit.sources.inputs import Shard
 from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
 from attnaudit.theories.registry import Theory, theory_named
@@ -28,19 +28,13 @@ class AuditPlan:
     theories: tuple[Theory, ...]
 
     @cached_property
-    def units(self) -> tuple[tuple[AuditUnit, ...], ...]:
-        """Units of each model, in order of inputs."""
+    def units(self) -> tuple[AuditUnit, ...]:
+        """Model by model, in order of inputs."""
         return tuple(
-            tuple(
-                AuditUnit(model.label, model.fingerprint, shard, self.settings, self.theories) for shard in self.shards
-            )
+            AuditUnit(model.label, model.fingerprint, shard, self.settings, self.theories)
             for model in self.loaded
+            for shard in self.shards
         )
-
-    @property
-    def keys(self) -> list[str]:
-        """The names of all parts."""
-        return [unit.key for units in self.units for unit in units]
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -52,12 +46,35 @@ class AuditPlan:
         }
 
     @property
+    def description(self) -> dict[str, Any]:
+        """Where the weights come from."""
+        return {"weights": {model.label: model.weights_origin for model in self.loaded}}
+
+    @property
     def name(self) -> str:
         """A folder name: the first model, the protocol, and a hash of the identity."""
         digest = hashlib.blake2b(json.dumps(self.identity, sort_keys=True).encode(), digest_size=4).hexdigest()
         label = file_name(self.loaded[0].label)
         more = f"-and-{len(self.loaded) - 1}-more" if len(self.loaded) > 1 else ""
         return f"{label}{more}-{self.settings.protocol.value}-{digest}"
+
+    def worker(self, memory: int) -> AuditWorker:
+        """A worker with the models as they are loaded here."""
+        return AuditWorker(self.loaded, memory)
+
+    def recipe(self, unit: AuditUnit) -> AuditRecipe | None:
+        """How to load the model of a unit elsewhere; None for one that was given in memory."""
+        return self._recipes[unit.model_label, unit.model_fingerprint]
+
+    @cached_property
+    def _recipes(self) -> dict[tuple[str, str], AuditRecipe | None]:
+        found: dict[tuple[str, str], AuditRecipe | None] = {}
+        for model, loaded in zip(self.models, self.loaded, strict=True):
+            recipe = None
+            if isinstance(model, ModelSpec):
+                recipe = AuditRecipe(replace(model, weights=model.weights and model.weights.absolute()))
+            found[loaded.label, loaded.fingerprint] = recipe
+        return found
 
 
 def file_name(label: str) -> str:

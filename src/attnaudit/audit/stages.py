@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from attnaudit.audit.batches import batches, joined_layers
-from attnaudit.audit.unit import AuditUnit, capture_prepared, compute, on_device
+from attnaudit.audit.unit import AuditUnit, AuditWorker, capture_prepared, on_device
 from attnaudit.capture import capture
 from attnaudit.capture.heads import Heads
 from attnaudit.kernel import paper, spectrum
@@ -65,11 +65,12 @@ def measure_stages(model: LoadedModel, unit: AuditUnit, memory: int, repeats: in
         seconds[name] = sum(clock(part) for part in work)
     if unit.settings.protocol is Protocol.EXACT:
         seconds["eigen-solve"] -= seconds["gram"]  # one call does both
-    table, _ = compute(unit, model, memory)
+    worker = AuditWorker((model,), memory)
+    table, _ = worker.compute(unit)
     seconds["write"] = clock(lambda: pq.write_table(table, io.BytesIO(), compression="zstd"))
 
     def whole() -> None:
-        rows, _ = compute(unit, model, memory)
+        rows, _ = worker.compute(unit)
         pq.write_table(rows, io.BytesIO(), compression="zstd")
 
     return Stages(seconds, clock(whole), sum(len(heads) for heads in captured.layers))

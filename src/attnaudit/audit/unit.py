@@ -1,4 +1,4 @@
-"""The unit of work: a model and a few inputs in, one Parquet part out."""
+"""The unit of work of an audit: a model and a few inputs in, the rows of all heads out."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,17 +17,19 @@ from attnaudit.audit.measuring import observed_rows, untrained_rows
 from attnaudit.audit.memory import check_fits
 from attnaudit.audit.settings import AuditSettings
 from attnaudit.capture import Capture, Heads, capture
+from attnaudit.errors import WeightsError
 from attnaudit.measures.references import UNTRAINED
+from attnaudit.numerics.threads import single_threaded
 from attnaudit.records.notes import Notes
 from attnaudit.records.schema import SCHEMA, VERSION
 from attnaudit.sources.inputs import Prepared, Shard
-from attnaudit.sources.model import LoadedModel
+from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
 from attnaudit.theories.registry import Theory
 
 
 @dataclass(frozen=True)
 class AuditUnit:
-    """Which numbers to compute; `key` names them by everything they depend on."""
+    """Which numbers to compute."""
 
     model_label: str
     model_fingerprint: str
@@ -45,29 +48,65 @@ class AuditUnit:
         }
         return hashlib.blake2b(json.dumps(identity, sort_keys=True).encode(), digest_size=16).hexdigest()
 
+    @property
+    def label(self) -> str:
+        """The model."""
+        return self.model_label
 
-def compute(unit: AuditUnit, model: LoadedModel, memory: int) -> tuple[pa.Table, Notes]:
-    """Prepare the inputs, run the model once (and its untrained twin, if asked for), and measure every head.
 
-    `memory` is what this process may take; heads that do not fit into it are refused.
-    """
-    prepared = unit.shard.prepare(model, unit.settings.protocol)
-    if prepared.inputs is None:
-        return SCHEMA.empty_table(), Notes(prepared.skipped, {}, ())
-    device, label = unit.settings.device, unit.model_label
-    captured = capture_prepared(model.module, prepared, device, label)
-    check_fits(captured.layers, model.module, memory)
-    refusals = tuple((refusal.layer, refusal.reason) for refusal in captured.refusals)
-    certificate, solved = dict(captured.certificate.errors), Counter[str]()
-    layers = list(captured.layers)
-    del captured  # so that the list alone holds the layers, and each can go when it is measured
-    tables = list(observed_rows(_emptying(layers), unit.theories, unit.settings, solved))
-    if UNTRAINED in unit.settings.references and model.untrained is not None:
-        twin = capture_prepared(model.untrained(unit.settings.seed + 1), prepared, device, label)
-        layers = list(twin.layers)
-        del twin
-        tables += untrained_rows(_emptying(layers), unit.theories, unit.settings)
-    return pa.concat_tables(tables), Notes(prepared.skipped, certificate, refusals, dict(solved))
+@dataclass(frozen=True)
+class AuditWorker:
+    """Measures the heads of models that are loaded in this process; heads that do not fit into `memory` are refused."""
+
+    models: tuple[LoadedModel, ...]
+    memory: int
+
+    def context(self) -> AbstractContextManager[None]:
+        """One thread, so that sums do not depend on the number of cores."""
+        return single_threaded()
+
+    def compute(self, unit: AuditUnit) -> tuple[pa.Table, Notes]:
+        """Prepare the inputs, run the model once (and its untrained twin, if asked for), and measure every head."""
+        model = self._model(unit)
+        prepared = unit.shard.prepare(model, unit.settings.protocol)
+        if prepared.inputs is None:
+            return SCHEMA.empty_table(), Notes(prepared.skipped, {}, ())
+        device, label = unit.settings.device, unit.model_label
+        captured = capture_prepared(model.module, prepared, device, label)
+        check_fits(captured.layers, model.module, self.memory)
+        refusals = tuple((refusal.layer, refusal.reason) for refusal in captured.refusals)
+        certificate, solved = dict(captured.certificate.errors), Counter[str]()
+        layers = list(captured.layers)
+        del captured  # so that the list alone holds the layers, and each can go when it is measured
+        tables = list(observed_rows(_emptying(layers), unit.theories, unit.settings, solved))
+        if UNTRAINED in unit.settings.references and model.untrained is not None:
+            twin = capture_prepared(model.untrained(unit.settings.seed + 1), prepared, device, label)
+            layers = list(twin.layers)
+            del twin
+            tables += untrained_rows(_emptying(layers), unit.theories, unit.settings)
+        return pa.concat_tables(tables), Notes(prepared.skipped, certificate, refusals, dict(solved))
+
+    def _model(self, unit: AuditUnit) -> LoadedModel:
+        """The model of a unit, which must have the weights that the run began with."""
+        for model in self.models:
+            if (model.label, model.fingerprint) == (unit.model_label, unit.model_fingerprint):
+                return model
+        raise WeightsError(
+            f"A worker loaded other weights for {unit.model_label} than this run began with: give all of them the same "
+            "file, and repeat the command."
+        )
+
+
+@dataclass(frozen=True)
+class AuditRecipe:
+    """How another process loads a model and audits it."""
+
+    spec: ModelSpec
+
+    def build(self, memory: int) -> AuditWorker:
+        """A worker with this model alone."""
+        with single_threaded():
+            return AuditWorker((load_model(self.spec),), memory)
 
 
 def _emptying(layers: list[Heads]) -> Iterator[Heads]:

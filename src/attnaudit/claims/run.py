@@ -51,7 +51,7 @@ class Judged:
 def conclude(
     measured: Measured, settings: AuditSettings, claims: Sequence[Claim], threshold: float = THRESHOLD
 ) -> Judged:
-    """Judge the claims and add the verdicts to `summary.json`."""
+    """Judge the claims, and write `summary.json`: statistics and verdicts together, once."""
     verdicts, level = judge(
         measured.rows, measured.summary, claims, settings.protocol.value, threshold=threshold, seed=settings.seed
     )

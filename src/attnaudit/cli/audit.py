@@ -103,7 +103,7 @@ def audit(
         say("What the verdicts mean:")
         for word, meaning in MEANINGS.items():
             say(f"  {word.value}: {meaning}")
-    measured = work.carry_out(plan, out, resources, "measuring heads and references")
+    measured = work.measure_with_progress(plan, out, resources, "measuring heads and references")
     work.report_losses(measured)
     run = conclude(measured, plan.settings, judged, threshold)
     console = data_console()

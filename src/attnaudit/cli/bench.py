@@ -39,11 +39,11 @@ def bench(
     import torch
 
     from attnaudit.audit import AuditSettings, plan_audit, shard_size
-    from attnaudit.audit.memory import default_memory
-    from attnaudit.audit.pool import single_threaded
     from attnaudit.audit.stages import measure_stages
     from attnaudit.cli import work
     from attnaudit.errors import UsageError, WeightsError
+    from attnaudit.numerics.threads import single_threaded
+    from attnaudit.records.engine import default_memory
     from attnaudit.sources.inputs import tensor_shards
     from attnaudit.sources.model import load_model, parse_model
 
@@ -58,7 +58,7 @@ def bench(
     count = limit or shard_size(place)
     noise = torch.randn(count, *config["input_size"], generator=torch.Generator().manual_seed(0))
     settings = AuditSettings(protocol=protocol, families=TABLE1, device=place)
-    (unit,) = plan_audit([loaded], tensor_shards(noise, count), settings).units[0]
+    (unit,) = plan_audit([loaded], tensor_shards(noise, count), settings).units
     trained = "random" if loaded.weights_origin == "random" else "trained"
     name = loaded.label.partition(" ")[0]
     say(f"Timing {name} ({trained} weights) on noise, {count} at a time, {_device_label(place)}.")

@@ -12,8 +12,9 @@ from attnaudit.cli.options import Device
 from attnaudit.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from attnaudit.audit import AuditPlan, Measured, Resources
+    from attnaudit.audit import AuditPlan, Measured
     from attnaudit.protocol import Protocol
+    from attnaudit.records.engine import Resources
     from attnaudit.sources.images import ImageItem
     from attnaudit.sources.inputs import Shard
     from attnaudit.sources.model import ModelSpec
@@ -124,18 +125,22 @@ def device_name(device: Device) -> str:
 
 def resources(workers: int | None, cluster: str | None, memory: str | None) -> Resources:
     """Where a command wants its work done; as many worker processes as pay off, unless it says."""
-    from attnaudit.audit import Resources
-    from attnaudit.audit.memory import default_memory, parse_memory
+    from attnaudit.records.engine import Resources, default_memory, parse_memory
 
     return Resources(workers, cluster, default_memory() if memory is None else parse_memory(memory))
 
 
-def carry_out(plan: AuditPlan, out: Path | None, resources: Resources, label: str) -> Measured:
-    """Run a plan with a progress bar, in its folder."""
-    from attnaudit.audit import execute
+def measure_with_progress(plan: AuditPlan, out: Path | None, resources: Resources, label: str) -> Measured:
+    """Compute an audit in its folder, with a progress bar."""
+    from attnaudit.audit import measure
 
     with progress_bar(label) as progress:
-        return execute(plan, out=out or RUNS / plan.name, resources=resources, progress=progress)
+        return measure(
+            plan,
+            out=out or RUNS / plan.name,
+            resources=resources,
+            progress=lambda done, total, _: progress(done, total),
+        )
 
 
 def report_losses(run: Measured) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 class Notes:
     """What a unit has to say beside its rows; kept in the part's metadata, so that resuming loses none of it."""
 
-    skipped: tuple[tuple[str, str], ...]
-    certificate: dict[str, float]
-    refusals: tuple[tuple[str, str], ...]
+    skipped: tuple[tuple[str, str], ...] = ()
+    certificate: dict[str, float] = field(default_factory=dict)
+    refusals: tuple[tuple[str, str], ...] = ()
     solvers: dict[str, int] = field(default_factory=dict)
 
     def as_json(self) -> str:

@@ -88,11 +88,26 @@ class RunFolder:
         """What these units had to say beside their rows."""
         return [self._note(self.part(key)) for key in keys]
 
+    def table(self, key: str, schema: pa.Schema, rows: int) -> pa.Table:
+        """The rows of one unit, at once.
+
+        Raises:
+            RunFolderError: the part is damaged, or has other columns or another number of rows.
+        """
+        part = self.part(key)
+        try:
+            found = pq.read_table(part)
+        except (OSError, pa.ArrowInvalid) as error:
+            raise _damaged(part) from error
+        if found.schema.names != schema.names or len(found) != rows:
+            raise _damaged(part)
+        return found
+
     def _note(self, part: Path) -> Notes:
         try:
             return Notes.from_json(pq.read_metadata(part).metadata[_NOTES])
         except (OSError, pa.ArrowInvalid) as error:
-            raise RunFolderError(f"{part} is damaged: delete it and repeat the command to compute it again.") from error
+            raise _damaged(part) from error
 
     def write_summary(self, summary: dict[str, Any]) -> None:
         """Store `summary.json`."""
@@ -109,6 +124,10 @@ def encoded(table: pa.Table, notes: Notes) -> bytes:
     pq.write_table(table.replace_schema_metadata({_NOTES: notes.as_json()}), sink, compression="zstd")
     content: bytes = sink.getvalue().to_pybytes()
     return content
+
+
+def _damaged(part: Path) -> RunFolderError:
+    return RunFolderError(f"{part} is damaged: delete it and repeat the command to compute it again.")
 
 
 def as_json(content: dict[str, Any]) -> bytes:

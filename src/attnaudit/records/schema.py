@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
-from torch import Tensor
 
 from attnaudit.protocol import Protocol
 from attnaudit.records.head_id import HeadId
+
+if typing.TYPE_CHECKING:
+    from torch import Tensor
 
 #: Raised when the meaning of a number changes, so that older parts are not taken for newer ones.
 VERSION = 1

@@ -12,8 +12,9 @@ import torch
 from jaxtyping import UInt8
 from torch import Tensor
 
-from attnaudit.errors import InputError
-from attnaudit.robustness.conditions import Condition
+from attnaudit.errors import InputError, UsageError
+from attnaudit.records.evaluations import Kind
+from attnaudit.robustness.conditions import OUTLIERS, Condition
 from attnaudit.robustness.corruptions import corrupted, ready_made
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.sources.labelled import LabelledImages
@@ -64,6 +65,16 @@ class Examples:
     def chosen(self) -> LabelledImages:
         """The images."""
         return self.data.chosen(self.places)
+
+    def images(self, condition: Condition) -> LabelledImages:
+        """The images as they are on disk before the condition is made."""
+        if condition == OUTLIERS:
+            if self.outliers is None:
+                raise UsageError("The condition 'outliers' needs images of unknown classes: give --outliers.")
+            return self.outliers
+        if condition.kind is Kind.CORRUPTION and self.ready is not None:
+            return self.ready_images(condition)
+        return self.chosen
 
     def clean(self, model: PixelModel) -> Tensor:
         """What the model sees of them."""

@@ -1,4 +1,4 @@
-"""What is to be computed: models, images, conditions; every unit named by what its rows depend on."""
+"""What an evaluation computes: models, images, conditions; every unit named by what its rows depend on."""
 
 from __future__ import annotations
 
@@ -7,72 +7,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from jaxtyping import Int64
-from torch import Tensor
-
 from attnaudit.errors import UsageError
-from attnaudit.protocol import Protocol
+from attnaudit.records import json_file
+from attnaudit.records.card import ImageCard, TextCard
 from attnaudit.records.evaluation_folders import ROBUSTNESS
-from attnaudit.records.evaluations import Kind
 from attnaudit.records.identity import digest
-from attnaudit.robustness.conditions import OUTLIERS, TRANSFER, Condition
+from attnaudit.robustness.conditions import TRANSFER, Condition
 from attnaudit.robustness.examples import Examples, batches
-from attnaudit.robustness.pixels import PixelModel
 from attnaudit.robustness.table import VERSION
-from attnaudit.sources.class_outputs import outputs_of
+from attnaudit.robustness.unit import Classifier, EvaluationSettings, EvaluationUnit
+from attnaudit.robustness.worker import EvaluationWorker
 from attnaudit.sources.labelled import LabelledImages
 from attnaudit.sources.model import LoadedModel
-
-
-@dataclass(frozen=True)
-class EvaluationSettings:
-    """How to compute; `masked` lets only the classes of the data count, as ImageNet-A, -R and -O are evaluated."""
-
-    seed: int = 0
-    protocol: Protocol = Protocol.EXACT
-    precision: str = "fp32"
-    masked: bool = False
-    device: str = "cpu"
-    batch: int = 64
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What results depend on."""
-        return {
-            "seed": self.seed,
-            "protocol": self.protocol.value,
-            "precision": self.precision,
-            "masked": self.masked,
-            "batch": self.batch,
-        }
-
-
-@dataclass(frozen=True)
-class Classifier:
-    """A model, and the outputs that belong to the images' labels."""
-
-    model: PixelModel
-    labels: Int64[Tensor, "images"]
-
-    @staticmethod
-    def of(loaded: LoadedModel, examples: Examples, settings: EvaluationSettings) -> Classifier:
-        """The model on its device; fails unless its classes are those of the images."""
-        model = PixelModel(loaded, settings.device, settings.precision)
-        places = outputs_of(examples.data, model.outputs, model.label, examples.classes)
-        own = examples.chosen.labels
-        if not settings.masked:
-            return Classifier(model, places[own])
-        return Classifier(PixelModel(loaded, settings.device, settings.precision, places), own)
-
-
-@dataclass(frozen=True)
-class EvaluationUnit:
-    """A batch of images under one condition."""
-
-    classifier: Classifier
-    condition: Condition
-    batch: slice
-    key: str
 
 
 @dataclass(frozen=True)
@@ -126,6 +72,25 @@ class EvaluationPlan:
         return {"kind": ROBUSTNESS, "settings": self.settings.identity, "data": self._content(self.examples.chosen)}
 
     @property
+    def description(self) -> dict[str, Any]:
+        """Whose results they are, and of what."""
+        return {
+            "models": [
+                {
+                    "label": model.label,
+                    "fingerprint": model.fingerprint,
+                    "weights": model.weights_origin,
+                    "card": None if model.card is None else _described(model.card),
+                }
+                for model in self.models
+            ],
+            "twin": None if self.twin is None else self.twin.label,
+            "data": self.examples.data.place.name,
+            "images": len(self.examples.places),
+            "conditions": [condition.identity for condition in self.conditions],
+        }
+
+    @property
     def name(self) -> str:
         """Of the run folder."""
         labels = "+".join(model.label.rpartition("/")[2] for model in self.models[:3])
@@ -136,15 +101,13 @@ class EvaluationPlan:
         """Condition by condition, so that corrupted images are made once for all models."""
         return tuple(unit for condition in self.conditions for unit in self._under(condition))
 
-    def images(self, condition: Condition) -> LabelledImages:
-        """The images as they are on disk before the condition is made."""
-        if condition == OUTLIERS:
-            if self.examples.outliers is None:
-                raise UsageError("There are no outliers to look at.")
-            return self.examples.outliers
-        if condition.kind is Kind.CORRUPTION and self.examples.ready is not None:
-            return self.examples.ready_images(condition)
-        return self.examples.chosen
+    def worker(self, memory: int) -> EvaluationWorker:
+        """The one worker of an evaluation: images are prepared once for all models, on one device."""
+        return EvaluationWorker(self.examples, self.settings, self.twin_classifier)
+
+    def recipe(self, unit: EvaluationUnit) -> None:
+        """None: the models are in this process, and attacks use its threads."""
+        return None
 
     def source(self, condition: Condition) -> str:
         """A name for what a model is shown under a condition: the images on disk, and who makes others of them."""
@@ -153,7 +116,7 @@ class EvaluationPlan:
     def _shown(self, condition: Condition) -> tuple[str, int]:
         """That name, and how many images; read from disk once, whatever the number of models."""
         if condition not in self._read:
-            images = self.images(condition)
+            images = self.examples.images(condition)
             maker = self.twin_classifier if condition.name == TRANSFER else None
             source = digest(self._content(images), None if maker is None else maker.model.fingerprint)
             self._read[condition] = source, len(images)
@@ -173,3 +136,7 @@ class EvaluationPlan:
 
     def _content(self, images: LabelledImages) -> str:
         return digest(images.fingerprint, self.examples.places)
+
+
+def _described(card: ImageCard | TextCard) -> dict[str, Any]:
+    return {"architecture": json_file.plain(card.architecture), "facts": dict(card.facts)}

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from attnaudit.cli.console import data_console, print_json, say
 
 if TYPE_CHECKING:
-    from attnaudit.audit import Resources
     from attnaudit.cli.work import Choice
+    from attnaudit.records.engine import Resources
     from attnaudit.sources.model import ModelSpec
 
 
@@ -36,8 +36,9 @@ def repeat_table(
     shards, inputs = work.inputs(specs, choice, Protocol.PAPER, device)
     settings = AuditSettings(protocol=Protocol.PAPER, families=table.families, seed=choice.seed, device=device)
     plan = plan_audit(specs, shards, settings)
-    run = work.carry_out(plan, out, resources, f"{name}, {inputs}")
+    run = work.measure_with_progress(plan, out, resources, f"{name}, {inputs}")
     work.report_losses(run)
+    run.folder.write_summary(run.summary)  # a table of the study has no verdicts to wait for
     comparisons = [
         entry for label, c in run.summary["models"].items() for entry in compare(table, label, c["observed"])
     ]

@@ -1,8 +1,7 @@
-"""Units on the workers of a dask cluster. What travels is a unit and how to build its model; what returns is its part.
+"""Units on the workers of a dask cluster. Units and recipes go out, the content of the parts comes back.
 
-The part comes back as the bytes of its file and is written here, so workers need no access to the run folder. Since a
-part is named by what it holds, a unit that ran twice, because a worker died before its answer was through, changes
-nothing.
+Parts are written here, so workers need no access to the run folder. Since a part is named by what it holds, a unit that
+ran twice, because a worker died before its answer arrived, changes nothing.
 """
 
 from __future__ import annotations
@@ -11,17 +10,15 @@ import logging
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 from attnaudit._version import __version__
-from attnaudit.audit.pool import PENDING_PER_WORKER, built_model, single_threaded
-from attnaudit.audit.unit import AuditUnit, compute
 from attnaudit.errors import InputError, ModelError, UsageError, WeightsError, WorkerError
 from attnaudit.extras import optional
-from attnaudit.records.run_folder import RunFolder, encoded
+from attnaudit.records.engine.plan import AnyUnit, Parts, Task, WorkerRecipe
+from attnaudit.records.engine.processes import PENDING_PER_WORKER, compute_part
+from attnaudit.records.engine.resources import bad_address
 from attnaudit.records.versions import installed_versions
-from attnaudit.sources.model import LoadedModel, ModelSpec
 
 #: Seconds to wait for the scheduler, and for workers where there are none.
 CONNECTING = 5
@@ -30,45 +27,34 @@ WITHOUT_WORKERS = 30
 _log = logging.getLogger(__name__)
 
 
-def run_on_cluster(
-    units: Sequence[AuditUnit], model: ModelSpec | LoadedModel, folder: RunFolder, address: str, memory: int
-) -> Iterator[AuditUnit]:
-    """Compute units on the workers of the scheduler at `address`, and store them here; yields units as they finish.
+def compute_on_cluster(tasks: Sequence[Task[AnyUnit]], address: str, memory: int) -> Parts:
+    """Compute units on the workers of the scheduler at `address`, each of which may take `memory` bytes.
 
     Raises:
-        UsageError: the model was given in memory, or this is no address.
+        UsageError: this is not an address, or a worker has several threads.
         WorkerError: there is no scheduler or no worker, or workers keep dying.
     """
-    if not isinstance(model, ModelSpec):
-        raise UsageError("A model given in memory cannot travel to a cluster: name it, or leave the cluster out.")
-    spec = replace(model, weights=model.weights and model.weights.absolute())
     with _connected(address) as client:
         _check_workers(client, address)
-        waiting = iter(units)
-        running: dict[Any, AuditUnit] = {}
+        waiting = iter(tasks)
+        running: dict[Any, AnyUnit] = {}
         while True:
             room = max(len(client.nthreads()), 1) * PENDING_PER_WORKER  # workers come and go
-            while len(running) < room and (unit := next(waiting, None)) is not None:
-                running[client.submit(_work, unit, spec, memory, key=f"attnaudit-{unit.key}")] = unit
+            while len(running) < room and (task := next(waiting, None)) is not None:
+                unit, recipe = task
+                running[client.submit(_compute_part, unit, recipe, memory, key=f"attnaudit-{unit.key}")] = unit
             if not running:
                 return
             for future in _finished(client, address, running):
-                unit = running.pop(future)
-                folder.write_part(unit.key, _result(future, address))
-                yield unit
+                yield running.pop(future).key, _result(future, address)
 
 
-def _work(unit: AuditUnit, spec: ModelSpec, memory: int) -> bytes:
-    """On a worker: the Parquet file of a unit, to the bit what a run without workers would have written."""
-    distributed = _distributed()
-    threads = distributed.get_worker().state.nthreads
+def _compute_part(unit: AnyUnit, recipe: WorkerRecipe[AnyUnit], memory: int) -> bytes:
+    """On a worker of the cluster: the content of a part, to the bit what this machine would have computed."""
+    threads = _distributed().get_worker().state.nthreads
     if threads != 1:
-        raise UsageError(f"A dask worker has {threads} threads, but a model serves one: start it with --nthreads 1.")
-    with single_threaded():
-        model = built_model(spec)
-        if model.fingerprint != unit.model_fingerprint:
-            raise WeightsError(f"A worker has other weights for {spec.label} than this machine.")
-        return encoded(*compute(unit, model, memory))
+        raise UsageError(f"A dask worker must have 1 thread, got {threads}: start it with --nthreads 1.")
+    return compute_part(unit, recipe, memory)
 
 
 def _distributed() -> Any:
@@ -81,7 +67,7 @@ def _connected(address: str) -> Iterator[Any]:
     try:
         distributed.comm.get_address_host_port(address)
     except ValueError as error:
-        raise UsageError(f"--cluster {address!r} is no address: write it as tcp://HOST:PORT.") from error
+        raise bad_address(address) from error
     with _quiet():
         try:
             client = distributed.Client(address, timeout=CONNECTING, set_as_default=False)
@@ -92,7 +78,7 @@ def _connected(address: str) -> Iterator[Any]:
         with client:
             try:
                 yield client
-            except (CancelledError, OSError) as error:  # ours are no OSErrors: this is the connection
+            except (CancelledError, OSError) as error:  # none of our errors is an OSError: this is the connection
                 raise WorkerError(
                     f"The scheduler at {address} is gone: what was finished is stored; start it and repeat the command."
                 ) from error
@@ -113,7 +99,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _check_workers(client: Any, address: str) -> None:
-    """Wait for the first worker, and say so if one has other versions than this machine."""
+    """Wait for the first worker, and warn of every one that has other versions than this machine."""
     try:
         client.wait_for_workers(1, timeout=WITHOUT_WORKERS)
         found = client.run(_versions)
@@ -134,7 +120,7 @@ def _versions() -> dict[str, str]:
     return {"attnaudit": __version__, **installed_versions()}
 
 
-def _finished(client: Any, address: str, running: dict[Any, AuditUnit]) -> set[Any]:
+def _finished(client: Any, address: str, running: dict[Any, AnyUnit]) -> set[Any]:
     """Wait until some units are finished, as long as there are workers."""
     wait = _distributed().wait
     while True:
@@ -154,12 +140,12 @@ def _result(future: Any, address: str) -> bytes:
         content: bytes = future.result()
     except distributed.KilledWorker as error:
         raise WorkerError(
-            f"One unit killed several workers at {address}, perhaps for want of memory: give them more, and repeat the "
-            "command to go on."
+            f"One unit killed several workers at {address}, perhaps because memory ran out: give them more, and repeat "
+            "the command to resume."
         ) from error
     except (InputError, ModelError, WeightsError) as error:
         raise type(error)(
-            f"{error} (Said by a worker at {address}: it needs the same files under the same paths as here.)"
+            f"{error} (Reported by a worker at {address}: it needs the same files under the same paths as here.)"
         ) from error
     return content
 

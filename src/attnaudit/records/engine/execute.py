@@ -1,0 +1,91 @@
+"""A plan from start to finish: open its folder, skip the parts that are there, compute and store the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+from attnaudit._version import __version__
+from attnaudit.errors import AttnAuditError, UsageError
+from attnaudit.records.engine.cluster import compute_on_cluster
+from attnaudit.records.engine.plan import AnyUnit, Parts, Plan, Progress, Task, Worker
+from attnaudit.records.engine.processes import compute_in_processes
+from attnaudit.records.engine.resources import Resources
+from attnaudit.records.run_folder import RunFolder, encoded
+from attnaudit.records.versions import installed_versions
+
+
+def _silent(done: int, total: int, label: str) -> None:
+    pass
+
+
+def execute(
+    plan: Plan[AnyUnit], out: Path, resources: Resources | None = None, progress: Progress = _silent
+) -> RunFolder:
+    """Compute what is missing of a plan in its run folder, and nothing else.
+
+    The parts have the same bytes wherever they were computed and however often the run was interrupted.
+
+    Args:
+        plan: what to compute.
+        out: the run folder; it is resumed if it belongs to the same plan.
+        resources: where to compute; in this process by default.
+        progress: told of every finished unit.
+
+    Raises:
+        RunFolderError: the folder belongs to another run, or cannot be written.
+        WorkerError: workers died or cannot be reached; what was finished is stored.
+    """
+    folder = RunFolder(out)
+    units = {unit.key: unit for unit in plan.units}
+    about = {"attnaudit": __version__, "versions": installed_versions()}
+    new = folder.open(plan.identity, {**about, **plan.description, "parts": list(units)})
+    try:
+        missing = [unit for key, unit in units.items() if not folder.has_part(key)]
+        done = len(units) - len(missing)
+        labels = iter([*(unit.label for unit in missing), "done"])
+        progress(done, len(units), next(labels))
+        if missing:
+            with closing(_compute(plan, missing, resources or Resources())) as parts:
+                for key, content in parts:
+                    folder.write_part(key, content)
+                    done += 1
+                    progress(done, len(units), next(labels))
+    except AttnAuditError:
+        if new:
+            folder.discard_if_empty()
+        raise
+    return folder
+
+
+def _compute(plan: Plan[AnyUnit], units: Sequence[AnyUnit], resources: Resources) -> Parts:
+    """Wherever the resources say."""
+    if resources.cluster is not None:
+        tasks = _tasks(plan, units)
+        if tasks is None:
+            raise UsageError(
+                "A model given in memory cannot be sent to a cluster: give its name, or leave the cluster out."
+            )
+        return compute_on_cluster(tasks, resources.cluster, resources.memory)
+    processes = resources.processes(len(units))
+    if processes > 1 and (tasks := _tasks(plan, units)) is not None:
+        return compute_in_processes(tasks, processes, resources.memory_each(processes))
+    return _compute_here(units, plan.worker(resources.memory))
+
+
+def _tasks(plan: Plan[AnyUnit], units: Sequence[AnyUnit]) -> list[Task[AnyUnit]] | None:
+    """The units with what another process needs to compute them; None if only this one can."""
+    tasks = []
+    for unit in units:
+        recipe = plan.recipe(unit)
+        if recipe is None:
+            return None
+        tasks.append((unit, recipe))
+    return tasks
+
+
+def _compute_here(units: Sequence[AnyUnit], worker: Worker[AnyUnit]) -> Parts:
+    with worker.context():
+        for unit in units:
+            yield unit.key, encoded(*worker.compute(unit))

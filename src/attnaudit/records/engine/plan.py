@@ -1,0 +1,78 @@
+"""What the engine asks of a producer: a plan, the units of work it comes to, and workers that compute them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, TypeVar
+
+import pyarrow as pa
+
+from attnaudit.records.notes import Notes
+
+#: Called with (units done, units in total, the label of the unit that is computed next).
+Progress = Callable[[int, int, str], None]
+
+#: Key and content of each part, as it is finished.
+Parts = Generator[tuple[str, bytes], None, None]
+
+
+class Unit(Protocol):
+    """A piece of work that becomes one part of the run folder; it can be pickled where the plan has a recipe for it."""
+
+    @property
+    def key(self) -> str:
+        """A name for everything its rows depend on: equal keys, equal rows."""
+
+    @property
+    def label(self) -> str:
+        """What is computed, in a few words, for a progress bar."""
+
+
+AnyUnit = TypeVar("AnyUnit", bound=Unit)
+_Computed = TypeVar("_Computed", bound=Unit, contravariant=True)
+
+
+class Worker(Protocol[_Computed]):
+    """Computes units in one process, one after the other, and may keep what the next one needs too."""
+
+    def context(self) -> AbstractContextManager[None]:
+        """What must hold while units are computed, such as the number of threads or the precision."""
+
+    def compute(self, unit: _Computed) -> tuple[pa.Table, Notes]:
+        """The rows of a unit, and what there is to say beside them."""
+
+
+class WorkerRecipe(Protocol[_Computed]):
+    """How to build a worker in another process: small, picklable, and equal to every other recipe for the same one."""
+
+    def build(self, memory: int) -> Worker[_Computed]:
+        """A worker for a process that may take `memory` bytes."""
+
+    def __hash__(self) -> int: ...
+
+
+class Plan(Protocol[AnyUnit]):
+    """What is to be computed, and by whom."""
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What a run folder belongs to, as plain data; a folder with another identity is refused."""
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """What else `run.json` says of the run."""
+
+    @property
+    def units(self) -> Sequence[AnyUnit]:
+        """All units, in the order in which they are computed and read."""
+
+    def worker(self, memory: int) -> Worker[AnyUnit]:
+        """A worker for all units in this process, which may take `memory` bytes."""
+
+    def recipe(self, unit: AnyUnit) -> WorkerRecipe[AnyUnit] | None:
+        """How another process builds a worker for this unit; None where only this process can compute it."""
+
+
+#: A unit, and what another process needs to compute it.
+Task = tuple[AnyUnit, WorkerRecipe[AnyUnit]]

@@ -1,0 +1,78 @@
+"""Units in worker processes of this machine. Units and recipes go out, the content of the parts comes back."""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.connection
+import os
+import threading
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any
+
+from attnaudit.errors import WorkerError
+from attnaudit.records.engine.plan import AnyUnit, Parts, Task, Worker, WorkerRecipe
+from attnaudit.records.run_folder import encoded
+
+#: Units that are sent ahead to each worker, so that it never waits and a long run is not sent all at once.
+PENDING_PER_WORKER = 2
+
+
+def compute_in_processes(tasks: Sequence[Task[AnyUnit]], processes: int, memory: int) -> Parts:
+    """Compute units in new processes, each of which may take `memory` bytes.
+
+    Raises:
+        WorkerError: one of them died.
+    """
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=_watch_parent) as pool:
+        waiting = iter(tasks)
+        running: dict[Future[bytes], AnyUnit] = {}
+        try:
+            while True:
+                while len(running) < processes * PENDING_PER_WORKER and (task := next(waiting, None)) is not None:
+                    unit, recipe = task
+                    running[pool.submit(compute_part, unit, recipe, memory)] = unit
+                if not running:
+                    return
+                finished, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    yield running.pop(future).key, future.result()
+        except BrokenProcessPool as error:
+            raise WorkerError(
+                "A worker process died, perhaps because memory ran out: repeat the command to resume, with fewer "
+                "--workers."
+            ) from error
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def compute_part(unit: AnyUnit, recipe: WorkerRecipe[AnyUnit], memory: int) -> bytes:
+    """In a worker process: the content of a part."""
+    worker = _worker(recipe, memory)
+    with worker.context():
+        return encoded(*worker.compute(unit))
+
+
+#: The worker of this process, kept for its next unit.
+_built: dict[tuple[WorkerRecipe[Any], int], Worker[Any]] = {}
+
+
+def _worker(recipe: WorkerRecipe[AnyUnit], memory: int) -> Worker[AnyUnit]:
+    if (recipe, memory) not in _built:
+        _built.clear()  # before another is built: a worker may hold a model, and there is memory for one
+        _built[recipe, memory] = recipe.build(memory)
+    return _built[recipe, memory]
+
+
+def _watch_parent() -> None:
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
+
+
+def _exit_with_parent() -> None:
+    """A worker whose parent was killed would otherwise wait for work forever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os._exit(1)

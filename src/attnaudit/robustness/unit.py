@@ -1,0 +1,77 @@
+"""The unit of work of an evaluation: a model, a condition and a batch of images."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from jaxtyping import Int64
+from torch import Tensor
+
+from attnaudit.protocol import Protocol
+from attnaudit.robustness.conditions import Condition
+from attnaudit.robustness.examples import Examples
+from attnaudit.robustness.pixels import PixelModel
+from attnaudit.sources.class_outputs import outputs_of
+from attnaudit.sources.model import LoadedModel
+
+
+@dataclass(frozen=True)
+class EvaluationSettings:
+    """How to compute; `masked` lets only the classes of the data count, as ImageNet-A, -R and -O are evaluated."""
+
+    seed: int = 0
+    protocol: Protocol = Protocol.EXACT
+    precision: str = "fp32"
+    masked: bool = False
+    device: str = "cpu"
+    batch: int = 64
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What results depend on."""
+        return {
+            "seed": self.seed,
+            "protocol": self.protocol.value,
+            "precision": self.precision,
+            "masked": self.masked,
+            "batch": self.batch,
+        }
+
+
+@dataclass(frozen=True)
+class Classifier:
+    """A model, and the outputs that belong to the images' labels."""
+
+    model: PixelModel
+    labels: Int64[Tensor, "images"]
+
+    @staticmethod
+    def of(loaded: LoadedModel, examples: Examples, settings: EvaluationSettings) -> Classifier:
+        """The model on its device; fails unless its classes are those of the images."""
+        model = PixelModel(loaded, settings.device, settings.precision)
+        places = outputs_of(examples.data, model.outputs, model.label, examples.classes)
+        own = examples.chosen.labels
+        if not settings.masked:
+            return Classifier(model, places[own])
+        return Classifier(PixelModel(loaded, settings.device, settings.precision, places), own)
+
+
+@dataclass(frozen=True)
+class EvaluationUnit:
+    """A batch of images under one condition."""
+
+    classifier: Classifier
+    condition: Condition
+    batch: slice
+    key: str
+
+    @property
+    def label(self) -> str:
+        """The model and the condition."""
+        return f"{self.classifier.model.label}: {self.condition.words}"
+
+    @property
+    def images(self) -> int:
+        """How many there are, one row each."""
+        return int(self.batch.stop - self.batch.start)

@@ -1,0 +1,94 @@
+"""What the models make of a batch of images under a condition."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+import torch
+from torch import Tensor
+
+from attnaudit.numerics.precision import short_products
+from attnaudit.numerics.randomness import derived_seed
+from attnaudit.numerics.threads import half_the_threads
+from attnaudit.records.evaluations import Kind
+from attnaudit.records.notes import Notes
+from attnaudit.robustness.conditions import CLEAN, GRADIENT, OUTLIERS, TRANSFER, Condition
+from attnaudit.robustness.examples import Examples, seen
+from attnaudit.robustness.outcome import Outcome, along_gradient, attacked, plain
+from attnaudit.robustness.pixels import PixelModel
+from attnaudit.robustness.table import rows
+from attnaudit.robustness.unit import Classifier, EvaluationSettings, EvaluationUnit
+
+
+class EvaluationWorker:
+    """Computes units one after the other; images of the last condition and the clean ones stay in memory.
+
+    They are kept by what models see of an image, which for models of one kind is the same.
+
+    Args:
+        examples: the images.
+        settings: how to compute.
+        twin: makes the images of the condition `transfer`.
+    """
+
+    def __init__(self, examples: Examples, settings: EvaluationSettings, twin: Classifier | None) -> None:
+        self._examples, self._settings, self._twin = examples, settings, twin
+        self._clean: dict[str, Tensor] = {}
+        self._changed: tuple[Condition, dict[str, Tensor]] = (CLEAN, {})
+
+    @contextmanager
+    def context(self) -> Iterator[None]:
+        """Half of the threads, and products in the precision asked for."""
+        with half_the_threads(), short_products(self._settings.precision):
+            yield
+
+    def compute(self, unit: EvaluationUnit) -> tuple[pa.Table, Notes]:
+        """The rows of a batch."""
+        model = unit.classifier.model
+        pixels = self._pixels(model, unit.condition)[unit.batch].to(model.device).float() / 255
+        outliers = unit.condition == OUTLIERS
+        labels = torch.zeros(len(pixels), dtype=torch.int64) if outliers else unit.classifier.labels[unit.batch]
+        begin = time.perf_counter()
+        outcome = self._outcome(unit, pixels, labels.to(model.device))
+        if model.device.type == "cuda":
+            torch.cuda.synchronize(model.device)  # so that the time is the batch's own
+        seconds = time.perf_counter() - begin
+        places = range(unit.batch.start, unit.batch.stop) if outliers else self._examples.places[unit.batch]
+        table = rows(
+            model.label, self._settings.protocol, unit.condition, list(places), labels.tolist(), outcome, seconds
+        )
+        return table, Notes()
+
+    def _outcome(self, unit: EvaluationUnit, pixels: Tensor, labels: Tensor) -> Outcome:
+        model, condition, settings = unit.classifier.model, unit.condition, self._settings
+        parts = (settings.seed, condition.name, str(condition.strength), unit.batch.start)
+        generator = torch.Generator(model.device).manual_seed(derived_seed(*parts))
+        if condition == GRADIENT:
+            return along_gradient(model, pixels, labels, generator)
+        if condition.kind not in (Kind.ATTACK, Kind.CHECK):
+            return plain(model, pixels, labels)
+        twin = self._twin if condition.name == TRANSFER else None
+        maker = model if twin is None else twin.model
+        return attacked(model, maker, condition, pixels, labels, settings.protocol, generator)
+
+    def _pixels(self, model: PixelModel, condition: Condition) -> Tensor:
+        """What the model sees under a condition, before an attack; made once for all batches."""
+        if condition.kind not in (Kind.CORRUPTION, Kind.OUTLIERS):
+            return self._clean_pixels(model)
+        if self._changed[0] != condition:
+            self._changed = condition, {}
+        made = self._changed[1]
+        if model.sight not in made and condition == OUTLIERS:
+            made[model.sight] = seen(model, self._examples.images(condition))
+        elif model.sight not in made:
+            clean = self._clean_pixels(model)
+            made[model.sight] = self._examples.corrupted(model, clean, condition, self._settings.seed)
+        return made[model.sight]
+
+    def _clean_pixels(self, model: PixelModel) -> Tensor:
+        if model.sight not in self._clean:
+            self._clean[model.sight] = self._examples.clean(model)
+        return self._clean[model.sight]

@@ -1,0 +1,196 @@
+"""The engine: the same parts however the work is divided, interrupted or repeated."""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import textwrap
+from dataclasses import replace
+
+import pytest
+
+import attnaudit
+from attnaudit.errors import InputError, RunFolderError, UsageError, WorkerError
+from attnaudit.records.engine import Resources, execute
+from tests.records.engine.squares import (
+    SCHEMA,
+    DieOnce,
+    LogTo,
+    SquarePlan,
+    SquareRecipe,
+    active,
+    die,
+    parts,
+    refuse_two,
+)
+
+TWO = Resources(workers=2)
+
+
+@pytest.fixture
+def finished(tmp_path):
+    return execute(SquarePlan(), tmp_path / "finished")
+
+
+def test_parts_hold_rows_and_notes_in_the_order_of_the_plan(finished):
+    keys = json.loads(finished.settings_file.read_text())["parts"]
+    assert keys == [f"square-{number}" for number in (1, 2, 3, 4)]
+    assert [finished.table(key, SCHEMA, 1)["square"].to_pylist() for key in keys] == [[1], [4], [9], [16]]
+    assert [note.skipped[0][0] for note in finished.notes(keys)] == ["1", "2", "3", "4"]
+
+
+def test_run_json_holds_identity_description_and_versions(finished):
+    content = json.loads(finished.settings_file.read_text())
+    assert content["identity"] == {"name": "squares"}
+    assert content["numbers"] == [1, 2, 3, 4]
+    assert content["attnaudit"] == attnaudit.__version__
+    assert "pyarrow" in content["versions"]
+
+
+def test_nothing_is_summarised(finished):
+    assert not finished.summary_file.exists()
+
+
+def test_worker_processes_give_the_same_bytes(finished, tmp_path):
+    assert parts(execute(SquarePlan(), tmp_path / "run", TWO).path) == parts(finished.path)
+
+
+def test_only_missing_parts_are_computed(finished, tmp_path):
+    before = parts(finished.path)
+    finished.part("square-3").unlink()
+    (tmp_path / "log").mkdir()
+    execute(SquarePlan(before=LogTo(tmp_path / "log")), finished.path)
+    assert [path.name.split()[0] for path in (tmp_path / "log").iterdir()] == ["3"]
+    assert parts(finished.path) == before
+
+
+def test_a_unit_that_is_planned_twice_is_computed_once(finished, tmp_path):
+    told = []
+    execute(SquarePlan((1, 2, 1, 3, 4, 4)), tmp_path / "run", progress=lambda *values: told.append(values))
+    assert told[-1] == (4, 4, "done")
+    assert parts(tmp_path / "run") == parts(finished.path)
+
+
+@pytest.mark.parametrize("resources", [None, TWO])
+def test_progress_counts_finished_units_and_names_the_next(tmp_path, resources):
+    told = []
+    execute(SquarePlan((1, 2)), tmp_path / "run")
+    execute(SquarePlan(), tmp_path / "run", resources, lambda *values: told.append(values))
+    assert told == [(2, 4, "3 squared"), (3, 4, "4 squared"), (4, 4, "done")]
+
+
+def test_a_finished_run_builds_no_worker(finished, monkeypatch):
+    monkeypatch.setattr(SquarePlan, "worker", lambda *_: pytest.fail("built a worker"))
+    execute(SquarePlan(), finished.path)
+
+
+def test_the_context_of_a_worker_ends_with_its_work(finished, tmp_path):
+    assert not active
+    with pytest.raises(InputError):
+        execute(SquarePlan(before=refuse_two), tmp_path / "run")
+    assert not active
+
+
+@pytest.mark.parametrize("resources", [None, TWO])
+def test_a_start_that_fails_leaves_nothing_behind(tmp_path, resources):
+    with pytest.raises(InputError, match="2 cannot be squared"):
+        execute(SquarePlan((2,), refuse_two), tmp_path / "new" / "run", resources)
+    assert not (tmp_path / "new").exists()
+
+
+def test_what_was_finished_before_a_failure_stays(finished, tmp_path):
+    with pytest.raises(InputError):
+        execute(SquarePlan(before=refuse_two), tmp_path / "run")
+    assert list(parts(tmp_path / "run")) == ["part-square-1.parquet"]
+    assert parts(execute(SquarePlan(), tmp_path / "run").path) == parts(finished.path)
+
+
+def test_a_folder_that_was_there_before_is_not_discarded(tmp_path):
+    execute(SquarePlan(()), tmp_path / "run")
+    with pytest.raises(InputError):
+        execute(SquarePlan((2,), refuse_two), tmp_path / "run")
+    assert (tmp_path / "run" / "run.json").exists()
+
+
+def test_a_folder_of_another_plan_is_refused_and_left_alone(finished):
+    before = parts(finished.path)
+    with pytest.raises(RunFolderError, match="squares there, cubes here"):
+        execute(SquarePlan((5,), name="cubes"), finished.path)
+    assert parts(finished.path) == before
+
+
+def test_units_without_a_recipe_are_computed_here(tmp_path):
+    (tmp_path / "log").mkdir()
+    execute(SquarePlan(before=LogTo(tmp_path / "log"), recipes=(None,)), tmp_path / "run", TWO)
+    assert {path.name.split()[-1] for path in (tmp_path / "log").iterdir()} == {str(os.getpid())}
+
+
+def test_units_without_a_recipe_cannot_go_to_a_cluster(tmp_path):
+    with pytest.raises(UsageError, match="in memory cannot be sent to a cluster"):
+        execute(SquarePlan(recipes=(None,)), tmp_path / "run", Resources(cluster="tcp://127.0.0.1:1"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_process_builds_one_worker_per_recipe_and_gets_its_share_of_the_memory(tmp_path):
+    (tmp_path / "log").mkdir()
+    plan = SquarePlan(tuple(range(8)), recipes=(SquareRecipe(log=tmp_path / "log"),))
+    execute(plan, tmp_path / "run", replace(TWO, memory=4 * 10**9))
+    built = [path.read_text().splitlines() for path in (tmp_path / "log").iterdir()]
+    assert 1 <= len(built) <= 2
+    assert all(lines == ["2000000000"] for lines in built)
+
+
+def test_several_recipes_share_the_processes(finished, tmp_path):
+    recipes = (SquareRecipe(name="even"), SquareRecipe(name="odd"))
+    assert parts(execute(SquarePlan(recipes=recipes), tmp_path / "run", TWO).path) == parts(finished.path)
+
+
+def test_a_worker_that_dies_is_explained_and_the_run_can_be_resumed(finished, tmp_path):
+    with pytest.raises(WorkerError, match="repeat the command"):
+        execute(SquarePlan(before=die, recipes=(SquareRecipe(die),)), tmp_path / "run", TWO)
+    assert not (tmp_path / "run").exists()
+    once = DieOnce(tmp_path / "marker", os.getpid())
+    with pytest.raises(WorkerError, match="fewer --workers"):
+        execute(SquarePlan(recipes=(SquareRecipe(once),)), tmp_path / "run", TWO)
+    assert parts(execute(SquarePlan(), tmp_path / "run", TWO).path) == parts(finished.path)
+
+
+KILLED = """
+    import multiprocessing, os, signal, sys
+    from pathlib import Path
+    from attnaudit.records.engine import Resources, execute
+    from tests.records.engine.squares import SquarePlan
+
+    def progress(done, total, label):
+        if done == 1:
+            print(*(child.pid for child in multiprocessing.active_children()), flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    if __name__ == "__main__":
+        execute(SquarePlan(), Path(sys.argv[1]), Resources(workers=int(sys.argv[2])), progress)
+"""
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_killed_run_ends_its_workers_and_finishes_as_an_undisturbed_one(finished, tmp_path, workers):
+    script, out = tmp_path / "killed.py", tmp_path / "run"
+    script.write_text(textwrap.dedent(KILLED))
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or os.curdir for path in sys.path)}
+    process = subprocess.run(
+        [sys.executable, script, out, str(workers)], env=environment, check=False, capture_output=True, text=True
+    )
+    assert process.returncode == -signal.SIGKILL, process.stderr
+    children = process.stdout.split()
+    assert len(children) == (workers if workers > 1 else 0)
+    for child in children:
+        try:
+            handle = os.pidfd_open(int(child))
+        except ProcessLookupError:
+            continue
+        ended, _, _ = select.select([handle], [], [], 60)
+        os.close(handle)
+        assert ended
+    assert len(parts(out)) == 1
+    assert parts(execute(SquarePlan(), out).path) == parts(finished.path)
