@@ -25,7 +25,7 @@ from torch.profiler import ProfilerActivity, profile
 
 import explicit_attention as explicit
 from attnaudit.attention import RPCAttention, functional
-from attnaudit.attention.functional.masks import Mask
+from attnaudit.numerics.masks import Mask
 
 ITERATIONS = 4
 Work = Callable[[], Tensor]

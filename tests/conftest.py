@@ -18,6 +18,7 @@ jaxtyping.install_import_hook(
         "attnaudit.gaussian",
         "attnaudit.kernel",
         "attnaudit.measures",
+        "attnaudit.numerics",
         "attnaudit.robustness",
     ],
     "beartype.beartype",

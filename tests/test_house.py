@@ -30,7 +30,6 @@ KNOWN = [
     "attnaudit.cli.gaussian.in_context -> gaussian",
     "attnaudit.cli.gaussian.laboratory -> claims",
     "attnaudit.cli.gaussian.laboratory -> gaussian",
-    "attnaudit.cli.gaussian.laboratory -> kernel",
     "attnaudit.cli.gaussian.laboratory -> sources",
     "attnaudit.cli.gaussian.landscape -> gaussian",
     "attnaudit.cli.judge -> claims",

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from attnaudit.numerics.precision import short_products
+from attnaudit.numerics.precision import matmul_precision
 
 
 @pytest.fixture(autouse=True, params=["highest", "medium"])
@@ -16,18 +16,18 @@ def before(request):
 
 
 def test_products_are_short_inside_and_as_they_were_afterwards(before):
-    with short_products("tf32"):
+    with matmul_precision("tf32"):
         assert torch.get_float32_matmul_precision() == "high"
     assert torch.get_float32_matmul_precision() == before
 
 
 def test_products_are_as_they_were_after_an_exception(before):
-    with pytest.raises(KeyError), short_products("tf32"):
+    with pytest.raises(KeyError), matmul_precision("tf32"):
         raise KeyError
     assert torch.get_float32_matmul_precision() == before
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_other_precisions_leave_products_alone(before, precision):
-    with short_products(precision):
+    with matmul_precision(precision):
         assert torch.get_float32_matmul_precision() == before

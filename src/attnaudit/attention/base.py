@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from attnaudit.attention.functional.dot_product import Observer
-from attnaudit.attention.functional.masks import Mask
 from attnaudit.errors import UsageError
+from attnaudit.numerics.masks import Mask
 
 
 class AttentionArguments(TypedDict, total=False):

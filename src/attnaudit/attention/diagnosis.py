@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from attnaudit.attention.base import Attention
 from attnaudit.attention.functional import AttentionPass
 from attnaudit.attention.functional.blocks import row_blocks, score_block
-from attnaudit.attention.functional.masks import merged_mask, real_tokens
+from attnaudit.numerics.masks import merged_mask, real_tokens
 
 
 @dataclass(frozen=True)

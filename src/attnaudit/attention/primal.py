@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from attnaudit.attention import functional
 from attnaudit.attention.base import Attention, AttentionArguments
-from attnaudit.attention.functional.masks import Mask
 from attnaudit.errors import UsageError
+from attnaudit.numerics.masks import Mask
 
 
 class KernelFactors(NamedTuple):

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from attnaudit.attention import functional
 from attnaudit.attention.base import Attention, AttentionArguments
-from attnaudit.attention.functional.masks import Mask
 from attnaudit.errors import UsageError, unknown
+from attnaudit.numerics.masks import Mask
 
 
 class ScaledAttention(Attention):

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from attnaudit.attention import functional
 from attnaudit.attention.base import Attention, AttentionArguments
-from attnaudit.attention.functional.masks import Mask
 from attnaudit.attention.temperature import scale_at
+from attnaudit.numerics.masks import Mask
 
 
 class SoftmaxAttention(Attention):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +10,7 @@ from typing import Any
 
 from attnaudit.audit.settings import AuditSettings
 from attnaudit.audit.unit import AuditRecipe, AuditUnit, AuditWorker
+from attnaudit.numerics.digest import digest
 from attnaudit.sources.inputs import Shard
 from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
 from attnaudit.theories.registry import Theory, theory_named
@@ -53,10 +52,9 @@ class AuditPlan:
     @property
     def name(self) -> str:
         """A folder name: the first model, the protocol, and a hash of the identity."""
-        digest = hashlib.blake2b(json.dumps(self.identity, sort_keys=True).encode(), digest_size=4).hexdigest()
         label = file_name(self.loaded[0].label)
         more = f"-and-{len(self.loaded) - 1}-more" if len(self.loaded) > 1 else ""
-        return f"{label}{more}-{self.settings.protocol.value}-{digest}"
+        return f"{label}{more}-{self.settings.protocol.value}-{digest(self.identity, size=4)}"
 
     def worker(self, memory: int) -> AuditWorker:
         """A worker with the models as they are loaded here."""

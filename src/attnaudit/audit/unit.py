@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -19,6 +17,7 @@ from attnaudit.audit.settings import AuditSettings
 from attnaudit.capture import Capture, Heads, capture
 from attnaudit.errors import WeightsError
 from attnaudit.measures.references import UNTRAINED
+from attnaudit.numerics.digest import digest
 from attnaudit.numerics.threads import single_threaded
 from attnaudit.records.notes import Notes
 from attnaudit.records.schema import SCHEMA, VERSION
@@ -40,13 +39,8 @@ class AuditUnit:
     @cached_property
     def key(self) -> str:
         """A hash of version, model weights, input contents and settings."""
-        identity = {
-            "version": VERSION,
-            "model": [self.model_label, self.model_fingerprint],
-            "inputs": self.shard.identity,
-            "settings": self.settings.identity,
-        }
-        return hashlib.blake2b(json.dumps(identity, sort_keys=True).encode(), digest_size=16).hexdigest()
+        model = [self.model_label, self.model_fingerprint]
+        return digest(VERSION, model, self.shard.identity, self.settings.identity)
 
     @property
     def label(self) -> str:

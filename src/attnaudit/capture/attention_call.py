@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 
@@ -33,10 +32,3 @@ class Refusal:
 
     layer: str
     reason: str
-
-
-def additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """A boolean mask (True: may attend) as an additive bias of 0 and -inf; other masks keep their values."""
-    if mask.dtype != torch.bool:
-        return mask.to(dtype)
-    return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(~mask, -torch.inf)

@@ -11,7 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attnaudit.capture.attention_call import AttentionCall, additive
+from attnaudit.capture.attention_call import AttentionCall
+from attnaudit.numerics.masks import additive, later_keys
 
 
 class NotCapturable(Exception):
@@ -30,9 +31,9 @@ def scaled_dot_product(args: Sequence[Any], kwargs: Mapping[str, Any], output: T
         key, value = key.repeat_interleave(repeats, dim=-3), value.repeat_interleave(repeats, dim=-3)
     bias = call.get("attn_mask")
     if call.get("is_causal", False):
-        bias = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
+        bias = ~later_keys(query.shape[-2], key.shape[-2], query.device)
     if bias is not None:
-        bias = additive(bias, query.dtype)
+        bias = additive(bias, query.dtype).to(query.dtype)
     scale = call.get("scale")
     return AttentionCall(
         query=query,
@@ -100,10 +101,10 @@ def _merged_masks(call: Mapping[str, Any], batch: int, heads: int, dtype: torch.
     if attention is None and call["is_causal"]:
         raise NotCapturable("nn.MultiheadAttention was called with is_causal but without its mask")
     if attention is not None:
-        bias = additive(~attention if attention.dtype == torch.bool else attention, dtype)
+        bias = additive(~attention if attention.dtype == torch.bool else attention, dtype).to(dtype)
         bias = bias.view(batch, heads, *bias.shape[-2:]) if bias.dim() == 3 else bias
     if padding is not None:
         padding = padding if padding.dim() == 2 else padding.unsqueeze(0)
-        padded = additive(~padding if padding.dtype == torch.bool else padding, dtype)[:, None, None, :]
+        padded = additive(~padding if padding.dtype == torch.bool else padding, dtype).to(dtype)[:, None, None, :]
         bias = padded if bias is None else bias + padded
     return bias

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from attnaudit.attention.functional import ScorePair
 from attnaudit.kernel.gram import finite_heads
-from attnaudit.kernel.solvers import one_thread
+from attnaudit.numerics.threads import torch_threads
 from attnaudit.records.head_id import HeadId
 
 
@@ -89,7 +89,7 @@ def primal_kernel(heads: PrimalHeads) -> PrimalKernel:
     """The decomposition of every head's kernel."""
     lost = ~heads.finite[:, None, None]
     query, key, rows = (part.masked_fill(lost, 0.0) for part in (heads.query, heads.key, heads.rows))
-    with one_thread():
+    with torch_threads(1):
         query_factor, key_factor = (torch.linalg.qr(part, mode="r")[1] for part in (query, key))
         matrix = (query_factor @ rows.mT) @ (key_factor @ rows.mT).mT
         left, values, right = torch.linalg.svd(matrix, full_matrices=False)

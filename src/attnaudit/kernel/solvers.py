@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import torch
 from jaxtyping import Float
@@ -13,6 +11,7 @@ from torch import Tensor
 from attnaudit.errors import UsageError, unknown
 from attnaudit.kernel import cusolver
 from attnaudit.kernel.gram import PerToken, Square, finite_heads
+from attnaudit.numerics.threads import torch_threads
 
 #: `dense`: all eigenpairs, by LAPACK, or torch's solver on a GPU. `batched`: all eigenpairs of many matrices at once,
 #: by cuSOLVER. `subspace`: block Krylov on the matrix. `matrix-free`: the same without the matrix.
@@ -46,7 +45,7 @@ def eigenpairs(matrix: Square, backend: Backend | None = None) -> tuple[PerToken
     """All eigenpairs, ascending, by `batched` if possible, else by `dense`; NaN for a matrix that is not finite."""
     finite = finite_heads(matrix)
     solve = cusolver.batched_eigh if _batched(matrix, backend) else torch.linalg.eigh
-    with one_thread():
+    with torch_threads(1):
         if finite.all():
             values, vectors = solve(matrix)
         else:
@@ -95,14 +94,3 @@ def orthonormal_basis(columns: Float[Tensor, "heads tokens columns"]) -> Float[T
     if poor.any():
         result[poor] = torch.linalg.qr(columns[poor])[0]
     return result
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Use one CPU thread: small batched LAPACK calls are slower on several."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)

@@ -22,7 +22,7 @@ from torch import Tensor
 from attnaudit.attention.functional import ScorePair, ksvd_objective
 from attnaudit.attention.functional.ksvd import mismatch
 from attnaudit.kernel.primal import PrimalHeads, PrimalKernel
-from attnaudit.kernel.solvers import one_thread
+from attnaudit.numerics.threads import torch_threads
 
 
 def ksvd_measures(heads: PrimalHeads, kernel: PrimalKernel) -> dict[str, Float[Tensor, "heads"]]:
@@ -52,7 +52,7 @@ def _overlap(
     """Share of the leading vectors that lies in the span of the scores; columns count whatever their lengths."""
     size = scores.shape[-1]
     columns = F.normalize(scores.nan_to_num(), dim=-2, eps=torch.finfo(scores.dtype).tiny)
-    with one_thread():
+    with torch_threads(1):
         basis, lengths, _ = torch.linalg.svd(columns, full_matrices=False)
     spanned = lengths > lengths[:, :1] * max(scores.shape[1:]) * torch.finfo(scores.dtype).eps
     shared = (vectors[..., :size].mT @ basis).square().sum(dim=-2)

@@ -8,7 +8,6 @@ is captured from a network of its own.)
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -19,6 +18,7 @@ from torch import Tensor
 from attnaudit.capture.heads import Heads
 from attnaudit.errors import UsageError
 from attnaudit.kernel.prediction import Prediction
+from attnaudit.numerics.randomness import numpy_generator
 from attnaudit.records.head_id import HeadId
 
 UNTRAINED = "untrained"
@@ -108,7 +108,7 @@ def planted(situation: Situation, noise: float = 0.0) -> Tensor:
 def generator_for(entry: HeadId, seed: int, repeat: int, purpose: str) -> np.random.Generator:
     """A stream of its own for every head, repeat and purpose, whatever batch the head is in."""
     name = f"{seed}/{repeat}/{purpose}/{entry.input}/{entry.layer}/{entry.head}/{entry.window}"
-    return np.random.default_rng(int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big"))
+    return numpy_generator(name)
 
 
 def _normal(entry: HeadId, situation: Situation, shape: torch.Size) -> Tensor:

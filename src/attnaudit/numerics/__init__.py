@@ -1,1 +1,1 @@
-"""Threads, precision and random streams."""
+"""Arithmetic that every package shares: threads, precision, random streams, digests, masks, blocks of rows."""

@@ -1,4 +1,4 @@
-"""Mixed precision, in one place."""
+"""Reduced precision of products."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import torch
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:
-    """bfloat16 products for `bf16`, nothing for `fp32` and `tf32`."""
+    """bfloat16 products for `bf16`; no change for `fp32` and `tf32`."""
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bf16")
 
 
 @contextmanager
-def short_products(precision: str) -> Iterator[None]:
-    """For `tf32`, let a GPU's products round float32 factors to 10 bits, of gradients too; nothing for the others."""
+def matmul_precision(precision: str) -> Iterator[None]:
+    """For `tf32`, let a GPU round the float32 factors of products to 10 bits, gradients too; else no change."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high" if precision == "tf32" else before)
     try:

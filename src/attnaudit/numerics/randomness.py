@@ -1,8 +1,7 @@
-"""Random numbers that depend on a seed and a place, not on what ran before, so that a resumed run is the same run."""
+"""Random streams that follow from a seed and a purpose, not from what ran before: a resumed run is the same run."""
 
 from __future__ import annotations
 
-import hashlib
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,31 +9,45 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
+from attnaudit.numerics.digest import content_digest
+
 
 def derived_seed(*parts: int | str) -> int:
     """A seed of 63 bits from numbers and words: equal parts, equal seed."""
-    digest = hashlib.blake2b(repr(parts).encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big") >> 1
+    return _hashed(repr(parts)) >> 1
+
+
+def torch_generator(*parts: int | str) -> torch.Generator:
+    """A CPU generator for these parts."""
+    return torch.Generator().manual_seed(derived_seed(*parts))
+
+
+def numpy_generator(name: str) -> np.random.Generator:
+    """A generator for a name."""
+    return np.random.default_rng(_hashed(name))
 
 
 def seed_everything(*parts: int | str) -> None:
-    """Put Python's, numpy's and torch's global generators (timm draws from all three) where these parts say."""
+    """Seed the global generators of Python, numpy and torch; timm draws from all three."""
     seed = derived_seed(*parts)
     random.seed(seed)
     np.random.seed(seed % 2**32)
     torch.manual_seed(seed)
 
 
-def generator(*parts: int | str) -> torch.Generator:
-    """A CPU generator of its own."""
-    return torch.Generator().manual_seed(derived_seed(*parts))
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Seed torch's CPU generator inside the block, as for random weights; its state is restored afterwards."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
 
 
 @contextmanager
-def global_state_kept() -> Iterator[None]:
-    """Leave the global generators as they were found."""
+def preserved_random_state() -> Iterator[None]:
+    """Restore the global generators of Python, numpy and torch after the block."""
     python, legacy, cpu = random.getstate(), np.random.get_state(), torch.get_rng_state()
-    # Not where torch only could use a GPU: a forked worker that reads images must not start CUDA.
+    # Only if CUDA is in use already: a forked worker that reads images must not start it.
     devices = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []  # type: ignore[no-untyped-call]
     try:
         yield
@@ -44,3 +57,8 @@ def global_state_kept() -> Iterator[None]:
         torch.set_rng_state(cpu)
         if devices:
             torch.cuda.set_rng_state_all(devices)
+
+
+def _hashed(text: str) -> int:
+    """64 bits."""
+    return int(content_digest([text.encode()], size=8), 16)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from attnaudit.capture.heads import Heads
 from attnaudit.kernel.gram import standardised
-from attnaudit.kernel.solvers import one_thread
+from attnaudit.numerics.threads import torch_threads
 from attnaudit.papers.published import TEO_NGUYEN_EIGENVALUES
 
 FACTOR = 2.0
@@ -112,7 +112,7 @@ def _sizes(heads: Heads, convention: Convention) -> Float[Tensor, "heads ranks"]
         matrix = (
             matrix - matrix.mean(-1, keepdim=True) - matrix.mean(-2, keepdim=True) + matrix.mean((1, 2), keepdim=True)
         )
-    with one_thread():
+    with torch_threads(1):
         if convention.pairs == "key-key":
             sizes = torch.linalg.eigvalsh(matrix).abs().sort(dim=-1, descending=True).values
         else:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from attnaudit.errors import RunFolderError
-from attnaudit.records.identity import digest
+from attnaudit.numerics.digest import digest
 
 
 class Kind(StrEnum):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,11 +11,6 @@ from attnaudit.records.fields import Fields
 
 #: What an identity file is, in the words of an error.
 SETTINGS = "the settings of a run"
-
-
-def digest(*parts: Any) -> str:
-    """A name for plain data: equal data, equal name, on every machine."""
-    return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def begins(file: Path, identity: dict[str, Any]) -> bool:

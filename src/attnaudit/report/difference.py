@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +11,7 @@ import pyarrow.compute as pc
 
 from attnaudit.audit.summary import input_means
 from attnaudit.errors import RunFolderError
+from attnaudit.numerics.digest import digest
 from attnaudit.records.finished import FinishedRun
 from attnaudit.records.schema import OBSERVED
 from attnaudit.statistics.intervals import bootstrap_interval, widened_level
@@ -145,12 +144,7 @@ def _facts(run: FinishedRun) -> dict[str, str]:
     facts: dict[str, Any] = {**identity["settings"], "attnaudit": run.settings.get("attnaudit")}
     facts |= run.settings.get("versions", {})
     facts["models"] = [f"{name} {fingerprint[:12]}" for name, fingerprint in identity.get("models", [])]
-    facts["inputs"] = f"{len(identity.get('inputs', []))} ({_digest(identity.get('inputs', []))})"
+    facts["inputs"] = f"{len(identity.get('inputs', []))} ({digest(identity.get('inputs', []), size=6)})"
     return {
         name: ", ".join(map(str, value)) if isinstance(value, list) else str(value) for name, value in facts.items()
     }
-
-
-def _digest(inputs: list[Any]) -> str:
-    """A short name for inputs and their contents, alike only if they are."""
-    return hashlib.blake2b(json.dumps(inputs).encode(), digest_size=6).hexdigest()

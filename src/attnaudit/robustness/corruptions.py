@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attnaudit.errors import InputError
 from attnaudit.extras import optional
-from attnaudit.numerics.randomness import derived_seed, global_state_kept
+from attnaudit.numerics.randomness import derived_seed, preserved_random_state
 from attnaudit.records.versions import installed_versions
 from attnaudit.sources.labelled import LabelledImages, read_labelled
 
@@ -44,7 +44,7 @@ def corrupted(
     if min(pixels.shape[2:]) < _SMALLEST:
         raise InputError(f"Images of {tuple(pixels.shape[2:])} pixels cannot be corrupted: {_SMALLEST} are needed.")
     changed = []
-    with global_state_kept():
+    with preserved_random_state():
         for image, number in zip(pixels.permute(0, 2, 3, 1).cpu().numpy(), numbers, strict=True):
             own = derived_seed(seed, name, severity, number) % 2**32
             np.random.seed(own)

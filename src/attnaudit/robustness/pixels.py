@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import numpy as np
 import torch
 from jaxtyping import Float, Int64, UInt8
@@ -11,6 +9,7 @@ from PIL import Image
 from torch import Tensor
 
 from attnaudit.errors import ModelError
+from attnaudit.numerics.digest import content_digest
 from attnaudit.numerics.precision import autocast
 from attnaudit.protocol import Protocol
 from attnaudit.sources.model import LoadedModel
@@ -32,7 +31,7 @@ class PixelModel:
     Args:
         loaded: the model.
         device: where it goes.
-        precision: `fp32`, `tf32` (see `short_products`), or `bf16` for products in bfloat16; pixels, gradients and
+        precision: `fp32`, `tf32` (see `matmul_precision`), or `bf16` for products in bfloat16; pixels, gradients and
             logits are float32 all the same.
         mask: which outputs count, in this order; all by default.
     """
@@ -54,7 +53,7 @@ class PixelModel:
         deviation = 1 / (white - black)[:, :1, :1]
         self._mean, self._deviation = -black[:, :1, :1] * deviation, deviation
         self.mean, self.deviation = self._mean.to(self.device), self._deviation.to(self.device)
-        self.sight = hashlib.blake2b(self.seen(_noise()).numpy().tobytes(), digest_size=16).hexdigest()
+        self.sight = content_digest([self.seen(_noise()).numpy().tobytes()])
         self.module = loaded.module.to(self.device).eval().requires_grad_(False)
         self.mask = None if mask is None else mask.to(self.device)
 

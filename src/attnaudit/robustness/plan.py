@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import Any
 
 from attnaudit.errors import UsageError
+from attnaudit.numerics.digest import digest
 from attnaudit.records import json_file
 from attnaudit.records.card import ImageCard, TextCard
 from attnaudit.records.evaluation_folders import ROBUSTNESS
-from attnaudit.records.identity import digest
 from attnaudit.robustness.conditions import TRANSFER, Condition
 from attnaudit.robustness.examples import Examples, batches
 from attnaudit.robustness.table import VERSION

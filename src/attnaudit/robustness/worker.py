@@ -10,7 +10,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from attnaudit.numerics.precision import short_products
+from attnaudit.numerics.precision import matmul_precision
 from attnaudit.numerics.randomness import derived_seed
 from attnaudit.numerics.threads import half_the_threads
 from attnaudit.records.evaluations import Kind
@@ -42,7 +42,7 @@ class EvaluationWorker:
     @contextmanager
     def context(self) -> Iterator[None]:
         """Half of the threads, and products in the precision asked for."""
-        with half_the_threads(), short_products(self._settings.precision):
+        with half_the_threads(), matmul_precision(self._settings.precision):
             yield
 
     def compute(self, unit: EvaluationUnit) -> tuple[pa.Table, Notes]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from attnaudit.errors import InputError
+from attnaudit.numerics.digest import content_digest
 from attnaudit.sources.texts import read_text
 from attnaudit.sources.words import words_of
 
@@ -45,7 +45,7 @@ class Corpus:
     @cached_property
     def fingerprint(self) -> str:
         """A hash of the text."""
-        return hashlib.blake2b(self.text.encode(), digest_size=16).hexdigest()
+        return content_digest([self.text.encode()])
 
     def first(self, lines: int | None) -> Corpus:
         """Its first lines that have words, all if None."""

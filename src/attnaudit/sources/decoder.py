@@ -11,9 +11,9 @@ from torch.nn import functional
 
 from attnaudit.attention.softmax import SoftmaxAttention
 from attnaudit.errors import ShapeError
+from attnaudit.numerics.randomness import seeded
 from attnaudit.records.architecture import DecoderArchitecture
 from attnaudit.sources.attention import install_attention
-from attnaudit.sources.model import seeded
 
 #: Deviation of the weights at the start; those that write into the residual stream start smaller, by depth.
 _DEVIATION = 0.02

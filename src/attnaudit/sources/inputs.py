@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ import torch
 from torch import Tensor
 
 from attnaudit.errors import InputError
+from attnaudit.numerics.digest import content_digest
 from attnaudit.protocol import Protocol
 from attnaudit.sources.model import LoadedModel
 
@@ -46,7 +46,7 @@ class TensorShard:
     def identity(self) -> list[tuple[str, str]]:
         """Names and content hashes."""
         return [
-            (name, hashlib.blake2b(row.cpu().contiguous().numpy().tobytes(), digest_size=16).hexdigest())
+            (name, content_digest([row.cpu().contiguous().numpy().tobytes()]))
             for name, row in zip(self.names, self.tensor, strict=True)
         ]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,6 +20,7 @@ from PIL import Image, UnidentifiedImageError
 from torch import Tensor
 
 from attnaudit.errors import InputError, first_line
+from attnaudit.numerics.digest import content_digest
 from attnaudit.sources.images import SUFFIXES
 from attnaudit.sources.preprocess import middle_pixels
 
@@ -58,19 +59,21 @@ class LabelledImages:
         Of files that are too many to read at every start, names, sizes and times of their last change instead: an edit
         shows, but a copy that does not keep its times counts as other images.
         """
-        digest = hashlib.blake2b(self.labels.numpy().tobytes(), digest_size=16)
-        files = [entry for entry in self.encoded if isinstance(entry, Path)]
         try:
-            states = [file.stat() for file in files]
-            if sum(state.st_size for state in states) > _READ_WHOLE:
-                for file, state in zip(files, states, strict=True):
-                    digest.update(f"{file.name}:{state.st_size}:{state.st_mtime_ns};".encode())
-            else:
-                for entry in self.encoded:
-                    digest.update(entry.read_bytes() if isinstance(entry, Path) else entry)
+            return content_digest(chain([self.labels.numpy().tobytes()], self._contents()))
         except OSError as error:
             raise InputError(f"Image {error.filename} cannot be read ({error.strerror}).") from error
-        return digest.hexdigest()
+
+    def _contents(self) -> Iterator[bytes]:
+        """What stands for each image in the fingerprint."""
+        files = [entry for entry in self.encoded if isinstance(entry, Path)]
+        states = [file.stat() for file in files]
+        if sum(state.st_size for state in states) > _READ_WHOLE:
+            for file, state in zip(files, states, strict=True):
+                yield f"{file.name}:{state.st_size}:{state.st_mtime_ns};".encode()
+        else:
+            for entry in self.encoded:
+                yield entry.read_bytes() if isinstance(entry, Path) else entry
 
     def image(self, place: int) -> Image.Image:
         """Image number `place`, in colour."""

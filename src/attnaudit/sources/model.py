@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import importlib
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
 from PIL import Image
 from torch import Tensor, nn
 
@@ -62,14 +60,6 @@ class LoadedModel:
     tokenise: Tokenise | None = None
     untrained: Callable[[int], nn.Module] | None = None
     card: ImageCard | TextCard | None = None
-
-
-@contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """Random initialisation from a seed; the global random state is afterwards as it was."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        yield
 
 
 class Source(typing.Protocol):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
 import re
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from pathlib import Path
 from torch import Tensor
 
 from attnaudit.errors import InputError, ModelError, UsageError
+from attnaudit.numerics.digest import content_digest
 from attnaudit.protocol import Protocol
 from attnaudit.sources.inputs import Prepared
 from attnaudit.sources.model import LoadedModel
@@ -46,10 +46,7 @@ class TextShard:
     def identity(self) -> list[tuple[str, str]]:
         """Names and content hashes; the companions decide how far a line is padded, so they count."""
         beside = "\0".join(self.companions)
-        return [
-            (item.name, hashlib.blake2b(f"{item.text}\0{beside}".encode(), digest_size=16).hexdigest())
-            for item in self.items
-        ]
+        return [(item.name, content_digest([f"{item.text}\0{beside}".encode()])) for item in self.items]
 
     def prepare(self, model: LoadedModel, protocol: Protocol) -> Prepared:
         """Token ids and masks."""

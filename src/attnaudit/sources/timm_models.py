@@ -12,9 +12,10 @@ from torch import nn
 
 from attnaudit.errors import ModelError, WeightsError, first_line
 from attnaudit.extras import optional
+from attnaudit.numerics.randomness import seeded
 from attnaudit.protocol import Protocol
 from attnaudit.sources.data import VARIABLE, data_weights
-from attnaudit.sources.model import ALIASES, LoadedModel, ModelSpec, Preprocess, seeded
+from attnaudit.sources.model import ALIASES, LoadedModel, ModelSpec, Preprocess
 from attnaudit.sources.preprocess import squashed
 from attnaudit.sources.weights import fingerprint, fit_weights, read_weights
 

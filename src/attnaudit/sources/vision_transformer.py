@@ -8,9 +8,9 @@ from attnaudit.attention.layers import swappable_layers
 from attnaudit.attention.standardisation import TokenStandardisation
 from attnaudit.errors import ModelError
 from attnaudit.extras import optional
+from attnaudit.numerics.randomness import seeded
 from attnaudit.records.architecture import Architecture
 from attnaudit.sources.attention import install_attention
-from attnaudit.sources.model import seeded
 
 
 def build_vision_transformer(architecture: Architecture, seed: int) -> nn.Module:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import pickle
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -13,6 +12,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from attnaudit.errors import WeightsError, first_line
+from attnaudit.numerics.digest import content_digest
 
 _WRAPPERS = ("model", "state_dict", "model_state_dict")
 _SHOWN = 4
@@ -68,11 +68,13 @@ def fingerprint(model: nn.Module) -> str:
 
 def tensors_fingerprint(named: Iterable[tuple[str, Tensor]]) -> str:
     """A hash of tensors, with their names, types and shapes."""
-    digest = hashlib.blake2b(digest_size=16)
-    for name, tensor in named:
-        digest.update(f"{name}:{tensor.dtype}:{tuple(tensor.shape)};".encode())
-        digest.update(tensor.detach().cpu().reshape(-1).contiguous().view(torch.uint8).numpy().tobytes())
-    return digest.hexdigest()
+
+    def chunks() -> Iterator[bytes]:
+        for name, tensor in named:
+            yield f"{name}:{tensor.dtype}:{tuple(tensor.shape)};".encode()
+            yield tensor.detach().cpu().reshape(-1).contiguous().view(torch.uint8).numpy().tobytes()
+
+    return content_digest(chunks())
 
 
 def _some(keys: Sequence[str]) -> str:

@@ -15,8 +15,9 @@ from attnaudit.capture.heads import Heads
 from attnaudit.errors import UsageError
 from attnaudit.kernel import paper
 from attnaudit.kernel.prediction import Prediction, kernel_pca_values
-from attnaudit.kernel.solvers import LARGE, one_thread
+from attnaudit.kernel.solvers import LARGE
 from attnaudit.kernel.spectra import Spectrum
+from attnaudit.numerics.threads import torch_threads
 from attnaudit.protocol import Protocol
 
 
@@ -95,7 +96,7 @@ def _columns(matrix: torch.Tensor, heads: Heads) -> Prediction:
     """The leading right singular vectors of each matrix, over tokens; missing where there are too few."""
     width = min(heads.value.shape[-1], heads.tokens)
     finite = matrix.isfinite().all(dim=-1).all(dim=-1)
-    with one_thread():
+    with torch_threads(1):
         _, sizes, right = torch.linalg.svd(matrix.masked_fill(~finite[:, None, None], 0.0), full_matrices=False)
     rounding = sizes[:, :1] * max(matrix.shape[1:]) * torch.finfo(matrix.dtype).eps
     found = (sizes > rounding).sum(dim=-1)

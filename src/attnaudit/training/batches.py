@@ -19,7 +19,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from attnaudit.errors import AttnAuditError, UsageError, first_line
 from attnaudit.extras import optional
-from attnaudit.numerics.randomness import generator, global_state_kept, seed_everything
+from attnaudit.numerics.randomness import preserved_random_state, seed_everything, torch_generator
 from attnaudit.records.recipe import ImageRecipe
 from attnaudit.sources.labelled import LabelledImages
 from attnaudit.sources.preprocess import middle_pixels
@@ -58,7 +58,7 @@ class Layout:
 
     def order(self, epoch: int, start: int = 0) -> Int64[Tensor, "steps share"]:
         """Which examples this rank takes in each step."""
-        drawn = torch.randperm(self.examples, generator=generator(self.seed, "order", epoch))
+        drawn = torch.randperm(self.examples, generator=torch_generator(self.seed, "order", epoch))
         share, first = self.ranks.share(self.batch), self.ranks.rank * (self.batch // self.ranks.count)
         return drawn[: self.steps * self.batch].view(self.steps, self.batch)[start:, first : first + share]
 
@@ -140,7 +140,7 @@ class _Transformed(Dataset[tuple[Tensor, int]]):
         self._images, self._transform, self._place = images, transform, place
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
-        with global_state_kept():
+        with preserved_random_state():
             seed_everything(*self._place, index)
             pixels = np.asarray(self._transform(self._images.image(index)))
         return torch.from_numpy(pixels), int(self._images.labels[index])

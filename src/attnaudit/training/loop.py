@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from attnaudit.errors import NumericalError
-from attnaudit.numerics.randomness import global_state_kept, seed_everything
+from attnaudit.numerics.randomness import preserved_random_state, seed_everything
 from attnaudit.records.recipe import Recipe
 from attnaudit.records.run_folder import RunFolder
 from attnaudit.training import checkpoint
@@ -72,7 +72,7 @@ def train(
     check_optimiser(recipe.optimiser.name)
     task = task_of(recipe, data)
     layout = Layout(task.examples, recipe.batch, seed, place.ranks, recipe.examples)
-    with opened(out, task, layout) as folder, global_state_kept():
+    with opened(out, task, layout) as folder, preserved_random_state():
         tell(f"Training {recipe.name}, seed {seed}, on {task.about}, on {place.device}, in {out}.")
         return _Training(task, folder, place, layout, tell).run(progress, tell)
 

@@ -12,10 +12,10 @@ from safetensors.torch import save
 from torch import nn
 
 from attnaudit._version import __version__
+from attnaudit.numerics.digest import digest
 from attnaudit.records import json_file
 from attnaudit.records.card import CARD
 from attnaudit.records.files import write_whole
-from attnaudit.records.identity import digest
 from attnaudit.records.recipe import Recipe
 from attnaudit.records.run_folder import RunFolder
 from attnaudit.records.training_course import HISTORY

@@ -13,7 +13,7 @@ from torch.nn import functional
 from attnaudit.capture.capture import evaluating
 from attnaudit.errors import NumericalError, UsageError
 from attnaudit.numerics.precision import autocast
-from attnaudit.numerics.randomness import generator
+from attnaudit.numerics.randomness import torch_generator
 from attnaudit.sources.decoder import Decoder
 from attnaudit.sources.words import LINE_END, Vocabulary
 from attnaudit.statistics.intervals import bootstrap_interval
@@ -76,7 +76,7 @@ def swapped(
     """
     if not 0 <= rate <= 1:
         raise UsageError(f"The rate of a word swap is {rate}: it is a share of the words, from 0 to 1.")
-    drawn = torch.rand(numbers.shape, generator=generator("swap", seed)).to(numbers.device) < rate
+    drawn = torch.rand(numbers.shape, generator=torch_generator("swap", seed)).to(numbers.device) < rate
     return numbers.masked_fill(drawn & (numbers != vocabulary.number(LINE_END)), vocabulary.number(STAND_IN))
 
 

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from attnaudit.attention import PrimalAttention
-from attnaudit.attention.functional.masks import visible
 from attnaudit.capture.attention_call import Refusal
 from attnaudit.kernel.primal import PrimalHeads
+from attnaudit.numerics.masks import visible
 from attnaudit.records.head_id import HeadId
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from attnaudit._version import __version__
+from attnaudit.numerics.digest import digest
 from attnaudit.records.evidence import Evidence
-from attnaudit.records.identity import digest
 from attnaudit.records.notes import Notes
 from attnaudit.records.run_folder import RunFolder, encoded
 from attnaudit.records.schema import SCHEMA, VERSION

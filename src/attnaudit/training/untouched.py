@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DataParallel, DistributedDataParallel
 
-from attnaudit.numerics.randomness import global_state_kept
+from attnaudit.numerics.randomness import preserved_random_state
 
 Mode = Literal["eval", "train"]
 
@@ -43,7 +43,7 @@ def untouched(model: nn.Module, mode: Mode, seed: int) -> Iterator[None]:
 @contextmanager
 def _random_state(model: nn.Module, seed: int) -> Iterator[None]:
     devices = sorted({parameter.device.index for parameter in model.parameters() if parameter.is_cuda})
-    with global_state_kept():
+    with preserved_random_state():
         torch.default_generator.manual_seed(seed)
         for device in devices:  # not torch.manual_seed, which reseeds devices that are not this model's
             torch.cuda.default_generators[device].manual_seed(seed)

@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnaudit.attention.functional.masks import Mask
 from attnaudit.numerics.blocks import row_slices
+from attnaudit.numerics.masks import Mask, later_keys, mask_rows
 
 #: The number of scores per block: about a CPU's cache; enough to keep a GPU busy (64 MiB).
 BLOCK = {"cpu": 1 << 20, "cuda": 1 << 24}
@@ -34,14 +34,9 @@ def score_block(
     """The rows of QKᵀ·scale + mask; mask and causality as returned by `merged_mask`."""
     scores = query[..., rows, :] @ key.mT * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
     if is_causal:
-        position = torch.arange(key.shape[-2], device=key.device)
-        scores = scores.masked_fill(position > position[rows, None], -torch.inf)
+        tokens = key.shape[-2]
+        scores = scores.masked_fill(later_keys(tokens, tokens, key.device, rows), -torch.inf)
     if mask is not None:
         shown = mask_rows(mask, rows)
         scores = scores.masked_fill(~shown, -torch.inf) if shown.dtype == torch.bool else scores + shown
     return scores
-
-
-def mask_rows(mask: Mask, rows: slice) -> Mask:
-    """These rows of a mask, or its only row if it is the same for all queries."""
-    return mask if mask.shape[-2] == 1 else mask[..., rows, :]

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from attnaudit.attention.functional.masks import Mask, merged_mask
+from attnaudit.numerics.masks import Mask, merged_mask
 
 
 class AttentionPass(NamedTuple):

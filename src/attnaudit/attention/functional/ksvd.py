@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from attnaudit.attention.functional.masks import Mask, padding
+from attnaudit.numerics.masks import Mask, padding
 
 
 class ScorePair(NamedTuple):

@@ -9,9 +9,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnaudit.attention.functional.blocks import mask_rows, row_blocks, score_block
-from attnaudit.attention.functional.masks import Mask, merged_mask, visible
+from attnaudit.attention.functional.blocks import row_blocks, score_block
 from attnaudit.errors import UsageError
+from attnaudit.numerics.masks import Mask, mask_rows, merged_mask, visible
 
 
 class LogRowSums(torch.autograd.Function):

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from attnaudit.attention.functional.clipping import clip
 from attnaudit.attention.functional.dot_product import AttentionPass, Observer, softmax
-from attnaudit.attention.functional.masks import Mask, additive, merged_mask, visible_mean
 from attnaudit.attention.functional.random_sparse import zeroed_at_random
 from attnaudit.errors import ShapeError, UsageError, unknown
+from attnaudit.numerics.masks import Mask, additive, merged_mask, visible_mean
 
 #: The allowed values of the fields of a `Pursuit`.
 ALLOWED = {
@@ -147,7 +147,8 @@ def pursue(
     exact = key.to(torch.promote_types(key.dtype, torch.float32))
     mask, is_causal = merged_mask(mask, is_causal, key.shape[-2])
     tau = rule.tau(exact, mask, is_causal)
-    mask = additive(mask, value.dtype)
+    # SDPA would convert a boolean mask in every call, and keep each copy.
+    mask = None if mask is None else additive(mask, value.dtype)
 
     def without_sparse(residual: Tensor, step: int) -> Tensor:
         clipped = clip(residual, tau)

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attnaudit.attention.functional.masks import Mask, visible_mean
+from attnaudit.numerics.masks import Mask, visible_mean
 
 _LOW = 0xFFFFFFFF
 

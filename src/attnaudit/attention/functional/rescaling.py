@@ -8,8 +8,8 @@ from torch import Tensor
 
 from attnaudit.attention.functional.dot_product import Observer, softmax, symmetric
 from attnaudit.attention.functional.log_sums import log_row_sums
-from attnaudit.attention.functional.masks import Mask, merged_mask, real_tokens, visible, visible_mean
 from attnaudit.errors import ShapeError, UsageError
+from attnaudit.numerics.masks import Mask, merged_mask, real_tokens, visible, visible_mean
 
 
 def scaled(

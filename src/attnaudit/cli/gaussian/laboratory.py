@@ -82,10 +82,10 @@ def at_work(label: str) -> Iterator[Callable[[int, int], None]]:
 
     On one CPU thread: products this small are slower on several, and their last digits would depend on how many.
     """
-    from attnaudit.kernel.solvers import one_thread
+    from attnaudit.numerics.threads import torch_threads
 
     begin = time.perf_counter()
-    with progress_bar(label) as progress, one_thread():
+    with progress_bar(label) as progress, torch_threads(1):
         yield progress
     say(f"Took {time.perf_counter() - begin:.1f} s.")
 

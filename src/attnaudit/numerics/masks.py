@@ -11,7 +11,6 @@ from attnaudit.errors import ShapeError
 #: A mask for SDPA: boolean, or added to the scores; its axes broadcast to (batch, heads, queries, tokens).
 Mask = Tensor
 
-
 #: Additive masks below this hide a key: libraries use -inf, the lowest finite number, -1e4 or -1e9.
 HIDDEN = -1e3
 
@@ -23,11 +22,21 @@ def visible(mask: Mask) -> Bool[Tensor, "..."]:
     return mask if mask.dtype == torch.bool else mask > HIDDEN
 
 
-def additive(mask: Mask | None, dtype: torch.dtype) -> Mask | None:
-    """The mask as added to the scores: SDPA would convert a boolean mask in every call, and keep each copy."""
-    if mask is None or mask.dtype != torch.bool:
+def additive(mask: Mask, dtype: torch.dtype) -> Mask:
+    """A boolean mask as added to the scores, 0 or -inf; other masks unchanged."""
+    if mask.dtype != torch.bool:
         return mask
     return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(~mask, -torch.inf)
+
+
+def later_keys(queries: int, keys: int, device: torch.device, rows: slice = slice(None)) -> Bool[Tensor, "rows keys"]:
+    """True where a key comes after the query, which a causal mask hides; for some rows of queries, or all."""
+    return torch.arange(keys, device=device) > torch.arange(queries, device=device)[rows, None]
+
+
+def mask_rows(mask: Mask, rows: slice) -> Mask:
+    """These rows of a mask, or its only row if it is the same for all queries."""
+    return mask if mask.shape[-2] == 1 else mask[..., rows, :]
 
 
 def real_tokens(mask: Mask | None) -> Bool[Tensor, "..."] | None:
@@ -42,9 +51,8 @@ def merged_mask(mask: Mask | None, is_causal: bool, tokens: int) -> tuple[Mask |
     """
     if mask is None or not is_causal:
         return mask, is_causal
-    later = torch.ones(tokens, tokens, dtype=torch.bool, device=mask.device).triu(1)
     hidden = False if mask.dtype == torch.bool else -torch.inf
-    return mask.masked_fill(later, hidden), False
+    return mask.masked_fill(later_keys(tokens, tokens, mask.device), hidden), False
 
 
 def visible_mean(
