@@ -19,8 +19,9 @@ from website.navigation import navigation
 from website.reference import reference_pages
 
 ROOT = Path(__file__).resolve().parent.parent
-#: Pages that live outside docs/, because a reader of the repository looks for them there.
+#: Pages about the project, from where a reader of the repository looks for them.
 PROJECT_PAGES = {
+    "docs/architecture.md": "project/architecture.md",
     "benchmarks/README.md": "project/benchmarks.md",
     "CHANGELOG.md": "project/changelog.md",
     "CONTRIBUTING.md": "project/contributing.md",
@@ -45,7 +46,7 @@ def build(out: Path) -> None:
 
 def lay_out(folder: Path) -> None:
     """Every page, image and notebook of the site, as the generator wants them."""
-    shutil.copytree(ROOT / "docs", folder, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    shutil.copytree(ROOT / "docs", folder, ignore=shutil.ignore_patterns("*.py", "__pycache__", "architecture.md"))
     for source, target in PROJECT_PAGES.items():
         _write(folder / target, (ROOT / source).read_text())
     places = {f"docs/{path.relative_to(folder)}": path for path in folder.rglob("*") if path.is_file()}
