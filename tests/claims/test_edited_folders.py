@@ -143,7 +143,7 @@ def test_an_attention_that_there_is_not_is_named_with_its_network(tmp_path):
     for value, fault in (
         ({"iterations": "x"}, "iterations must be a whole number"),
         ({"iterations": 0}, "at least 1"),
-        ({"preset": []}, "no preset"),
+        ({"preset": []}, "preset"),
     ):
         (path / "run.json").write_text(json.dumps(edited(content, options, value)))
         with pytest.raises(RunFolderError, match=rf"The card of rpc4-0 in run\.json describes no .*{fault}"):

@@ -94,5 +94,5 @@ def test_isotropic_tokens_have_a_sphere_of_minima():
 
 
 def test_a_risk_with_points_off_the_axes_is_not_listed():
-    with pytest.raises(NumericalError, match="off the axes"):
+    with pytest.raises(NumericalError, match="off the eigenvectors"):
         critical_points(Risk(t=1.0, tp=-2.0, c=-0.1, e=1.0, th=1.0), SIGMA)

@@ -20,7 +20,7 @@ from attnaudit.gaussian import (
     simulated_risk,
     wishart,
 )
-from attnaudit.gaussian.experiments.findings import Check
+from attnaudit.gaussian.experiments.findings import TheoryCheck
 from tests.gaussian.setting import harmonic, parameter, seeded
 
 SIGMA, MU = harmonic(5), parameter(5)
@@ -180,6 +180,6 @@ def test_the_risk_is_t_omega_plus_q_gain(size, length):
 
 
 def test_a_check_without_sampling_has_no_z():
-    assert Check("x", 1.0, 1.1).z is None
-    assert Check("x", None, 1.1, 0.1).z is None
-    assert Check("x", 1.0, 1.2, 0.1).z == pytest.approx(2)
+    assert TheoryCheck("x", 1.0, 1.1).z is None
+    assert TheoryCheck("x", None, 1.1, 0.1).z is None
+    assert TheoryCheck("x", 1.0, 1.2, 0.1).z == pytest.approx(2)

@@ -1,8 +1,7 @@
 """The Gaussian laboratory: attention-based PCA in closed form and trained (Maulen-Soto & Boyer 2026).
 
-Tensors in, tensors out. Read it in this order: `head` (the model), `risk` (every closed form), `landscape` (its
-critical points), `softmax` (what has no closed form), `optimum`, `sampling` (finite data), `training`, `readout`,
-`experiments`.
+Read the modules in this order: `head` (the model), `risk` (every closed form), `landscape` (its critical points),
+`softmax` (which has no closed form), `optimum`, `sampling` (finite data), `training`, `readout`, `experiments`.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ from attnaudit.gaussian.softmax import SoftmaxProfile, held_out_concentration
 from attnaudit.gaussian.spike import attention_overlap, bbp_overlap, pooled_overlap
 from attnaudit.gaussian.tokens import GaussianTokens, ResampledTokens, SkewedTokens, TokenSource, WishartTokens
 from attnaudit.gaussian.training import (
-    Optimiser,
-    Recipe,
+    HeadOptimiser,
+    HeadRecipe,
     Trajectory,
     descend,
     minimise,
@@ -52,10 +51,10 @@ __all__ = [
     "CriticalPoint",
     "Estimate",
     "GaussianTokens",
+    "HeadOptimiser",
+    "HeadRecipe",
     "Kernel",
-    "Optimiser",
     "Optimum",
-    "Recipe",
     "ResampledTokens",
     "Risk",
     "SkewedTokens",
@@ -103,7 +102,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # scikit-learn is an extra, and its base classes are needed as soon as the class exists.
+    # scikit-learn is optional, and its base classes are needed to define this class.
     if name == "AttentionPCA":
         return importlib.import_module("attnaudit.gaussian.estimator").AttentionPCA
     raise AttributeError(f"module 'attnaudit.gaussian' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Covariances with a known answer, and the tasks of the in-context setting."""
+"""Covariances with known principal axes, and the tasks of the in-context setting."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Covariance = Float[Tensor, "dim dim"]
 
 
 def random_covariance(eigenvalues: Float[Tensor, "dim"], generator: Generator) -> Covariance:
-    """These eigenvalues with uniformly random eigenvectors (QR of Gaussian noise, R's diagonal made positive)."""
+    """A covariance with these eigenvalues and uniformly random eigenvectors (QR of Gaussian noise, diag R > 0)."""
     if not (eigenvalues > 0).all():
-        raise UsageError(f"Eigenvalues of a covariance are positive, but the smallest here is {eigenvalues.min():.3g}.")
+        raise UsageError(f"The eigenvalues of a covariance must be positive, got {eigenvalues.min():.3g}.")
     noise = torch.randn(len(eigenvalues), len(eigenvalues), generator=generator, dtype=eigenvalues.dtype,
                         device=eigenvalues.device)  # fmt: skip
     basis, triangle = torch.linalg.qr(noise)
@@ -26,21 +26,21 @@ def random_covariance(eigenvalues: Float[Tensor, "dim"], generator: Generator) -
 
 
 def harmonic_eigenvalues(dim: int, device: str = "cpu") -> Float[Tensor, "dim"]:
-    """λᵢ = 1/i, the spectrum of our recorded numbers: a clear leader and a long tail."""
+    """λᵢ = 1/i: one clearly leading eigenvalue and a long tail."""
     if dim < 2:
-        raise UsageError(f"In dimension {dim} there is no direction to find: the dimension must be 2 or more.")
+        raise UsageError(f"The dimension must be ≥ 2, got {dim}.")
     return 1 / torch.arange(1, dim + 1, dtype=torch.float64, device=device)
 
 
 def spiked_scale(direction: Float[Tensor, "dim"], theta: float) -> Covariance:
-    """V = I + θvvᵀ, v of unit length along `direction`; θ = 0 has nothing to find."""
+    """V = I + θvvᵀ with v the unit vector along `direction`; without a spike, θ = 0, no direction stands out."""
     check_spike(theta)
     unit = direction / direction.norm()
     return torch.eye(len(unit), dtype=unit.dtype, device=unit.device) + theta * torch.outer(unit, unit)
 
 
 def wishart(scale: Covariance, degrees: int, tasks: int, generator: Generator) -> Float[Tensor, "tasks dim dim"]:
-    """Σ = Σ_r x_r x_rᵀ, n vectors x_r ~ N(0, V), for each task: unnormalised, as in Maulen-Soto & Boyer (2026)."""
+    """Σ = Σ_r x_r x_rᵀ of n vectors x_r ~ N(0, V) for each task, unnormalised as in Maulen-Soto & Boyer (2026)."""
     check_degrees(degrees)
     noise = torch.randn(tasks, degrees, len(scale), generator=generator, dtype=scale.dtype, device=scale.device)
     vectors = noise @ square_root(scale)
@@ -48,13 +48,13 @@ def wishart(scale: Covariance, degrees: int, tasks: int, generator: Generator) -
 
 
 def principal_axes(covariance: Covariance) -> tuple[Float[Tensor, "dim"], Covariance]:
-    """Eigenvalues from large to small, and the eigenvectors as columns: PCA of the distribution, the right answer."""
+    """PCA of the distribution: eigenvalues from large to small, and eigenvectors as columns."""
     eigenvalues, vectors = torch.linalg.eigh(covariance)
     return eigenvalues.flip(0), vectors.flip(1)
 
 
 def square_root(covariance: Covariance) -> Covariance:
-    """The symmetric root of a positive semidefinite matrix."""
+    """The symmetric square root of a positive semidefinite matrix."""
     eigenvalues, vectors = torch.linalg.eigh(covariance)
     root: Tensor = vectors * eigenvalues.clamp_min(0).sqrt() @ vectors.mT
     return root
@@ -63,5 +63,5 @@ def square_root(covariance: Covariance) -> Covariance:
 def second_moment(tokens: Float[Tensor, "*batch length dim"]) -> Float[Tensor, "*batch dim dim"]:
     """Ŝ = (1/L) Σ_l x_l x_lᵀ."""
     if tokens.ndim < 2:
-        raise ShapeError(f"Tokens have shape (…, length, dim), but these have {tuple(tokens.shape)}.")
+        raise ShapeError(f"Tokens must have shape (…, length, dim), got {tuple(tokens.shape)}.")
     return tokens.mT @ tokens / tokens.shape[-2]

@@ -1,4 +1,4 @@
-"""Monte Carlo means with their standard errors."""
+"""Monte Carlo means and their standard errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from attnaudit.gaussian.head import Kernel, reconstruction_loss
 from attnaudit.gaussian.risk import Weights, as_matrix
 from attnaudit.gaussian.tokens import TokenSource
 
-#: Numbers held at once by a simulation; larger ones are done in pieces.
+#: The most numbers a simulation holds at once; larger ones run in pieces.
 _PIECE = 2**24
 
 
@@ -26,12 +26,12 @@ class Estimate:
     standard_error: float
 
     def z(self, theory: float, theory_error: float = 0.0) -> float:
-        """How many standard errors the mean lies above what theory says; theory may have an error of its own."""
+        """How many standard errors the mean lies above theory, which may itself have a standard error."""
         return (self.mean - theory) / math.hypot(self.standard_error, theory_error)
 
 
 def estimate(values: Float[Tensor, "draws"]) -> Estimate:
-    """Mean of independent draws."""
+    """The mean of independent draws."""
     return Estimate(float(values.mean()), float(values.std() / math.sqrt(len(values))))
 
 
@@ -44,10 +44,10 @@ def simulated_risk(
     generator: Generator,
     queries: int | None = None,
 ) -> Estimate:
-    """The risk by drawing prompts; the average over queries of one prompt is one draw."""
+    """The risk from random prompts; the mean over the queries of one prompt is one draw."""
     check_length(length)
-    asked = length if queries is None else queries
-    numbers = length * (len(weights) + (asked if kernel is Kernel.SOFTMAX else 0))
+    query_count = length if queries is None else queries
+    numbers = length * (len(weights) + (query_count if kernel is Kernel.SOFTMAX else 0))
     piece = max(1, _PIECE // numbers)
     losses = [
         reconstruction_loss(

@@ -1,4 +1,4 @@
-"""Where a risk is flat: critical points of rank one with their Hessian signatures."""
+"""Critical points of a risk, of rank one, with the signatures of their Hessians."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from attnaudit.gaussian.checks import check_covariance
 from attnaudit.gaussian.covariance import principal_axes
 from attnaudit.gaussian.risk import Covariance, Risk
 
-#: Eigenvalues closer than this share of the largest are one eigenvalue; curvatures likewise are zero.
+#: Eigenvalues that differ by less than this share of the largest count as equal; such curvatures count as zero.
 _SAME = 1e-9
 
 
 @dataclass(frozen=True)
 class CriticalPoint:
-    """A point where the gradient vanishes.
+    """A point at which the gradient vanishes.
 
-    `axis` numbers the eigenvalue, from 1 for the largest, 0 for the origin; `multiplicity` m > 1 means that the point
-    stands for a sphere of dimension m - 1. `signature` counts negative, zero and positive curvatures.
+    `axis` is the number of the eigenvalue, from 1 for the largest, and 0 for the origin. With a `multiplicity` m > 1
+    the point represents a sphere of dimension m - 1. `signature` counts negative, zero and positive curvatures.
     """
 
     axis: int
@@ -36,7 +36,7 @@ class CriticalPoint:
 
     @property
     def kind(self) -> str:
-        """In words; for a sphere, across it."""
+        """Minimum, saddle or maximum; for a sphere, in the directions across it."""
         negative, _, positive = self.signature
         if not negative:
             return "minimum"
@@ -44,14 +44,15 @@ class CriticalPoint:
 
 
 def critical_points(risk: Risk, covariance: Covariance) -> list[CriticalPoint]:
-    """All of them, up to sign: 0, then √(s/λ)v for each eigenvalue λ from large to small, s = μᵀΣμ.
+    """All critical points, up to sign: 0, then √(s/λ)v for each eigenvalue λ from large to small, s = μᵀΣμ.
 
-    For every Σ (Maulen-Soto & Boyer 2026 for infinite prompts and in context; every length derived here). Where they
-    list 2(d - 1) isolated points orthogonal to the spike, the set is a sphere: each has d - 2 flat directions.
+    For every Σ (Maulen-Soto & Boyer 2026 for infinite prompts and in context; derived here for every length). Where
+    they list 2(d - 1) isolated points orthogonal to the spike, the set is a sphere: each point has d - 2 flat
+    directions.
     """
     check_covariance(covariance)
     if not risk.critical_only_on_axes:
-        raise NumericalError("This risk may have critical points off the axes, which cannot be listed.")
+        raise NumericalError("This risk may have critical points off the eigenvectors, which cannot be listed.")
     eigenvalues, vectors = principal_axes(covariance)
     trace = float(eigenvalues.sum())
     points = [_point(risk, covariance, 0, 0.0, len(eigenvalues), torch.zeros_like(vectors[:, 0]), 0.0)]

@@ -1,4 +1,4 @@
-"""The moments printed by Maulen-Soto & Boyer (2026), from which the risks are made."""
+"""The moments printed by Maulen-Soto & Boyer (2026), of which the risks consist."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Vector = Float[Tensor, "dim"]
 
 
 def gaussian_moments(mu: Vector, covariance: Covariance) -> dict[str, float]:
-    """I₁ … I₅ for independent x, y ~ N(0, Σ), by Isserlis' theorem; keys name the expectation."""
+    """I₁ … I₅ for independent x, y ~ N(0, Σ), by Isserlis' theorem; the keys are the integrands."""
     check_covariance(covariance)
     t, a, b = _scalars(mu, covariance)
     return {
@@ -25,7 +25,7 @@ def gaussian_moments(mu: Vector, covariance: Covariance) -> dict[str, float]:
 
 
 def wishart_moments(mu: Vector, scale: Covariance, degrees: int) -> dict[str, float]:
-    """For Σ ~ Wishart(V, n), unnormalised. The third is printed as E(μᵀΣ²μ)²; the last two are derived here."""
+    """Moments of Σ ~ Wishart(V, n), unnormalised. The third is printed as E(μᵀΣ²μ)²; the last two are derived here."""
     check_covariance(scale)
     check_degrees(degrees)
     n = degrees

@@ -1,4 +1,4 @@
-"""Where the population risk of either kernel is smallest."""
+"""The minimiser of the population risk, for either kernel."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from attnaudit.gaussian.head import Kernel
 from attnaudit.gaussian.risk import Covariance, finite_prompt
 from attnaudit.gaussian.softmax import SoftmaxProfile
 
-#: Numbers drawn for the softmax's size: its standard error is then about 0.005.
+#: Numbers drawn for the size s of the softmax minimiser, which give a standard error of about 0.005.
 _DRAWN = 2**20
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """The minimiser is ±√(s/λ₁)v₁: its point, s with the error it is known to, and g_L(s), which sets the curvature."""
+    """The minimiser ±√(s/λ₁)v₁, its size s with a standard error, and g_L(s), which determines the curvature."""
 
     point: Float[Tensor, "dim"]
     size: Estimate
@@ -28,10 +28,10 @@ class Optimum:
 
 
 def optimum(kernel: Kernel, covariance: Covariance, length: int, generator: Generator) -> Optimum:
-    """Of linear attention in closed form, s_L = L(t + (L+1)λ₁)/((L+2)(t + (L+3)λ₁)); of the softmax by drawing.
+    """In closed form for linear attention, s_L = L(t + (L+1)λ₁)/((L+2)(t + (L+3)λ₁)); by Monte Carlo for softmax.
 
-    Both derived here. The softmax's s*_L is above 1 for few tokens (the query copies itself), below 1 for more, and
-    returns to 1 slowly.
+    Both derived here. For softmax, s*_L is above 1 for few tokens (the query copies itself), below 1 for more, and
+    slowly returns to 1.
     """
     check_covariance(covariance)
     check_length(length)

@@ -1,7 +1,7 @@
-"""What a trained head has found: read Σμ, not μ.
+"""Read out what a trained head has found: Σμ, not μ.
 
-The risk does not see the null space of Σ and hardly sees directions of little variance, so what μ holds there is left
-over from the start. Σμ is the direction the head writes its output in, and has that noise weighted away.
+The risk does not depend on μ in the null space of Σ, and hardly in directions of little variance, so there μ keeps its
+random initial values. Σμ, the direction of the head's output, weights this noise away.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ Weights = Float[Tensor, "*batch dim rank"]
 
 
 def readout(weights: Weights, covariance: Float[Tensor, "dim dim"]) -> Weights:
-    """ΣW: the directions a head writes in."""
+    """ΣW: the directions of a head's output."""
     return covariance @ weights
 
 
 def cosine(x: Float[Tensor, "*batch dim"], y: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch"]:
-    """|cos| of the angle of two directions, which have no sign."""
+    """|cos| of the angle between two directions, whose signs are arbitrary."""
     return torch.nn.functional.cosine_similarity(x, y, dim=-1).abs()
 
 
 def squared_sine(x: Float[Tensor, "*batch dim"], y: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch"]:
-    """sin² of the angle, from what is left of x without y: exact where 1 - cos² is only rounding."""
+    """sin² of the angle, from the part of x orthogonal to y: accurate even where 1 - cos² is rounding error."""
     unit = y / y.norm(dim=-1, keepdim=True)
     rest = x - (x * unit).sum(dim=-1, keepdim=True) * unit
     share: Tensor = rest.square().sum(dim=-1) / x.square().sum(dim=-1)
@@ -34,13 +34,13 @@ def squared_sine(x: Float[Tensor, "*batch dim"], y: Float[Tensor, "*batch dim"])
 def explained_variance_ratio(
     weights: Float[Tensor, "dim rank"], covariance: Float[Tensor, "dim dim"]
 ) -> Float[Tensor, ""]:
-    """Share of the variance inside the span of ΣW."""
+    """The share of the variance inside the span of ΣW."""
     basis, _ = torch.linalg.qr(readout(weights, covariance))
     return torch.trace(basis.mT @ covariance @ basis) / torch.trace(covariance)
 
 
 def deflated(covariance: Float[Tensor, "dim dim"], direction: Float[Tensor, "dim"]) -> Float[Tensor, "dim dim"]:
-    """PΣP without a direction: trained on it, the next head finds the next component."""
+    """PΣP, with one direction projected out: trained on it, the next head finds the next component."""
     unit = direction / direction.norm()
     projector = torch.eye(len(unit), dtype=unit.dtype, device=unit.device) - torch.outer(unit, unit)
     return projector @ covariance @ projector

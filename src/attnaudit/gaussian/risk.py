@@ -1,15 +1,15 @@
-"""Every closed form of the laboratory is one polynomial.
+"""The closed-form risks: all of them are one polynomial with different coefficients.
 
 Tokens are N(0, Σ). With a head's parameter W (d x k; rank one: μ) let
 
     t = tr Σ,   A = WᵀΣW,   C = WᵀΣ²W,   p = tr A,   c = tr C,   h = tr A²,   e = tr AC .
 
 All risks below are linear in seven products of these: t, tp, c, e, pc, th, tp². For rank one, with a = μᵀΣμ and
-b = μᵀΣ²μ, that is t, ta, b, ab, ab, ta², ta². A `Risk` holds the seven coefficients; its gradient, its average over
+b = μᵀΣ²μ, that is t, ta, b, ab, ab, ta², ta². A `Risk` holds the seven coefficients; its gradient, its mean over
 Wishart covariances, its critical points and its optimal norm follow from them.
 
-Source: Maulen-Soto & Boyer (2026) for the model and the moments behind it; the sums, and everything of rank k, are
-derived here and checked by simulation in the tests.
+Source: Maulen-Soto & Boyer (2026) for the model and its moments; the sums, and all results of rank k, are derived
+here and checked by simulation in the tests.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Risk:
     tpp: float = 0.0
 
     def __call__(self, weights: Batch, covariance: Covariances) -> Float[Tensor, "..."]:
-        """The risk; batches of parameters and of covariances broadcast. Any positive semidefinite Σ will do."""
+        """The risk for any positive semidefinite Σ; batches of parameters and covariances broadcast."""
         once = covariance @ weights
         inner, outer = weights.mT @ once, once.mT @ once  # A and C
         t, p, c = _trace(covariance), _trace(inner), _trace(outer)
@@ -50,7 +50,7 @@ class Risk:
         return self.t * t + self.tp * t * p + self.c * c + quartic
 
     def gradient(self, weights: Batch, covariance: Covariances) -> Float[Tensor, "*all dim rank"]:
-        """∇p = 2ΣW, ∇c = 2Σ²W, ∇h = 4ΣWA, ∇e = 2ΣWC + 2Σ²WA, put together."""
+        """The gradient, from ∇p = 2ΣW, ∇c = 2Σ²W, ∇h = 4ΣWA, ∇e = 2ΣWC + 2Σ²WA."""
         once = covariance @ weights
         twice = covariance @ once
         inner, outer = weights.mT @ once, once.mT @ once
@@ -72,12 +72,12 @@ class Risk:
 
     @property
     def ab(self) -> float:
-        """Rank one: the coefficient of ab, where e and pc meet."""
+        """The coefficient of ab for rank one, where e = pc."""
         return self.e + self.pc
 
     @property
     def taa(self) -> float:
-        """Rank one: the coefficient of ta², where th and tp² meet."""
+        """The coefficient of ta² for rank one, where th = tp²."""
         return self.th + self.tpp
 
     @property
@@ -90,11 +90,11 @@ class Risk:
         return self.tp * self.ab >= 2 * self.taa * self.c
 
     def optimal_size(self, eigenvalue: float, trace: float) -> float:
-        """The s = a at the critical point along an eigenvector; μ = √(s/λ) v there."""
+        """The size s = a at the critical point μ = √(s/λ) v along an eigenvector v."""
         return -(self.tp * trace + self.c * eigenvalue) / (2 * (self.ab * eigenvalue + self.taa * trace))
 
     def steepest(self, eigenvalue: float, trace: float) -> float:
-        """Curvature along the eigenvector at its critical point: 8λ² for infinite prompts."""
+        """The curvature along an eigenvector at its critical point: 8λ² for infinite prompts."""
         return -4 * (self.tp * trace * eigenvalue + self.c * eigenvalue**2)
 
     def omega(self, size: float) -> float:
@@ -102,14 +102,14 @@ class Risk:
         return self.t + self.tp * size + self.taa * size**2
 
     def gain(self, size: float) -> float:
-        """g(s) in R = tω(a) + (b/a)g(a); where it is negative the risk prefers directions of larger variance."""
+        """g(s) in R = tω(a) + (b/a)g(a); if it is negative, the risk prefers directions of larger variance."""
         return self.c * size + self.ab * size**2
 
     def over_wishart(self, degrees: int) -> Risk:
-        """E over Σ ~ Wishart(V, n) of this risk at Σ, as a risk at V (unnormalised: E Σ = nV).
+        """The mean of this risk over Σ ~ Wishart(V, n), as a risk at V (unnormalised: E Σ = nV).
 
         Three of these moments are in Maulen-Soto & Boyer (2026), for rank one; the third is printed there with
-        (μᵀΣ²μ)² on the left, where its proof has (μᵀΣμ)(μᵀΣ²μ). The others are derived here, by
+        (μᵀΣ²μ)² on the left, but proved for (μᵀΣμ)(μᵀΣ²μ). The others are derived here, from
         E tr(BΣ)F(Σ) = n tr(BV) E F + E dF(VBΣ + ΣBV) and E ΣBΣ = n²VBV + nVBᵀV + n tr(BV)V.
         """
         check_degrees(degrees)
@@ -126,12 +126,12 @@ class Risk:
 
 
 def infinite_prompt() -> Risk:
-    """R∞ = t - 2c + e: an infinite prompt turns the head into x → ΣWWᵀx, for both kernels."""
+    """R∞ = t - 2c + e: with an infinite prompt the head is the map x → ΣWWᵀx, for both kernels."""
     return Risk(t=1.0, c=-2.0, e=1.0)
 
 
 def finite_prompt(length: int, *, held_out: bool = False) -> Risk:
-    """Linear attention over L tokens, the query among them; or held out, beside them.
+    """Linear attention over L tokens, with the query among them or, if held out, in addition to them.
 
     R_L = t - (2/L)[tp + (L+1)c] + (1/L²)[(L²+3L+4)e + 2(L+1)pc + (L+1)th + tp²]
     """
@@ -167,7 +167,7 @@ def risk_linear(mu: Weights, covariance: Covariance, length: int) -> Float[Tenso
 
 
 def risk_in_context(mu: Weights, scale: Covariance, degrees: int, length: int | None = None) -> Float[Tensor, ""]:
-    """E over tasks Σ ~ Wishart(V, n) of R∞, or of linear attention's R_L where a length is given.
+    """The mean of R∞, or of R_L of linear attention if a length is given, over tasks Σ ~ Wishart(V, n).
 
     R = nt - 2n[(n+1)b + ta] + n(n+2)[(n+3)ab + ta²], a, b, t at V, for infinite prompts and rank one; from the moments
     of Maulen-Soto & Boyer (2026). Finite prompts and rank k are derived here.

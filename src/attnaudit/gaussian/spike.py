@@ -1,4 +1,4 @@
-"""Finding a spike in few tasks: the transition of Baik, Ben Arous and Péché, and attention beside it."""
+"""Recovering a spike from few tasks: the Baik-Ben Arous-Péché transition of PCA, and attention."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from attnaudit.gaussian.training import minimise, random_start
 
 
 def bbp_overlap(theta: float, gamma: float) -> float:
-    """cos² of PCA's first component with the spike of I + θvvᵀ, γ = d/samples fixed and both large.
+    """cos² of PCA's first component with the spike of I + θvvᵀ, for large d and samples with γ = d/samples fixed.
 
     (1 - γ/θ²)/(1 + γ/θ) above θ = √γ, else 0 (Baik, Ben Arous & Péché 2005; Paul 2007).
     """
     check_spike(theta)
-    # At the transition itself rounding must not decide.
+    # Exactly at the transition, rounding error must not decide.
     return (1 - gamma / theta**2) / (1 + gamma / theta) if theta**2 > gamma * (1 + 1e-12) else 0.0
 
 
 def attention_overlap(
     tasks: Float[Tensor, "tasks dim dim"], direction: Float[Tensor, "dim"], generator: Generator, starts: int = 2
 ) -> float:
-    """cos²(μ, v) where μ minimises the mean of R∞ over these tasks, the best of several starts.
+    """cos²(μ, v) where μ minimises the mean of R∞ over these tasks; the best of several random starts.
 
-    For one task this is PCA of its covariance. For more it is not PCA of their mean: a mean of quartic risks weighs
-    tasks differently, and needs a larger θ. No theory is known to us for that shift.
+    For one task this is PCA of its covariance. For several it is not PCA of their mean: a mean of quartic risks weights
+    tasks differently, and needs a larger θ. We know of no theory for that shift.
     """
     risk, pooled = infinite_prompt(), tasks.mean(dim=0)
-    # From Σ̄·noise: with fewer vectors than dimensions the risk does not see all of μ, and that part stays 0.
+    # Start from Σ̄·noise: with fewer vectors than dimensions, the part of μ that the risk does not depend on stays 0.
     found = [
         minimise(lambda w: risk(w, tasks).mean(), pooled @ random_start(pooled, 1, generator)) for _ in range(starts)
     ]

@@ -1,4 +1,4 @@
-"""Where prompts come from: each source gives fresh prompts (prompts, length, dim) on demand."""
+"""Sources of random prompts (prompts, length, dim)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TokenSource(typing.Protocol):
 
 @dataclass(frozen=True)
 class GaussianTokens:
-    """Tokens N(0, Σ): the setting of the theory."""
+    """Tokens N(0, Σ), as the theory assumes."""
 
     covariance: Float[Tensor, "dim dim"]
 
@@ -43,8 +43,8 @@ class GaussianTokens:
 class SkewedTokens:
     """Σᵢ √λᵢ (Eᵢ - 1) vᵢ with Eᵢ ~ Exp(1): the covariance is Σ, but every component is skewed.
 
-    A negative control. Linear attention sees second moments and still finds v₁; softmax follows the gradient of the
-    cumulant generating function, of which Σ is only the first term, and must not.
+    A negative control. Linear attention depends on second moments and still finds v₁; softmax follows the gradient of
+    the cumulant generating function, of which Σ is only the first term, and must fail.
     """
 
     covariance: Float[Tensor, "dim dim"]
@@ -63,9 +63,9 @@ class SkewedTokens:
 
 @dataclass(frozen=True)
 class WishartTokens:
-    """Each prompt has a covariance of its own, Wishart(V, n)/n: in-context learning.
+    """In-context learning: each prompt has its own covariance, Wishart(V, n)/n.
 
-    Divided by n, so that parameters are of order one; a parameter μ of the unnormalised setting is √n times this one.
+    The division by n keeps parameters of order one: μ here is √n times the μ of the unnormalised setting.
     """
 
     scale: Float[Tensor, "dim dim"]
@@ -75,7 +75,7 @@ class WishartTokens:
         check_degrees(self.degrees)
 
     def draw(self, prompts: int, length: int, generator: Generator) -> Prompts:
-        """Fresh tasks, one prompt of each."""
+        """Fresh tasks, with one prompt each."""
         vectors = _noise(self.scale, (prompts, self.degrees), generator) @ self._root
         mixing = torch.randn(prompts, length, self.degrees, generator=generator, dtype=vectors.dtype,
                              device=vectors.device)  # fmt: skip
@@ -83,7 +83,7 @@ class WishartTokens:
         return tokens
 
     def covariances(self, tasks: int, generator: Generator) -> Float[Tensor, "tasks dim dim"]:
-        """Fresh tasks as covariances, for prompts of infinite length."""
+        """The covariances of fresh tasks, for prompts of infinite length."""
         return second_moment(_noise(self.scale, (tasks, self.degrees), generator) @ self._root)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Three ways to train a head: down the closed form, on fresh prompts, and on one fixed data set."""
+"""Three ways to train a head: on the closed-form risk, on fresh prompts, and on one fixed data set."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Loss = Callable[[Weights], Float[Tensor, ""]]
 
 @dataclass(frozen=True)
 class Trajectory:
-    """Parameters at some steps of a training; the last is where it ended."""
+    """Parameters at some steps of a training, up to the last."""
 
     steps: tuple[int, ...]
     weights: tuple[Tensor, ...]
@@ -37,9 +37,9 @@ class Trajectory:
 def random_start(
     covariance: Float[Tensor, "dim dim"], rank: int, generator: Generator, size: float = 0.5
 ) -> Float[Tensor, "dim rank"]:
-    """A random direction per column, sized so that μᵀΣμ = size.
+    """A random direction per column, scaled so that μᵀΣμ = size.
 
-    At finite length the softmax risk is bounded: starts with a ≤ 1 stay away from its plateau.
+    At finite length the softmax risk is bounded, with a plateau that starts with a ≤ 1 avoid.
     """
     noise = torch.randn(len(covariance), rank, generator=generator, dtype=covariance.dtype, device=covariance.device)
     return noise * (size / (noise * (covariance @ noise)).sum(dim=0)).sqrt()
@@ -48,9 +48,9 @@ def random_start(
 def descend(
     risk: Risk, covariance: Covariance, start: Batch, *, steps: int, step: float = 0.8, records: int = 50
 ) -> Trajectory:
-    """Gradient descent on the closed form, the gradient flow in steps of step/H; several starts are a batch.
+    """Gradient descent on a closed-form risk with step size step/H; several starts form a batch.
 
-    H is the curvature along v₁ at the optimum of rank one, the largest there: steps below 2 are stable.
+    H is the curvature along v₁ at the optimum of rank one, the largest there: descent is stable for step < 2.
     """
     largest = float(torch.linalg.eigvalsh(covariance)[-1])
     rate = step / risk.steepest(largest, float(covariance.trace()))
@@ -61,12 +61,12 @@ def descend(
         if number in marks:
             kept[number] = weights
     if not weights.isfinite().all():
-        raise NumericalError(f"Gradient descent left all bounds: a step of {step:g}/H is too long; below 2 is stable.")
+        raise NumericalError(f"Gradient descent diverged with a step of {step:g}/H: use a step below 2.")
     return Trajectory(tuple(kept), tuple(kept.values()))
 
 
 def minimise(loss: Loss, start: Weights, iterations: int = 500) -> Weights:
-    """The parameter at which L-BFGS with strong Wolfe steps finds no further descent; deterministic."""
+    """The minimiser found by L-BFGS with a strong Wolfe line search; deterministic."""
     weights = start.clone().requires_grad_()
     optimiser = torch.optim.LBFGS(
         [weights],
@@ -91,45 +91,50 @@ def minimise(loss: Loss, start: Weights, iterations: int = 500) -> Weights:
 def minimise_on_data(
     kernel: Kernel, prompts: Float[Tensor, "prompts length dim"], start: Weights, queries: int | None = None
 ) -> Weights:
-    """Train on one fixed data set: the minimiser of its mean loss that L-BFGS reaches from `start`."""
+    """Train on one fixed data set: minimise its mean loss by L-BFGS from `start`."""
     check_length(prompts.shape[1])
     return minimise(lambda weights: reconstruction_loss(kernel, prompts, weights, queries).mean(), start)
 
 
-class Optimiser(StrEnum):
-    """What moves the parameter on fresh prompts."""
+class HeadOptimiser(StrEnum):
+    """The optimiser for training on fresh prompts."""
 
     ADAM = "adam"
     SGD = "sgd"
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """How a head is trained on fresh prompts.
+class HeadRecipe:
+    """Settings for training a head on fresh prompts.
 
-    `prompts` a step, of which `queries` tokens each ask; the rate falls to 0 along a cosine, and the result is the mean
-    of the last third of the iterates, which takes most of the gradient noise out (Polyak & Juditsky 1992).
+    Each step uses `prompts` prompts with `queries` queries each. The learning rate falls to 0 along a cosine, and the
+    result is the mean of the last third of the iterates, which removes most gradient noise (Polyak & Juditsky 1992).
     """
 
     steps: int = 600
     prompts: int = 64
     queries: int = 16
     rate: float = 0.05
-    optimiser: Optimiser = Optimiser.ADAM
+    optimiser: HeadOptimiser = HeadOptimiser.ADAM
     records: int = 40
 
     def __post_init__(self) -> None:
         for name in ("steps", "prompts", "queries", "records"):
             if getattr(self, name) < 1:
-                raise UsageError(f"A recipe needs 1 or more {name}, but has {getattr(self, name)}.")
+                raise UsageError(f"{name} must be ≥ 1, got {getattr(self, name)}.")
 
 
 def train_on_fresh_prompts(
-    kernel: Kernel, source: TokenSource, length: int, start: Weights, generator: Generator, recipe: Recipe | None = None
+    kernel: Kernel,
+    source: TokenSource,
+    length: int,
+    start: Weights,
+    generator: Generator,
+    recipe: HeadRecipe | None = None,
 ) -> Trajectory:
-    """Train on new prompts at every step: what is minimised is the population risk itself."""
+    """Train on new prompts at every step, which minimises the population risk itself."""
     check_length(length)
-    recipe = Recipe() if recipe is None else recipe
+    recipe = HeadRecipe() if recipe is None else recipe
 
     def loss(weights: Weights) -> Float[Tensor, ""]:
         prompts = source.draw(recipe.prompts, length, generator)
@@ -138,12 +143,12 @@ def train_on_fresh_prompts(
     return train_on_fresh_losses(loss, start, recipe)
 
 
-def train_on_fresh_losses(loss: Loss, start: Weights, recipe: Recipe) -> Trajectory:
-    """The same for any loss that draws anew at every call."""
+def train_on_fresh_losses(loss: Loss, start: Weights, recipe: HeadRecipe) -> Trajectory:
+    """Train on a loss that draws new data in every call."""
     weights = start.clone().requires_grad_()
-    kinds: dict[Optimiser, type[torch.optim.Optimizer]] = {
-        Optimiser.ADAM: torch.optim.Adam,
-        Optimiser.SGD: torch.optim.SGD,
+    kinds: dict[HeadOptimiser, type[torch.optim.Optimizer]] = {
+        HeadOptimiser.ADAM: torch.optim.Adam,
+        HeadOptimiser.SGD: torch.optim.SGD,
     }
     optimiser = kinds[recipe.optimiser]([weights], lr=recipe.rate)  # type: ignore[call-arg]
     averaged_from = recipe.steps - recipe.steps // 3
@@ -161,5 +166,5 @@ def train_on_fresh_losses(loss: Loss, start: Weights, recipe: Recipe) -> Traject
     if recipe.steps > averaged_from:
         kept[recipe.steps] = total / (recipe.steps - averaged_from)
     if not kept[recipe.steps].isfinite().all():
-        raise NumericalError(f"Training left all bounds: a rate of {recipe.rate:g} is too high for these tokens.")
+        raise NumericalError(f"Training diverged: a rate of {recipe.rate:g} is too high for these tokens.")
     return Trajectory(tuple(kept), tuple(kept.values()))

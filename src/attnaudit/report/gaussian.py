@@ -1,4 +1,4 @@
-"""The laboratory's tables: theory beside what was measured, and the verdicts."""
+"""The laboratory's tables: theory against measurement, and the verdicts."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from attnaudit.gaussian.experiments.findings import Check
+from attnaudit.gaussian.experiments.findings import TheoryCheck
 from attnaudit.records.verdict import Verdict
 from attnaudit.report.verdicts import legend, score_text, word_text
 
 
-def check_table(title: str, checks: Sequence[Check]) -> Table:
-    """Columns theory | measured | z, with the reason where z is missing."""
+def check_table(title: str, checks: Sequence[TheoryCheck]) -> Table:
+    """Columns theory | measured | z, with a note if z is missing."""
     table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("quantity")
     for name in ("theory", "measured", "± se", "z"):
@@ -34,8 +34,8 @@ def check_table(title: str, checks: Sequence[Check]) -> Table:
     return table
 
 
-def check_rows(checks: Sequence[Check]) -> list[dict[str, Any]]:
-    """The same as plain rows, for CSV and JSON."""
+def check_rows(checks: Sequence[TheoryCheck]) -> list[dict[str, Any]]:
+    """The table as plain rows, for CSV and JSON."""
     return [
         {
             "quantity": check.quantity,
@@ -50,7 +50,7 @@ def check_rows(checks: Sequence[Check]) -> list[dict[str, Any]]:
 
 
 def laboratory_verdicts(verdicts: Sequence[Verdict], level: float) -> RenderableType:
-    """A line for each subject, controls among them; then what the words mean."""
+    """A row per subject, including the controls; then the meaning of the words."""
     table = Table(title=f"Verdicts: {verdicts[0].claim}", title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("subject")
     table.add_column("verdict", no_wrap=True)

@@ -1,4 +1,4 @@
-"""The laboratory's images."""
+"""The laboratory's figures."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from attnaudit.report.drawing import BLUE, GREEN, VERMILION, drawing
 
 _COLOURS = {"linear": BLUE, "softmax": VERMILION}
 _TITLES = {GAUSSIAN: "Gaussian tokens", ISOTROPIC: "isotropic: nothing to find", SKEWED: "skewed: softmax must fail"}
-#: sin² below this is training noise of no interest, or rounding.
+#: sin² below this is training noise or rounding error.
 _FLOOR = 1e-5
 
 
 def align_figure(records: Sequence[AlignRecord], sizes: dict[str, float], paths: Sequence[Path]) -> None:
-    """sin²(μ, v₁) over training, a panel per kind of tokens, and s = μᵀΣμ with what theory says of it."""
+    """sin²(μ, v₁) over training, one panel per kind of tokens, and s = μᵀΣμ with its prediction."""
     with drawing(paths, 1, 4, (8.4, 2.3)) as axes:
         for axis, data in zip(axes.flat, _TITLES, strict=False):
             for kernel, run, own in _runs(records, data):
@@ -45,7 +45,7 @@ def _runs(records: Sequence[AlignRecord], data: str) -> list[tuple[str, int, lis
 
 
 def landscape_figure(records: Sequence[LandscapeRecord], labels: tuple[str, str], paths: Sequence[Path]) -> None:
-    """Level lines of the risk, the flow's paths, and the critical points."""
+    """Contours of the risk, paths of the gradient flow, and the critical points."""
     surface = [r for r in records if r.what == SURFACE]
     side = round(len(surface) ** 0.5)
     x, y, risk = (np.array([getattr(r, name) for r in surface]).reshape(side, side) for name in ("x", "y", "risk"))
@@ -70,7 +70,7 @@ def landscape_figure(records: Sequence[LandscapeRecord], labels: tuple[str, str]
 
 
 def error_figure(records: Sequence[ErrorRecord], paths: Sequence[Path]) -> None:
-    """Left: rms sin against the length of one prompt. Right: minimisers on many prompts against κ_LΛ/N."""
+    """Left: rms sin over the length of one prompt. Right: minimisers on many prompts against κ_LΛ/N."""
     with drawing(paths, 1, 2, (6.4, 2.5)) as axes:
         left, right = axes.flat
         looks = {"gaussian": (BLUE, "o", "Gaussian"), "isotropic": ("0.5", "x", "isotropic control")}
@@ -103,7 +103,7 @@ def _dots(
 
 
 def recovery_figure(records: Sequence[RecoveryRecord], paths: Sequence[Path]) -> None:
-    """cos² with the spike against θ/√γ; a row per n, a column per K."""
+    """cos² with the spike over θ/√γ; a row per n, a column per K."""
     degrees = list(dict.fromkeys(r.degrees for r in records))
     tasks = list(dict.fromkeys(r.tasks for r in records))
     looks = {ATTENTION: (VERMILION, "s"), POOLED: (BLUE, "o")}
@@ -126,7 +126,7 @@ def recovery_figure(records: Sequence[RecoveryRecord], paths: Sequence[Path]) ->
 
 
 def variance_figure(records: Sequence[VarianceRecord], paths: Sequence[Path]) -> None:
-    """Variance explained by PCA and by heads of rank k."""
+    """The variance explained by PCA and by heads of rank k."""
     with drawing(paths, 1, 1, (3.4, 2.4)) as axes:
         axis = axes[0, 0]
         x = [r.components for r in records]

@@ -1,4 +1,4 @@
-"""`attnaudit gaussian`: attention-based PCA in the laboratory, theory beside measurement. One file per verb."""
+"""`attnaudit gaussian`: attention-based PCA in the laboratory, theory against measurement. One file per command."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import typer
 from attnaudit.cli.gaussian import align, digits, finite_prompt, in_context, landscape
 
 app = typer.Typer(
-    help="Attention-based PCA where the answer is known: closed forms, training, verdicts (Maulen-Soto & Boyer 2026).",
+    help="Attention-based PCA with a known answer: closed forms, training, verdicts (Maulen-Soto & Boyer 2026).",
     no_args_is_help=True,
 )
 app.command("align")(align.align)

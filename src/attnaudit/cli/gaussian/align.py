@@ -11,7 +11,7 @@ from attnaudit.cli.console import say
 from attnaudit.cli.gaussian.laboratory import (
     CovarianceFile,
     Dim,
-    Optimiser,
+    OptimiserChoice,
     OptimiserOption,
     Out,
     Prompts,
@@ -29,13 +29,13 @@ from attnaudit.cli.options import Device
 def align(
     dim: Dim = None,
     covariance: CovarianceFile = None,
-    length: Annotated[int, typer.Option(help="Tokens of a prompt.")] = 32,
+    length: Annotated[int, typer.Option(help="Tokens per prompt.")] = 32,
     runs: Runs = 4,
     steps: Steps = 600,
     prompts: Prompts = None,
-    queries: Annotated[int, typer.Option(min=1, help="Tokens of a prompt that ask.")] = 16,
+    queries: Annotated[int, typer.Option(min=1, help="Queries per prompt.")] = 16,
     rate: Rate = 0.05,
-    optimiser: OptimiserOption = Optimiser.ADAM,
+    optimiser: OptimiserOption = OptimiserChoice.ADAM,
     seed: options.Seed = 0,
     device: options.DeviceOption = Device.CPU,
     out: Out = None,
@@ -58,7 +58,10 @@ def align(
     check_length(length)
     sigma = covariance_for(dim, covariance, seed, device, default=20)
     recipe = recipe_for(steps, prompts, queries, rate, optimiser, length)
-    say(f"Training 6 x {runs} heads of dimension {len(sigma)} on prompts of {length}, {recipe.prompts} a step.")
+    say(
+        f"Training 6 x {runs} heads of dimension {len(sigma)} on prompts of {length} tokens, "
+        f"{recipe.prompts} prompts per step."
+    )
     with at_work("training") as progress:
         findings = experiment(sigma, length, runs=runs, recipe=recipe, seed=seed, progress=progress)
     theory = {check.quantity: check.theory for check in findings.checks}

@@ -1,4 +1,4 @@
-"""`attnaudit gaussian digits`: heads trained on real data, against PCA."""
+"""`attnaudit gaussian digits`: compare heads trained on real data with PCA."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from attnaudit.cli.gaussian.laboratory import Out, Steps, at_work, deliver
 
 def digits(
     ranks: Annotated[str, typer.Option(help="Ranks of the heads.")] = "1,2,3,5,7,10",
-    length: Annotated[int, typer.Option(help="Softmax: tokens of a prompt.")] = 128,
+    length: Annotated[int, typer.Option(help="Tokens per prompt, for the softmax head.")] = 128,
     steps: Steps = 600,
     seed: options.Seed = 0,
     out: Out = None,
     json: options.Json = False,
 ) -> None:
-    """Real data: heads trained on scikit-learn's digits against PCA, with the time of both.
+    """Compare heads trained on scikit-learn's digits with PCA, and the time both take.
 
     Examples:
         attnaudit gaussian digits
@@ -30,9 +30,9 @@ def digits(
     from attnaudit.extras import optional
     from attnaudit.gaussian import AttentionPCA
     from attnaudit.gaussian.checks import check_length
-    from attnaudit.gaussian.experiments.findings import Check, Findings
+    from attnaudit.gaussian.experiments.findings import Findings, TheoryCheck
     from attnaudit.gaussian.experiments.real_data import against_pca
-    from attnaudit.gaussian.training import Recipe
+    from attnaudit.gaussian.training import HeadRecipe
     from attnaudit.report.gaussian_figures import variance_figure
     from attnaudit.sources.matrices import digits as digit_rows
 
@@ -40,14 +40,14 @@ def digits(
     chosen, rows = options.whole_numbers(ranks, "--ranks"), digit_rows()
     with at_work("training") as progress:
         found = against_pca(
-            torch.tensor(rows), chosen, length=length, recipe=Recipe(steps=steps), seed=seed, progress=progress
+            torch.tensor(rows), chosen, length=length, recipe=HeadRecipe(steps=steps), seed=seed, progress=progress
         )
     rank = max(chosen)
     pca = optional("sklearn.decomposition", "sklearn", "Comparing with PCA").PCA(rank, svd_solver="full")
     expected, pca_time = _fit(pca, rows)
     explained, attention_time = _fit(AttentionPCA(rank, random_state=seed), rows)
     name = f"AttentionPCA({rank}): explained variance"
-    comparison = Check(name, expected, explained, note="theory: scikit-learn's PCA")
+    comparison = TheoryCheck(name, expected, explained, note="theory: scikit-learn's PCA")
     findings = Findings((*found.checks, comparison), (), found.records)
     deliver(
         "digits",
@@ -61,7 +61,7 @@ def digits(
 
 
 def _fit(estimator: Any, rows: Any) -> tuple[float, float]:
-    """The share of variance an estimator explains, and the seconds it took."""
+    """The share of variance that an estimator explains, and the seconds its fit took."""
     begin = time.perf_counter()
     explained = float(estimator.fit(rows).explained_variance_ratio_.sum())
     return explained, time.perf_counter() - begin

@@ -1,4 +1,4 @@
-"""`attnaudit gaussian in-context`: heads trained over tasks, and what few tasks recover."""
+"""`attnaudit gaussian in-context`: train heads over many tasks, and recover a spike from few."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from attnaudit.cli.options import Device
 
 
 def in_context(
-    dim: Annotated[int, typer.Option(help="Dimension of heads trained on fresh tasks.")] = 20,
-    theta: Annotated[float, typer.Option(help="Their spike: V = I + θvvᵀ.")] = 2.0,
-    degrees: Annotated[int, typer.Option("--degrees", "-n", help="Their n: Σ ~ Wishart(V, n).")] = 20,
-    length: Annotated[int, typer.Option(help="Tokens of a prompt.")] = 64,
+    dim: Annotated[int, typer.Option(help="Training: dimension.")] = 20,
+    theta: Annotated[float, typer.Option(help="Training: θ of the spike V = I + θvvᵀ.")] = 2.0,
+    degrees: Annotated[int, typer.Option("--degrees", "-n", help="Training: n of Σ ~ Wishart(V, n).")] = 20,
+    length: Annotated[int, typer.Option(help="Training: tokens per prompt.")] = 64,
     runs: Runs = 4,
     steps: Steps = 600,
-    tasks: Annotated[str, typer.Option(help="Recovery from K tasks: values of K.")] = "1,4,16",
+    tasks: Annotated[str, typer.Option(help="Recovery: numbers of tasks K.")] = "1,4,16",
     recovery_degrees: Annotated[str, typer.Option(help="Recovery: values of n.")] = "50,200",
     recovery_dim: Annotated[int, typer.Option(help="Recovery: dimension.")] = 100,
-    repeats: Annotated[int, typer.Option(min=2, help="Recovery: repetitions of each setting.")] = 8,
+    repeats: Annotated[int, typer.Option(min=2, help="Recovery: repetitions per setting.")] = 8,
     seed: options.Seed = 0,
     device: options.DeviceOption = Device.CPU,
     out: Out = None,
     json: options.Json = False,
 ) -> None:
-    """Train heads over tasks with spiked Wishart covariances; then see what few tasks recover, beside the BBP curve.
+    """Train heads over tasks with spiked Wishart covariances; then recover the spike from few, beside the BBP curve.
 
     Examples:
         attnaudit gaussian in-context
@@ -37,7 +37,7 @@ def in_context(
     from attnaudit.claims.gaussian_in_context import CLAIM
     from attnaudit.cli import work
     from attnaudit.gaussian.experiments.in_context import in_context as experiment
-    from attnaudit.gaussian.training import Recipe
+    from attnaudit.gaussian.training import HeadRecipe
     from attnaudit.report.gaussian_figures import recovery_figure
 
     task_numbers, few = (
@@ -51,7 +51,7 @@ def in_context(
             degrees,
             length,
             runs=runs,
-            recipe=Recipe(steps=steps),
+            recipe=HeadRecipe(steps=steps),
             task_numbers=task_numbers,
             recovery_dim=recovery_dim,
             recovery_degrees=few,

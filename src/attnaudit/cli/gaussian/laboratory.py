@@ -1,4 +1,4 @@
-"""What the verbs of `attnaudit gaussian` share: options, the covariance asked for, and how results are delivered."""
+"""Shared by the commands of `attnaudit gaussian`: options, the requested covariance, and the output of results."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from attnaudit.errors import UsageError
 if TYPE_CHECKING:
     from attnaudit.claims.laboratory import LaboratoryClaim
     from attnaudit.gaussian.experiments.findings import Findings
-    from attnaudit.gaussian.training import Recipe
+    from attnaudit.gaussian.training import HeadRecipe
 
 
-class Optimiser(StrEnum):
-    """What moves a head's parameter on fresh prompts."""
+class OptimiserChoice(StrEnum):
+    """The optimiser for training on fresh prompts."""
 
     ADAM = "adam"
     SGD = "sgd"
 
 
-Dim = Annotated[int | None, typer.Option(help="Dimension; eigenvalues 1, 1/2, 1/3, …, random eigenvectors.")]
+Dim = Annotated[int | None, typer.Option(help="Dimension, with eigenvalues 1, 1/2, 1/3, … and random eigenvectors.")]
 CovarianceFile = Annotated[
-    Path | None, typer.Option("--covariance", help="A covariance of your own: .npy, or .csv.", show_default=False)
+    Path | None, typer.Option("--covariance", help="Your own covariance, .npy or .csv.", show_default=False)
 ]
-Runs = Annotated[int, typer.Option(min=2, help="Independent trainings of each head.")]
-Steps = Annotated[int, typer.Option(min=1, help="Steps of each training.")]
-Prompts = Annotated[int | None, typer.Option(min=1, help="Fresh prompts a step. Default: 64, more if they are short.")]
-Rate = Annotated[float, typer.Option(min=1e-6, help="Learning rate at the start; it falls to 0 along a cosine.")]
-OptimiserOption = Annotated[Optimiser, typer.Option(help="What moves the parameter.")]
+Runs = Annotated[int, typer.Option(min=2, help="Independent training runs per head.")]
+Steps = Annotated[int, typer.Option(min=1, help="Training steps per run.")]
+Prompts = Annotated[int | None, typer.Option(min=1, help="Fresh prompts per step. Default: 64, more if short.")]
+Rate = Annotated[float, typer.Option(min=1e-6, help="Initial learning rate; it falls to 0 along a cosine.")]
+OptimiserOption = Annotated[OptimiserChoice, typer.Option(help="Optimiser.")]
 Out = Annotated[
     Path | None,
-    typer.Option(help="Folder for figure and data. Default: attnaudit-runs/gaussian-<verb>.", show_default=False),
+    typer.Option(help="Folder for figure and data. Default: attnaudit-runs/gaussian-<command>.", show_default=False),
 ]
 
 
 def covariance_for(dim: int | None, path: Path | None, seed: int, device: Device, *, default: int) -> Any:
-    """The covariance a command asks for, checked, on its device."""
+    """The covariance that the options describe, checked, on the device."""
     import torch
 
     from attnaudit.cli import work
@@ -54,33 +54,35 @@ def covariance_for(dim: int | None, path: Path | None, seed: int, device: Device
     from attnaudit.gaussian.experiments.findings import seeded
     from attnaudit.sources.matrices import read_matrix
 
-    place = work.device_name(device)
+    where = work.device_name(device)
     if path is None:
-        eigenvalues = harmonic_eigenvalues(default if dim is None else dim, place)
-        return random_covariance(eigenvalues, seeded(seed, place))
-    covariance = torch.tensor(read_matrix(path), device=place)
+        eigenvalues = harmonic_eigenvalues(default if dim is None else dim, where)
+        return random_covariance(eigenvalues, seeded(seed, where))
+    covariance = torch.tensor(read_matrix(path), device=where)
     check_covariance(covariance)
     if len(covariance) < 2:
-        raise UsageError(f"{path} has dimension 1, in which there is no direction to find: give 2 or more.")
+        raise UsageError(f"The dimension of a covariance must be ≥ 2, got 1 from {path}.")
     if dim not in (None, len(covariance)):
-        raise UsageError(f"--dim is {dim}, but {path} has dimension {len(covariance)}: leave --dim out.")
+        raise UsageError(f"{path} has dimension {len(covariance)}, but --dim is {dim}: omit --dim.")
     return covariance
 
 
-def recipe_for(steps: int, prompts: int | None, queries: int, rate: float, optimiser: Optimiser, length: int) -> Recipe:
-    """How heads are trained; with short prompts more of them a step."""
+def recipe_for(
+    steps: int, prompts: int | None, queries: int, rate: float, optimiser: OptimiserChoice, length: int
+) -> HeadRecipe:
+    """The training settings; short prompts are used in larger batches."""
     from attnaudit.gaussian import training
 
     enough = max(64, 2048 // length) if prompts is None else prompts
-    kind = training.Optimiser(optimiser.value)
-    return training.Recipe(steps=steps, prompts=enough, queries=queries, rate=rate, optimiser=kind)
+    kind = training.HeadOptimiser(optimiser.value)
+    return training.HeadRecipe(steps=steps, prompts=enough, queries=queries, rate=rate, optimiser=kind)
 
 
 @contextmanager
 def at_work(label: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar, and then the time taken: on stderr, so that the data is the same every time.
+    """Show a progress bar and then the time taken, on stderr, so that stdout is the same every time.
 
-    On one CPU thread: products this small are slower on several, and their last digits would depend on how many.
+    Runs on one CPU thread: such small products are slower on several, and their last digits depend on the number.
     """
     from attnaudit.numerics.threads import torch_threads
 
@@ -99,7 +101,7 @@ def deliver(
     json: bool,
     claim: LaboratoryClaim | None = None,
 ) -> None:
-    """Table and verdicts to stdout; figure and data to the folder."""
+    """Print table and verdicts to stdout; write figure and data to the folder."""
     from attnaudit.cli import work
     from attnaudit.records.files import make_folder
     from attnaudit.report.drawing import for_screen_and_print

@@ -1,4 +1,4 @@
-"""`attnaudit gaussian landscape`: the risk over a plane, and its critical points."""
+"""`attnaudit gaussian landscape`: the risk on a plane, and its critical points."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ def landscape(
     dim: Dim = None,
     covariance: CovarianceFile = None,
     length: Annotated[
-        int | None, typer.Option(help="Tokens of a prompt; default: infinitely many.", show_default=False)
+        int | None, typer.Option(help="Tokens per prompt. Default: infinitely many.", show_default=False)
     ] = None,
-    axes: Annotated[str, typer.Option(help="The two eigenvectors that span the section.")] = "1,2",
+    axes: Annotated[str, typer.Option(help="Numbers of the two eigenvectors that span the plane.")] = "1,2",
     seed: options.Seed = 0,
     device: options.DeviceOption = Device.CPU,
     out: Out = None,
     json: options.Json = False,
 ) -> None:
-    """Draw the risk over a plane of two eigenvectors, with its critical points, and check their risks by simulation.
+    """Draw the risk on the plane of two eigenvectors, and check the risk at its critical points by simulation.
 
     Examples:
         attnaudit gaussian landscape
@@ -39,7 +39,7 @@ def landscape(
         check_length(length)
     chosen = options.whole_numbers(axes, "--axes")
     if len(chosen) != 2:
-        raise UsageError(f"--axes {axes} names {len(chosen)} axes, but a section is a plane: give two, e.g. 1,2.")
+        raise UsageError(f"--axes must be two numbers, such as 1,2, got {axes}.")
     sigma = covariance_for(dim, covariance, seed, device, default=5)
     with at_work("simulating") as progress:
         findings = experiment(sigma, length, (chosen[0], chosen[1]), seed=seed, progress=progress)

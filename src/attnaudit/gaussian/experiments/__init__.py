@@ -1,1 +1,1 @@
-"""Experiments: each takes its settings and a seed, and returns what theory said, what was measured, and the curves."""
+"""Experiments: each takes settings and a seed, and compares theory with measurements."""

@@ -1,4 +1,4 @@
-"""Alignment over training: both kernels on Gaussian tokens, on isotropic ones and on skewed ones."""
+"""Alignment with v₁ over training: both kernels on Gaussian, isotropic and skewed tokens."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from torch import Generator, Tensor
 
 from attnaudit.gaussian.covariance import principal_axes
 from attnaudit.gaussian.estimate import Estimate, estimate, simulated_risk
-from attnaudit.gaussian.experiments.findings import Check, Findings, Progress, Trials, chance_alignment, seeded
+from attnaudit.gaussian.experiments.findings import Findings, Progress, TheoryCheck, Trials, chance_alignment, seeded
 from attnaudit.gaussian.head import Kernel
 from attnaudit.gaussian.optimum import optimum
 from attnaudit.gaussian.readout import cosine, squared_sine
 from attnaudit.gaussian.risk import Covariance, finite_prompt
 from attnaudit.gaussian.softmax import SoftmaxProfile
 from attnaudit.gaussian.tokens import GaussianTokens, SkewedTokens, TokenSource
-from attnaudit.gaussian.training import Recipe, Trajectory, descend, random_start, train_on_fresh_prompts
+from attnaudit.gaussian.training import HeadRecipe, Trajectory, descend, random_start, train_on_fresh_prompts
 
 GAUSSIAN, ISOTROPIC, SKEWED = "gaussian", "isotropic", "skewed"
 FLOW = "flow"
 _FLOW_STEPS = 4000
-#: Small, because directions of little variance forget where they started only slowly.
+#: Small, because directions of little variance forget their initial value slowly.
 _START = 0.01
 
 
 @dataclass(frozen=True)
 class AlignRecord:
-    """One moment of one training; `kernel` is `flow` for gradient descent on the closed form."""
+    """One step of one training; `kernel` is `flow` for gradient descent on the closed form."""
 
     kernel: str
     data: str
@@ -45,7 +45,7 @@ def align(
     length: int,
     *,
     runs: int,
-    recipe: Recipe,
+    recipe: HeadRecipe,
     seed: int,
     progress: Progress,
 ) -> Findings:
@@ -82,38 +82,38 @@ def align(
     flow = descend(finite_prompt(length), covariance, random_start(covariance, 1, generator), steps=_FLOW_STEPS)
     records += _records(flow, FLOW, GAUSSIAN, 0, covariance, first)
     size = finite_prompt(length).optimal_size(*_leading(covariance))
-    checks.append(Check("flow on R_L: |cos(Σμ, v₁)|", 1.0, float(cosine(covariance @ flow.end[:, 0], first))))
-    checks.append(Check("flow on R_L: s", size, _size(flow.end, covariance)))
+    checks.append(TheoryCheck("flow on R_L: |cos(Σμ, v₁)|", 1.0, float(cosine(covariance @ flow.end[:, 0], first))))
+    checks.append(TheoryCheck("flow on R_L: s", size, _size(flow.end, covariance)))
     progress(total, total)
     return Findings(tuple(checks), tuple(trials), tuple(records))
 
 
 def _checks(
     kernel: Kernel, covariance: Covariance, length: int, ends: Float[Tensor, "runs dim"], generator: Generator
-) -> list[Check]:
+) -> list[TheoryCheck]:
     name = kernel.value
     first = principal_axes(covariance)[1][:, 0].expand_as(ends)
     best = optimum(kernel, covariance, length, generator)
     sizes = estimate((ends * (ends @ covariance)).sum(dim=1))
-    # The size is known to the error of its own draws too.
+    # The predicted size has a standard error too, from its own draws.
     error = math.hypot(sizes.standard_error, best.size.standard_error)
     predicted = _predicted_risk(kernel, ends[0], covariance, length, generator)
     prompts = max(256, 2**20 // (length * len(covariance)))
     measured = simulated_risk(kernel, ends[0], GaussianTokens(covariance), length, prompts, generator, queries=16)
     risk_error = math.hypot(measured.standard_error, predicted.standard_error)
-    unknown = "training noise has no closed law"
+    unknown = "no closed form for the training noise"
     return [
-        Check(f"{name}: |cos(μ, v₁)|", 1.0, float(cosine(ends, first).mean()), note=unknown),
-        Check(f"{name}: |cos(Σμ, v₁)|", 1.0, float(cosine(ends @ covariance, first).mean()), note=unknown),
-        Check(f"{name}: s = μᵀΣμ", best.size.mean, sizes.mean, error),
-        Check(f"{name}: risk of the trained head", predicted.mean, measured.mean, risk_error),
+        TheoryCheck(f"{name}: |cos(μ, v₁)|", 1.0, float(cosine(ends, first).mean()), note=unknown),
+        TheoryCheck(f"{name}: |cos(Σμ, v₁)|", 1.0, float(cosine(ends @ covariance, first).mean()), note=unknown),
+        TheoryCheck(f"{name}: s = μᵀΣμ", best.size.mean, sizes.mean, error),
+        TheoryCheck(f"{name}: risk of the trained head", predicted.mean, measured.mean, risk_error),
     ]
 
 
 def _predicted_risk(
     kernel: Kernel, mu: Float[Tensor, "dim"], covariance: Covariance, length: int, generator: Generator
 ) -> Estimate:
-    """tω + (b/a)g, exact for linear attention, with the error of its one-dimensional draws for the softmax."""
+    """tω + (b/a)g: exact for linear attention; for the softmax with the error of its one-dimensional draws."""
     if kernel is Kernel.LINEAR:
         return Estimate(float(finite_prompt(length)(mu[:, None], covariance)), 0.0)
     size, quotient = _size(mu[:, None], covariance), float((covariance @ mu).square().sum() / (mu @ covariance @ mu))

@@ -1,4 +1,4 @@
-"""What an experiment brings home."""
+"""The result of an experiment."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Check:
-    """One line of theory | measured | z; `note` says why something is missing."""
+class TheoryCheck:
+    """One row of theory | measured | z; `note` says why something is missing."""
 
     quantity: str
     theory: float | None
@@ -24,7 +24,7 @@ class Check:
 
     @property
     def z(self) -> float | None:
-        """(measured - theory) in standard errors; None where there is no theory or no sampling."""
+        """(measured - theory) in standard errors; None without a prediction or a standard error."""
         if self.theory is None or not self.standard_error:
             return None
         return (self.measured - self.theory) / self.standard_error
@@ -32,7 +32,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Trials:
-    """Independent repetitions of one measurement, with what chance and the theory score on it; higher is closer."""
+    """Independent repetitions of one measurement, with its values under chance and under theory; higher is closer."""
 
     subject: str
     measure: str
@@ -43,19 +43,19 @@ class Trials:
 
 @dataclass(frozen=True)
 class Findings:
-    """Checks for the table, trials for the verdicts, records (dataclasses) for figures and files."""
+    """Checks for the table, trials for the verdicts, and records (dataclasses) for figures and files."""
 
-    checks: tuple[Check, ...]
+    checks: tuple[TheoryCheck, ...]
     trials: tuple[Trials, ...] = ()
     records: tuple[Any, ...] = ()
 
 
 def seeded(seed: int, device: str) -> Generator:
-    """A generator of its own: the global one is left alone."""
+    """A new generator with this seed; the global one is not used."""
     return Generator(device=device).manual_seed(seed)
 
 
 def chance_alignment(dim: int, generator: Generator, draws: int = 200) -> tuple[float, ...]:
-    """cos² of random directions with any fixed one: about 1/d."""
+    """cos² of random directions with a fixed one: about 1/d."""
     noise = torch.randn(draws, dim, generator=generator, dtype=torch.float64, device=generator.device)
     return tuple((noise[:, 0].square() / noise.square().sum(dim=1)).tolist())

@@ -1,4 +1,4 @@
-"""Finite data: how the error of the direction falls with the length of a prompt and the number of prompts."""
+"""Finite data: how the error of the direction falls with the length and the number of prompts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from attnaudit.errors import UsageError
 from attnaudit.gaussian.checks import check_length
 from attnaudit.gaussian.covariance import principal_axes, second_moment
 from attnaudit.gaussian.estimate import Estimate, estimate
-from attnaudit.gaussian.experiments.findings import Check, Findings, Progress, Trials, chance_alignment, seeded
+from attnaudit.gaussian.experiments.findings import Findings, Progress, TheoryCheck, Trials, chance_alignment, seeded
 from attnaudit.gaussian.head import Kernel
 from attnaudit.gaussian.optimum import optimum
 from attnaudit.gaussian.readout import squared_sine
@@ -23,9 +23,9 @@ from attnaudit.gaussian.sampling import pca_variance, sampling_inflation
 from attnaudit.gaussian.tokens import GaussianTokens, SkewedTokens, TokenSource
 from attnaudit.gaussian.training import minimise_on_data, random_start
 
-#: Slopes need several lengths each; the repetitions are cut into this many groups, each with a slope of its own.
+#: The repetitions are split into this many groups, each of which gives one slope over all lengths.
 _GROUPS = 10
-#: What the variance of a prompt's gradient is drawn from.
+#: The number of prompts from which the variance of a prompt's gradient is estimated.
 _SANDWICH = 40_000
 ONE_PROMPT, MANY_PROMPTS = "one prompt", "many prompts"
 
@@ -54,11 +54,13 @@ def finite_prompt_error(
     seed: int,
     progress: Progress,
 ) -> Findings:
-    """One prompt of each length, `repeats` times; then `prompts` prompts whose first token asks, `repeats`/10 times."""
+    """`repeats` times one prompt of each length; then `repeats`/10 times `prompts` prompts with one query each."""
     for length in (*lengths, prompt_length):
         check_length(length)
     if len(set(lengths)) < 2 or repeats < 2 * _GROUPS:
-        raise UsageError(f"A slope with an error needs 2 lengths and {2 * _GROUPS} repeats or more.")
+        raise UsageError(
+            f"A slope needs ≥ 2 lengths and ≥ {2 * _GROUPS} repeats, got {len(set(lengths))} and {repeats}."
+        )
     generator = seeded(seed, str(covariance.device))
     variance = pca_variance(covariance)
     total = 2 * len(lengths) + 2 * len(Kernel)
@@ -73,11 +75,11 @@ def finite_prompt_error(
             records.append(ErrorRecord(ONE_PROMPT, "linear", data, length, 1, *_numbers(found), predicted))
             if predicted is not None:
                 scaled = Estimate(found.mean / predicted, found.standard_error / predicted)
-                checks.append(Check(f"one prompt, L = {length}: sin²·L/Λ", 1.0, *_numbers(scaled)))
+                checks.append(TheoryCheck(f"one prompt, L = {length}: sin²·L/Λ", 1.0, *_numbers(scaled)))
     curves = {data: torch.stack([sines[data, n] for n in lengths]) for data in ("gaussian", "isotropic")}
     rate = _slope(lengths, curves["gaussian"])
     checks.insert(0, _identity(covariance, lengths[0], generator))
-    checks.append(Check("slope of log rms sin in log L", -0.5, *_numbers(rate)))
+    checks.append(TheoryCheck("slope of log rms sin in log L", -0.5, *_numbers(rate)))
     chance = chance_alignment(len(covariance), generator)
     trials = _rates(lengths, curves)
     for data, curve in curves.items():
@@ -101,7 +103,7 @@ def finite_prompt_error(
                 unit = variance / prompts
                 error = math.hypot(found.standard_error / unit, factor.standard_error)
                 name = f"{kernel.value}, {prompts} prompts of {prompt_length}: sin²·N/Λ = κ_L"
-                checks.append(Check(name, factor.mean, found.mean / unit, error))
+                checks.append(TheoryCheck(name, factor.mean, found.mean / unit, error))
     progress(total, total)
     return Findings(tuple(checks), tuple(trials), tuple(records))
 
@@ -109,19 +111,21 @@ def finite_prompt_error(
 def _one_prompt(
     sigma: Covariance, covariance: Covariance, length: int, repeats: int, generator: Generator
 ) -> Float[Tensor, "repeats"]:
-    """sin² of the top eigenvector of Ŝ, which is what one prompt's loss is smallest at, with v₁."""
+    """sin² between v₁ and the top eigenvector of Ŝ, which minimises the loss of one prompt."""
     first = principal_axes(covariance)[1][:, 0]
     moments = torch.stack([second_moment(GaussianTokens(sigma).draw(1, length, generator)[0]) for _ in range(repeats)])
     tops = torch.linalg.eigh(moments).eigenvectors[..., -1]
     return squared_sine(tops, first.expand_as(tops))
 
 
-def _identity(covariance: Covariance, length: int, generator: Generator) -> Check:
+def _identity(covariance: Covariance, length: int, generator: Generator) -> TheoryCheck:
     """Training on one prompt ends at the top eigenvector of that prompt's Ŝ."""
     prompt = GaussianTokens(covariance).draw(1, length, generator)
     trained = minimise_on_data(Kernel.LINEAR, prompt, random_start(covariance, 1, generator))
     top = torch.linalg.eigh(second_moment(prompt[0])).eigenvectors[:, -1]
-    return Check(f"one prompt, L = {length}: sin²(trained μ, top of Ŝ)", 0.0, float(squared_sine(trained[:, 0], top)))
+    return TheoryCheck(
+        f"one prompt, L = {length}: sin²(trained μ, top of Ŝ)", 0.0, float(squared_sine(trained[:, 0], top))
+    )
 
 
 def _many_prompts(
@@ -143,7 +147,7 @@ def _many_prompts(
 
 
 def _rates(lengths: Sequence[int], curves: dict[str, Float[Tensor, "lengths repeats"]]) -> list[Trials]:
-    """The rate at which the error falls, -slope: ½ if the claim holds, 0 where there is nothing to find."""
+    """The rate -slope at which the error falls: ½ if the claim holds, 0 for isotropic tokens."""
     rates = {
         data: tuple(-_slope(lengths, group).mean for group in curve.tensor_split(_GROUPS, dim=1))
         for data, curve in curves.items()
@@ -155,7 +159,7 @@ def _rates(lengths: Sequence[int], curves: dict[str, Float[Tensor, "lengths repe
 
 
 def _slope(lengths: Sequence[int], sines: Float[Tensor, "lengths repeats"]) -> Estimate:
-    """Least squares of ½·log mean sin² on log L; its error from that of each mean."""
+    """The least-squares slope of ½·log mean sin² over log L, with its standard error."""
     x = torch.tensor([math.log(length) for length in lengths], dtype=sines.dtype, device=sines.device)
     means = sines.mean(dim=1)
     y = means.log() / 2

@@ -1,4 +1,4 @@
-"""In context: every prompt has a covariance of its own, and what they share is a spike."""
+"""In context: every prompt has its own covariance; all covariances share a spike."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from attnaudit.errors import UsageError
 from attnaudit.gaussian.checks import check_degrees, check_length, check_spike
 from attnaudit.gaussian.covariance import spiked_scale
 from attnaudit.gaussian.estimate import estimate
-from attnaudit.gaussian.experiments.findings import Check, Findings, Progress, Trials, chance_alignment, seeded
+from attnaudit.gaussian.experiments.findings import Findings, Progress, TheoryCheck, Trials, chance_alignment, seeded
 from attnaudit.gaussian.head import Kernel, reconstruction_loss
 from attnaudit.gaussian.readout import cosine
 from attnaudit.gaussian.risk import finite_prompt, infinite_prompt
 from attnaudit.gaussian.spike import attention_overlap, bbp_overlap, pooled_overlap
 from attnaudit.gaussian.tokens import WishartTokens
-from attnaudit.gaussian.training import Recipe, random_start, train_on_fresh_losses
+from attnaudit.gaussian.training import HeadRecipe, random_start, train_on_fresh_losses
 
 Weights = Float[Tensor, "dim rank"]
-#: Spikes at which recovery is measured, in units of √γ, where PCA's transition lies.
+#: Spikes at which recovery is measured, in units of √γ, the transition point of PCA.
 MULTIPLES = (0.5, 1.0, 2.0, 3.0, 5.0)
 ATTENTION, POOLED = "attention", "pooled PCA"
 
@@ -50,7 +50,7 @@ def in_context(
     length: int,
     *,
     runs: int,
-    recipe: Recipe,
+    recipe: HeadRecipe,
     task_numbers: Sequence[int],
     recovery_dim: int,
     recovery_degrees: Sequence[int],
@@ -59,14 +59,17 @@ def in_context(
     progress: Progress,
     device: str = "cpu",
 ) -> Findings:
-    """Heads trained on fresh tasks against α*; then minimisers on few tasks against pooled PCA and the BBP curve."""
+    """Compare heads trained on fresh tasks with α*, and minimisers on few tasks with pooled PCA and the BBP curve."""
     check_spike(theta)
     check_degrees(degrees)
     for number in recovery_degrees:
         check_degrees(number)
     check_length(length)
     if min(dim, recovery_dim) < 2 or min(task_numbers, default=0) < 1 or runs < 2 or repeats < 2:
-        raise UsageError("In-context recovery needs dimensions, runs and repeats of 2 or more, and tasks of 1 or more.")
+        raise UsageError(
+            f"Dimensions, runs and repeats must be ≥ 2 and tasks ≥ 1, got dim={dim}, recovery_dim={recovery_dim}, "
+            f"runs={runs}, repeats={repeats} and tasks={list(task_numbers)}."
+        )
     generator = seeded(seed, device)
     total = 6 * runs + len(recovery_degrees) * len(task_numbers) * len(MULTIPLES)
     done = 0
@@ -82,9 +85,9 @@ def in_context(
         tick()
         own = _recovery(recovery_dim, few, number, multiple, repeats, generator)
         records += own
-        # One task is PCA; of several, attention is not, and nothing is predicted for it.
+        # On one task, attention is PCA; on several it is not, and theory predicts nothing for it.
         checks += [
-            Check(f"{record.method}, n={few} K={number} θ={multiple:g}√γ: cos²", record.bbp, record.overlap,
+            TheoryCheck(f"{record.method}, n={few} K={number} θ={multiple:g}√γ: cos²", record.bbp, record.overlap,
                   record.standard_error, note="BBP: d = ∞")
             for record in own
             if record.method == (ATTENTION if number == 1 else POOLED)
@@ -99,15 +102,15 @@ def _fresh_tasks(
     degrees: int,
     length: int,
     runs: int,
-    recipe: Recipe,
+    recipe: HeadRecipe,
     generator: Generator,
     tick: Callable[[], None],
-) -> tuple[list[Check], list[Trials]]:
-    """Infinite prompts, linear and softmax heads, with the spike and, as control, without it."""
+) -> tuple[list[TheoryCheck], list[Trials]]:
+    """Train on infinite prompts, and linear and softmax heads, with the spike and, as a control, without it."""
     direction = torch.randn(dim, generator=generator, dtype=torch.float64, device=generator.device)
     chance = chance_alignment(dim, generator)
     trace, largest = dim + theta, 1 + theta
-    # In units in which tasks are divided by n; a critical size s is μᵀVμ = α²λ there, and n times that outside.
+    # In units where tasks are divided by n: a critical size s is μᵀVμ = α²λ, and 1/n of that without the division.
     sizes: dict[str, float | None] = {
         "infinite": infinite_prompt().over_wishart(degrees).optimal_size(largest, trace) * degrees,
         "linear": finite_prompt(length).over_wishart(degrees).optimal_size(largest, trace) * degrees,
@@ -129,18 +132,18 @@ def _fresh_tasks(
             trials.append(Trials(setting, "alignment", tuple(cosines.square().tolist()), chance, 1.0))
             if spike:
                 measured = estimate((found @ direction / direction.norm()).square())
-                nothing = "" if size is not None else "the softmax has no closed form here"
+                note = "" if size is not None else "no closed form for the softmax"
                 predicted = None if size is None else size / largest
-                checks.append(Check(f"{setting}: |cos(μ, v)|", 1.0, float(cosines.mean()),
-                                    note="training noise has no closed law"))  # fmt: skip
+                checks.append(TheoryCheck(f"{setting}: |cos(μ, v)|", 1.0, float(cosines.mean()),
+                                    note="no closed form for the training noise"))  # fmt: skip
                 checks.append(
-                    Check(f"{setting}: n·α²", predicted, measured.mean, measured.standard_error, note=nothing)
+                    TheoryCheck(f"{setting}: n·α²", predicted, measured.mean, measured.standard_error, note=note)
                 )
     return checks, trials
 
 
 def _task_loss(
-    kind: str, source: WishartTokens, length: int, recipe: Recipe, generator: Generator
+    kind: str, source: WishartTokens, length: int, recipe: HeadRecipe, generator: Generator
 ) -> Callable[[Weights], Float[Tensor, ""]]:
     if kind == "infinite":
         risk = infinite_prompt()

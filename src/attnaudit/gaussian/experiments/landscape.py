@@ -1,4 +1,4 @@
-"""The risk over a plane of two eigenvectors, with its critical points and the paths of the gradient flow."""
+"""The risk on the plane of two eigenvectors, with its critical points and paths of gradient flow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Generator, Tensor
 from attnaudit.errors import UsageError
 from attnaudit.gaussian.covariance import principal_axes
 from attnaudit.gaussian.estimate import Estimate, estimate, simulated_risk
-from attnaudit.gaussian.experiments.findings import Check, Findings, Progress, seeded
+from attnaudit.gaussian.experiments.findings import Findings, Progress, TheoryCheck, seeded
 from attnaudit.gaussian.head import Kernel
 from attnaudit.gaussian.landscape import CriticalPoint, critical_points
 from attnaudit.gaussian.risk import Covariance, finite_prompt, infinite_prompt
@@ -30,7 +30,7 @@ SURFACE, PATH, CRITICAL = "surface", "path", "critical"
 
 @dataclass(frozen=True)
 class LandscapeRecord:
-    """A point of the plane: of the grid (`surface`), of the flow's `path` number `run`, or a `critical` point."""
+    """A point of the plane: on the grid (`surface`), on `path` number `run` of the flow, or a `critical` point."""
 
     what: str
     run: int
@@ -43,13 +43,13 @@ class LandscapeRecord:
 def landscape(
     covariance: Covariance, length: int | None, axes: tuple[int, int], *, seed: int, progress: Progress
 ) -> Findings:
-    """The section through two eigenvectors; `length` None is the infinite prompt, `axes` count from 1."""
+    """The risk on the plane of two eigenvectors, counted from 1; `length` None is the infinite prompt."""
     eigenvalues, vectors = principal_axes(covariance)
     for axis in axes:
         if not 1 <= axis <= len(eigenvalues):
-            raise UsageError(f"There is no axis {axis}: a covariance of dimension {len(eigenvalues)} has 1 to that.")
+            raise UsageError(f"An axis must be between 1 and the dimension {len(eigenvalues)}, got {axis}.")
     if axes[0] == axes[1]:
-        raise UsageError(f"A plane needs two axes, but axis {axes[0]} is given twice.")
+        raise UsageError(f"A plane needs two different axes, got {axes[0]} twice.")
     generator = seeded(seed, str(covariance.device))
     risk = infinite_prompt() if length is None else finite_prompt(length)
     plane = vectors[:, [axis - 1 for axis in axes]]
@@ -72,11 +72,11 @@ def landscape(
             LandscapeRecord(PATH, run, x, y, height, "")
             for run, ((x, y), height) in enumerate(zip(places, heights, strict=True))
         ]
-    checks: list[Check] = []
+    checks: list[TheoryCheck] = []
     points = critical_points(risk, covariance)
     for done, point in enumerate(points):
         progress(done, len(points))
-        # Axes are counted by eigenvector, critical points by eigenvalue: with a repeated one they differ.
+        # Axes are counted by eigenvector, critical points by eigenvalue: the two differ if an eigenvalue is repeated.
         inside = float((plane.mT @ point.point).norm() - point.point.norm()) > -1e-9
         if inside:
             checks += _checks(point, covariance, length, generator)
@@ -87,12 +87,14 @@ def landscape(
     return Findings(tuple(checks), (), tuple(records))
 
 
-def _checks(point: CriticalPoint, covariance: Covariance, length: int | None, generator: Generator) -> list[Check]:
+def _checks(
+    point: CriticalPoint, covariance: Covariance, length: int | None, generator: Generator
+) -> list[TheoryCheck]:
     where = f"√(s/λ)·v, λ = {point.eigenvalue:.4g}" if point.axis else "0"
     negative, flat, positive = point.signature
     measured = _measured(point.point, covariance, length, generator)
     return [
-        Check(
+        TheoryCheck(
             f"{point.kind} at {where}: risk",
             point.risk,
             measured.mean,
@@ -107,5 +109,5 @@ def _measured(mu: Float[Tensor, "dim"], covariance: Covariance, length: int | No
     if length is not None:
         return simulated_risk(Kernel.LINEAR, mu, source, length, _PROMPTS, generator)
     tokens = source.draw(_DRAWS, 1, generator)[:, 0]
-    # An infinite prompt is the map x → Σμμᵀx.
+    # With an infinite prompt, the head is the map x → Σμμᵀx.
     return estimate((tokens - torch.outer(tokens @ mu, covariance @ mu)).square().sum(dim=1))

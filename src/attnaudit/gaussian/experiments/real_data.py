@@ -1,4 +1,4 @@
-"""Real data against PCA: the direction of a head of rank one, the variance explained by heads of rank k."""
+"""Real data: the direction of a head of rank one and the variance explained by heads of rank k, against PCA."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from torch import Tensor
 
 from attnaudit.errors import ShapeError, UsageError
 from attnaudit.gaussian.covariance import principal_axes, second_moment
-from attnaudit.gaussian.experiments.findings import Check, Findings, Progress, seeded
+from attnaudit.gaussian.experiments.findings import Findings, Progress, TheoryCheck, seeded
 from attnaudit.gaussian.head import Kernel
 from attnaudit.gaussian.readout import cosine, explained_variance_ratio
 from attnaudit.gaussian.risk import infinite_prompt
 from attnaudit.gaussian.tokens import ResampledTokens
-from attnaudit.gaussian.training import Recipe, descend, random_start, train_on_fresh_prompts
+from attnaudit.gaussian.training import HeadRecipe, descend, random_start, train_on_fresh_prompts
 
-#: Enough for directions whose variances differ by a few percent of the largest.
+#: Enough to separate directions whose variances differ by a few percent of the largest.
 _STEPS, _STEP = 6000, 1.6
 
 
 @dataclass(frozen=True)
 class VarianceRecord:
-    """Share of the variance in the first k components, of PCA and of the span of a trained head of rank k."""
+    """The share of the variance in the first k components of PCA, and in the span of a trained head of rank k."""
 
     components: int
     pca: float
@@ -35,16 +35,16 @@ def against_pca(
     ranks: Sequence[int],
     *,
     length: int,
-    recipe: Recipe,
+    recipe: HeadRecipe,
     seed: int,
     progress: Progress,
 ) -> Findings:
-    """Gradient descent on the closed form for each rank; a softmax head on prompts drawn from the rows."""
+    """Train linear heads of each rank on the closed form, and a softmax head on prompts drawn from the rows."""
     if data.ndim != 2 or len(data) < 2:
-        raise ShapeError(f"Data has shape (rows, dim) with two rows or more, but this has {tuple(data.shape)}.")
+        raise ShapeError(f"Data must have shape (rows, dim) with ≥ 2 rows, got {tuple(data.shape)}.")
     for rank in ranks:
         if not 1 <= rank <= data.shape[1]:
-            raise UsageError(f"Rank {rank} does not fit data of dimension {data.shape[1]}.")
+            raise UsageError(f"A rank must be between 1 and the dimension {data.shape[1]}, got {rank}.")
     generator = seeded(seed, str(data.device))
     centred = data - data.mean(dim=0)
     centred = centred / centred.square().sum(dim=1).mean().sqrt()
@@ -58,11 +58,11 @@ def against_pca(
         trained = descend(infinite_prompt(), covariance, start, steps=_STEPS, step=_STEP, records=1).end
         pca = float(eigenvalues[:rank].sum() / eigenvalues.sum())
         found = float(explained_variance_ratio(trained, covariance))
-        checks.append(Check(f"explained variance of span(ΣW), k = {rank}", pca, found))
+        checks.append(TheoryCheck(f"explained variance of span(ΣW), k = {rank}", pca, found))
         records.append(VarianceRecord(rank, pca, found))
         if rank == 1:
             checks += _directions("linear", trained[:, 0], covariance, vectors[:, 0])
-    # The softmax's scores are ⟨Wᵀx, Wᵀx′⟩: a parameter of order one needs data whose leading variance is one.
+    # Softmax scores are ⟨Wᵀx, Wᵀx′⟩: for a parameter of order one, the leading variance of the data must be one.
     unit = centred / eigenvalues[0].sqrt()
     start = random_start(covariance / eigenvalues[0], 1, generator)
     softmax = train_on_fresh_prompts(Kernel.SOFTMAX, ResampledTokens(unit), length, start, generator, recipe)
@@ -73,10 +73,10 @@ def against_pca(
 
 def _directions(
     kernel: str, mu: Float[Tensor, "dim"], covariance: Float[Tensor, "dim dim"], first: Float[Tensor, "dim"]
-) -> list[Check]:
-    unseen = "the risk hardly sees directions of little variance: read Σμ"
-    gaussian = "" if kernel == "linear" else "the theory is that of Gaussian data"
+) -> list[TheoryCheck]:
+    unseen = "the risk hardly depends on directions of little variance: see Σμ"
+    gaussian = "" if kernel == "linear" else "theory: for Gaussian data"
     return [
-        Check(f"{kernel}: |cos(Σμ, PC1)|", 1.0, float(cosine(covariance @ mu, first)), note=gaussian),
-        Check(f"{kernel}: |cos(μ, PC1)|", 1.0, float(cosine(mu, first)), note=unseen),
+        TheoryCheck(f"{kernel}: |cos(Σμ, PC1)|", 1.0, float(cosine(covariance @ mu, first)), note=gaussian),
+        TheoryCheck(f"{kernel}: |cos(μ, PC1)|", 1.0, float(cosine(mu, first)), note=unseen),
     ]
