@@ -13,11 +13,9 @@ from collections import Counter
 
 import torch
 
-from attnaudit.audit.measuring import observed_rows, untrained_rows
-from attnaudit.audit.settings import AuditSettings
 from attnaudit.capture import capture
-from attnaudit.measures.references import REFERENCES, UNTRAINED
-from attnaudit.theories.registry import KernelPCA
+from attnaudit.measures import REFERENCES, select
+from attnaudit.measures.measuring import measure_heads, measure_network
 from head_cost import SHARD, build, run_on_one_thread
 
 
@@ -29,19 +27,21 @@ def main(images: int) -> None:
         shard = batch[start : start + SHARD]
         begin = time.perf_counter()
         layers = capture(model, shard).layers
-        list(observed_rows(layers, [KernelPCA()], AuditSettings()))
+        list(measure_heads(layers, select()))
         seconds["observed"] += time.perf_counter() - begin
-        for name in REFERENCES:
+        for name, reference in REFERENCES.items():
+            if reference.network:
+                continue
             begin = time.perf_counter()
-            list(observed_rows(layers, [KernelPCA()], AuditSettings(references=(name,))))
+            list(measure_heads(layers, select(references=[name])))
             # The observed part runs again here: what is left after taking it out is the reference's own.
             seconds[name] += time.perf_counter() - begin
             begin = time.perf_counter()
-            list(observed_rows(layers, [KernelPCA()], AuditSettings()))
+            list(measure_heads(layers, select()))
             seconds[name] -= time.perf_counter() - begin
         begin = time.perf_counter()
-        list(untrained_rows(capture(model, shard).layers, [KernelPCA()], AuditSettings()))
-        seconds[UNTRAINED] += time.perf_counter() - begin
+        list(measure_network(capture(model, shard).layers, REFERENCES["untrained"], select()))
+        seconds["untrained"] += time.perf_counter() - begin
     heads = images * 36
     for name, total in seconds.items():
         print(f"{name:<18}{total / heads * 1e3:7.2f} ms per head")

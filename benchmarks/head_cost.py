@@ -20,14 +20,15 @@ from threadpoolctl import threadpool_limits
 import reference
 from attnaudit.capture import capture
 from attnaudit.kernel import paper, standardised
-from attnaudit.measures import Evaluation, evaluate
+from attnaudit.measures import MEASURES, MeasureInput, evaluate
 from attnaudit.measures.gamma import gamma_differences, gammas, perturbed
+from attnaudit.papers.tables import TABLES
 from attnaudit.protocol import Protocol
 from attnaudit.sources.data import data_weights
 from attnaudit.sources.weights import fit_weights, read_weights
 
 MODEL = "deit_tiny_patch16_224"
-FAMILIES = ("cosine", "cka", "allclose")
+TABLE1 = [MEASURES[name] for name in TABLES["table1"].measures]
 SHARD = 4
 
 
@@ -54,8 +55,8 @@ def ours(model: torch.nn.Module, images: torch.Tensor) -> dict[str, torch.Tensor
     numbers: dict[str, list[torch.Tensor]] = {}
     for start in range(0, len(images), SHARD):
         for heads in capture(model, images[start : start + SHARD]).layers:
-            for name, value in evaluate(Evaluation.of(heads, Protocol.PAPER), FAMILIES).items():
-                numbers.setdefault(name, []).append(value)
+            for name, found in evaluate(TABLE1, MeasureInput.of(heads, Protocol.PAPER)).items():
+                numbers.setdefault(name, []).append(found.values)
     return {name: torch.cat(parts) for name, parts in numbers.items()}
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image
 
 import attnaudit
-from attnaudit.measures.references import ALL_REFERENCES
+from attnaudit.measures import REFERENCES
 
 SIDE = 32  # pixels: what is measured is the audit, not the reading of large images
 
@@ -22,7 +22,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", default="test_vit")
     parser.add_argument("--images", type=int, nargs=2, default=(100, 1000))
-    parser.add_argument("--references", nargs="*", default=ALL_REFERENCES)
+    parser.add_argument("--references", nargs="*", default=tuple(REFERENCES))
     parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure is not None:

@@ -15,18 +15,18 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+from attnaudit.sources.architecture import build
 from torch import nn
 
 from attnaudit.attention import PrimalAttention
-from attnaudit.audit.primal import KSVD_PRIMAL
-from attnaudit.measures.registry import PRIMAL_MEASURES
+from attnaudit.measures import MEASURES, Scope
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.head_table import head_table
 from attnaudit.records.schema import OBSERVED
-from attnaudit.sources.architecture import build
 from attnaudit.sources.labelled import read_labelled
 from attnaudit.sources.weights import fit_weights, read_weights
 from attnaudit.statistics.scores import head_score
+from attnaudit.theories import PRIMAL_SVD
 from attnaudit.training import primal_evidence, read_recipe
 from attnaudit.training.augmentation import DeviceAugmentation
 
@@ -36,10 +36,10 @@ LEVEL = 0.95
 def show(name: str, model: nn.Module, evidence: Evidence) -> None:
     print(f"\n{name}")
     print(f"  {'measure':<20} {'observed':>10} {'gaussian':>10} {'planted':>10}  score [95 % over images]   power")
-    for measure in PRIMAL_MEASURES:
-        if measure.ideal is None:
+    for measure in MEASURES.values():
+        if measure.scope is not Scope.PRIMAL or measure.ideal is None:
             continue
-        found = head_score(head_table(evidence, name, measure.name, KSVD_PRIMAL), measure, level=LEVEL)
+        found = head_score(head_table(evidence, name, measure.name, PRIMAL_SVD.name), measure, level=LEVEL)
         if found.mean is None or found.interval is None:
             print(f"  {measure.name:<20} missing: {found.rejected} rejected, {found.unidentifiable} not identifiable")
             continue

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 
 from attnaudit.capture import HeadId
-from attnaudit.kernel.primal import PrimalHeads
+from attnaudit.capture.primal_heads import PrimalHeads
 
 
 def make_primal(query, key, rows, weight_e, weight_r, singular):

@@ -64,12 +64,6 @@ KNOWN = [
     "attnaudit.cli.work -> audit",
     "attnaudit.cli.work -> sources",
     "attnaudit.statistics.scores -> records.head_table",
-    "attnaudit.training.finished -> audit",
-    "attnaudit.training.monitor -> audit",
-    "attnaudit.training.observation -> audit",
-    "attnaudit.training.probe -> audit",
-    "attnaudit.training.quantities -> audit",
-    "attnaudit.training.readings -> audit",
     "attnaudit.training.readings -> claims",
 ]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from attnaudit.claims.claim import Claim, Statement
 from attnaudit.claims.registry import statements
 from attnaudit.measures import MEASURES
-from attnaudit.theories.registry import theory_named
+from attnaudit.theories import theory_named
 from website.navigation import title
 
 
@@ -64,10 +64,9 @@ def _measures(heading: str, names: Sequence[str]) -> list[str]:
     """A table of the measures; those of the laboratory are explained by the rule of their claim."""
     if not names:
         return []
-    known = {measure.name: measure for family in MEASURES.values() for measure in family}
     lines = [f"## {heading}", "", "| measure | what it is | closer | ideal |", "| --- | --- | --- | --- |"]
     for name in names:
-        measure = known.get(name)
+        measure = MEASURES.get(name)
         if measure is None:
             lines.append(f"| `{name}` | see the rule | | |")
         else:

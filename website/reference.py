@@ -14,7 +14,7 @@ PACKAGES = (
     "attnaudit.claims",
     "attnaudit.gaussian",
     "attnaudit.kernel",
-    "attnaudit.theories.registry",
+    "attnaudit.theories",
     "attnaudit.measures",
     "attnaudit.measures.references",
     "attnaudit.robustness",

@@ -12,8 +12,7 @@ from attnaudit.claims.claim import Claim
 from attnaudit.claims.registry import CLAIMS, claims_named, theories_for
 from attnaudit.claims.run import conclude
 from attnaudit.errors import UsageError
-from attnaudit.measures import DEFAULT_FAMILIES
-from attnaudit.measures.references import ALL_REFERENCES
+from attnaudit.measures import DEFAULT_MEASURES, REFERENCES, Measure, Reference, select
 from attnaudit.protocol import Protocol
 from attnaudit.records.engine import Progress, Resources, default_memory, parse_memory
 from attnaudit.report.run import Run
@@ -22,7 +21,7 @@ from attnaudit.sources.inputs import Shard, tensor_shards
 from attnaudit.sources.model import LoadedModel, ModelSpec, parse_model, wrap_module
 from attnaudit.sources.texts import passages, read_text, study_lines, text_shards
 from attnaudit.statistics.decisions import THRESHOLD
-from attnaudit.theories.registry import THEORIES, Theory
+from attnaudit.theories import Theory
 
 
 def audit(
@@ -36,10 +35,10 @@ def audit(
     seed: int = 0,
     protocol: Protocol | str = Protocol.EXACT,
     claims: Sequence[str | Claim] | None = None,
-    references: Sequence[str] = ALL_REFERENCES,
+    references: Sequence[str | Reference] = tuple(REFERENCES),
     repeats: int = 1,
     theories: Sequence[str | Theory] = (),
-    families: Sequence[str] = DEFAULT_FAMILIES,
+    measures: Sequence[str | Measure] = DEFAULT_MEASURES,
     threshold: float = THRESHOLD,
     device: str = "cpu",
     workers: int = 1,
@@ -60,10 +59,11 @@ def audit(
         seed: of every random choice.
         protocol: `exact` or `paper`.
         claims: which claims to judge, all if None: names, see `attnaudit ls claims`, or claims of your own.
-        references: which references to compute; without a negative and a positive one no claim can be judged.
+        references: which references to compute: names, see `attnaudit ls references`, or objects of your own; without
+            a null and an ideal one no claim can be judged.
         repeats: how often each random reference is drawn.
         theories: theories to rank beside those the claims need: names, or objects of your own class.
-        families: which measures; see `attnaudit.measures.FAMILIES`.
+        measures: which measures to compute: names, see `attnaudit ls measures`, or objects of your own.
         threshold: the score from which on a claim counts as met.
         device: where the model and the measures run.
         workers: processes, for named models.
@@ -75,20 +75,15 @@ def audit(
     allowed = default_memory() if memory is None else parse_memory(str(memory))
     resources = Resources(workers, cluster, allowed)
     judged = claims_named(tuple(CLAIMS) if claims is None else claims)
-    named = tuple(theory for theory in theories if isinstance(theory, str))
-    own = {theory.name: theory for theory in theories if not isinstance(theory, str)}
-    for name in own.keys() & THEORIES.keys():
-        raise UsageError(f"A theory called {name!r} is there already: give yours another name.")
-    compared = dict.fromkeys((*theories_for(judged), *named))
-    settings = AuditSettings(
-        protocol=Protocol(protocol),
-        families=tuple(families),
-        theories=tuple(name for name in compared if name not in own),
-        references=tuple(references),
+    selection = select(
+        measures=measures,
+        theories=(*theories_for(judged), *theories),
+        references=references,
         repeats=repeats,
         seed=seed,
-        device=device,
+        protocol=Protocol(protocol),
     )
+    settings = AuditSettings.of(selection, device)
     subject: ModelSpec | LoadedModel
     if isinstance(model, str):
         subject = parse_model(
@@ -111,7 +106,7 @@ def audit(
         shards = image_shards(choose_images(find_images(root), root, limit, seed), shard_size(device))
     else:
         raise UsageError("A module given in memory needs a batch tensor as inputs: its preprocessing is not known.")
-    plan = plan_audit([subject], shards, settings, tuple(own.values()))
+    plan = plan_audit([subject], shards, settings, selection.own)
     extra = {} if progress is None else {"progress": progress}
     measured = measure(plan, out=None if out is None else Path(out), resources=resources, **extra)
     return Run.of(conclude(measured, plan.settings, judged, threshold))

@@ -7,13 +7,14 @@ import torch
 
 import attnaudit
 from attnaudit.errors import InputError, UsageError
+from attnaudit.theories import KernelPCA
 from tests.records.engine.squares import parts
 
 pytest.importorskip("distributed")
 timm = pytest.importorskip("timm")
 
 MODEL = "test_vit"
-CHEAP = {"families": ("columns", "identifiability"), "references": ("gaussian", "other_head", "planted")}
+CHEAP = {"measures": ("column_cosine_matched", "procrustes"), "references": ("gaussian", "other_head", "planted")}
 
 
 def run(folder, out, **more):
@@ -32,7 +33,7 @@ class DiesOnce:
         if os.getpid() != self.home and not self.marker.exists():
             self.marker.touch()
             os._exit(1)
-        return attnaudit.theories.registry.KernelPCA().predict(heads, spectrum, protocol)
+        return KernelPCA().predict(heads, spectrum, protocol)
 
 
 def test_a_cluster_gives_the_same_bytes_as_this_process(cluster, image_folder, tmp_path):

@@ -18,7 +18,7 @@ def row(item, folder, **more):
         folder,
         weights=data_weights(MODEL),
         protocol="paper",
-        families=table.families,
+        measures=table.measures,
         claims=(),
         references=(),
         **more,
@@ -56,7 +56,7 @@ def audits():
     from attnaudit.audit import AuditSettings, measure, plan_audit, shard_size
     from attnaudit.claims.registry import CLAIMS
     from attnaudit.claims.run import conclude
-    from attnaudit.measures.references import ALL_REFERENCES
+    from attnaudit.measures import REFERENCES
     from attnaudit.records.engine import Resources
     from attnaudit.sources import parse_model
     from attnaudit.sources.images import choose_images, find_images, image_shards
@@ -67,7 +67,7 @@ def audits():
     runs = {}
     for protocol in ("paper", "exact"):
         plan = plan_audit(
-            [parse_model(MODEL)], shards, AuditSettings(protocol=Protocol(protocol), references=ALL_REFERENCES)
+            [parse_model(MODEL)], shards, AuditSettings(protocol=Protocol(protocol), references=tuple(REFERENCES))
         )
         runs[protocol] = conclude(measure(plan, resources=Resources(workers=2)), plan.settings, claims)
     return runs
@@ -118,7 +118,7 @@ def test_table_4_lands_on_the_published_row_of_minilm(data_folder):
 
     lines = study_lines(read_text(data_folder / "wikitext" / "wiki.test.raw"), 100, 0)
     table = TABLES["table4"]
-    settings = AuditSettings(protocol=Protocol.PAPER, families=table.families)
+    settings = AuditSettings(protocol=Protocol.PAPER, measures=table.measures)
     plan = plan_audit([parse_model("minilm")], text_shards(lines, Protocol.PAPER, shard_size()), settings)
     observed = measure(plan, resources=Resources(workers=2)).summary["models"]["minilm"]["observed"]
     ours = {entry.column: (round(entry.ours, 2), entry.rejected) for entry in compare(table, "minilm", observed)}

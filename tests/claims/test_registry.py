@@ -3,7 +3,7 @@ import pytest
 from attnaudit.claims.claim import MEANINGS
 from attnaudit.claims.registry import CLAIMS, claims_named, theories_for
 from attnaudit.errors import UsageError
-from attnaudit.measures import measure
+from attnaudit.measures import measure_named
 from attnaudit.records.verdict import Word
 
 
@@ -12,9 +12,9 @@ def test_every_claim_is_complete(claim):
     assert claim.statement.endswith(".")
     assert any(year in claim.citation for year in ("2023", "2024", "2025", "2026"))
     for name in (*claim.deciding, *claim.shown):
-        assert measure(name).name == name
+        assert measure_named(name).name == name
     if claim.decide is None:
-        assert all(measure(name).closer in ("higher", "lower") for name in claim.deciding)
+        assert all(measure_named(name).closer in ("higher", "lower") for name in claim.deciding)
 
 
 def test_every_word_has_a_meaning():

@@ -7,7 +7,7 @@ from attnaudit.errors import AttnAuditError, ShapeError
 from attnaudit.kernel import eigen, kernel_pca_values, krylov, normalised_gram, solvers, spectrum
 from attnaudit.kernel.gram import centred, finite_heads
 from attnaudit.kernel.implicit import BLOCK, implicit_gram
-from attnaudit.measures import Evaluation, evaluate, pairs
+from attnaudit.measures import DEFAULT_MEASURES, MEASURES, MeasureInput, Scope, evaluate, pairs
 from tests.heads import make_heads
 
 
@@ -99,21 +99,22 @@ def test_measures_of_long_heads_are_those_of_the_matrix(monkeypatch):
     keys = long_keys(300)
     query, value = (torch.randn(2, 300, 8, generator=generator, dtype=torch.float64) for _ in range(2))
     heads = make_heads(query, keys, value)
-    with_matrix = evaluate(Evaluation.of(heads))
+    measures = [MEASURES[name] for name in DEFAULT_MEASURES if MEASURES[name].scope is not Scope.PRIMAL]
+    with_matrix = evaluate(measures, MeasureInput.of(heads))
     monkeypatch.setattr(solvers, "LARGE", 100)
     monkeypatch.setattr(pairs, "MOST_TOKENS", 100)
     monkeypatch.setitem(BLOCK, "cpu", 5000)
-    evaluation = Evaluation.of(heads)
-    without = evaluate(evaluation)
-    assert evaluation.keys.spectrum.solvers == ("matrix-free",) * 2
+    at = MeasureInput.of(heads)
+    without = evaluate(measures, at)
+    assert at.keys.spectrum.solvers == ("matrix-free",) * 2
     needs_pairs = {"matched_cosine_mean", "matched_cosine_max", "kernel_cka", "linear_cka_debiased"}
     signs = {"direct_cosine_mean", "direct_cosine_max"}  # hang on the arbitrary signs of eigenvectors
-    for name, values in without.items():
+    for name, numbers in without.items():
         if name in needs_pairs:
-            assert values.isnan().all(), name
+            assert numbers.values.isnan().all(), name
+            assert all("all pairs of tokens" in problem for problem in numbers.problems)
         elif name != "kernel_rank" and name not in signs:
-            torch.testing.assert_close(values, with_matrix[name], rtol=2e-5, atol=1e-9, msg=name)
-    assert all("all pairs of tokens" in problem for problem in evaluation.problems)
+            torch.testing.assert_close(numbers.values, with_matrix[name].values, rtol=2e-5, atol=1e-9, msg=name)
 
 
 def test_heads_that_are_not_finite_are_lost_alone():

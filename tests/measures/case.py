@@ -1,15 +1,39 @@
 """What every measure of values against a prediction must and must not care about."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from attnaudit.kernel import Prediction, kernel_pca_values, spectrum
+from attnaudit.measures import MeasureInput
+from attnaudit.measures.key_kernel import KeyKernel
+from attnaudit.measures.measure_input import PredictedValues
+from attnaudit.protocol import Protocol
 from tests.heads import make_heads, random_heads
 
 seeds = st.integers(0, 10_000)
+
+
+@dataclass(frozen=True)
+class Given:
+    """A theory with a prediction that was made before."""
+
+    prediction: Prediction
+    name: str = "given"
+    text: str = "a prediction that was made before"
+
+    def predict(self, heads, spectrum, protocol):
+        return self.prediction
+
+
+def input_of(heads, prediction=None, protocol=Protocol.EXACT):
+    """What a measure takes: these heads beside this prediction, or beside kernel PCA."""
+    if prediction is None:
+        return MeasureInput.of(heads, protocol)
+    keys = KeyKernel(heads, protocol)
+    return MeasureInput(heads, keys, PredictedValues(keys, Given(prediction)))
 
 
 def predict(heads):
@@ -30,22 +54,19 @@ def random_orthogonal(seed, dim):
 
 
 class MeasureTestCase:
-    """Subclass, set `compute` to a function of (heads, prediction) and the flags to what is true of it.
+    """Subclass, set `measures` to measures of values against a prediction, and the flags to what is true of them.
 
-    A flag that is False is tested too: for some head the measure must change, so that no test passes by accident.
+    A flag that is False is tested too: for some head the measures must change, so that no test passes by accident.
     """
 
+    measures = ()
     ignores_prediction_signs = True
     ignores_value_rotation = True
     ignores_shuffled_values = False
 
-    def compute(self, heads, prediction):
-        raise NotImplementedError
-
     def values(self, heads, prediction):
-        result = self.compute(heads, prediction)
-        assert all(tensor.shape == (len(heads),) for tensor in result.values())
-        return torch.stack([tensor.double() for tensor in result.values()])
+        at = input_of(heads, prediction)
+        return torch.stack([measure.function(at).double() for measure in self.measures])
 
     def check(self, same, before, after):
         if same:

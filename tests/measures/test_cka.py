@@ -5,19 +5,26 @@ import torch
 from hypothesis import given
 
 from attnaudit.kernel import kernel_pca_values, paper, spectrum, standardised
-from attnaudit.measures.cka import RowGeometry, alignment, unbiased_hsic
-from attnaudit.measures.guards import EXACT, STUDY
+from attnaudit.measures.cka import KERNEL_CKA, LINEAR_CKA, LINEAR_CKA_DEBIASED, unbiased_hsic
+from attnaudit.protocol import Protocol
 from tests.heads import fixture_heads, random_heads
-from tests.measures.case import MeasureTestCase, seeds
+from tests.measures.case import MeasureTestCase, changed_prediction, changed_values, input_of, predict, seeds
+
+MEASURES = (LINEAR_CKA, LINEAR_CKA_DEBIASED, KERNEL_CKA)
 
 
-def cka(x, y, guards=EXACT):
-    return alignment(RowGeometry(x.to(y.dtype)), RowGeometry(y), guards)
+def measured(heads, prediction, protocol=Protocol.EXACT):
+    at = input_of(heads, prediction, protocol)
+    return {measure.name: measure.function(at) for measure in MEASURES}
+
+
+def cka(heads):
+    """Between keys and values."""
+    return measured(changed_values(heads, heads.key), changed_prediction(predict(heads), heads.value))
 
 
 class TestAlignment(MeasureTestCase):
-    def compute(self, heads, prediction):
-        return cka(heads.value, prediction.values)
+    measures = MEASURES
 
 
 @pytest.mark.parametrize(
@@ -30,8 +37,8 @@ def test_reference_values(prepare, linear, kernel, digits):
     heads = fixture_heads()
     key = prepare(heads.key)
     for result in (
-        cka(heads.value, paper.kernel_pca_values(paper.spectrum(key, by_magnitude=True)).values, STUDY),
-        cka(heads.value, kernel_pca_values(spectrum(key), unit_axes=False).values),
+        measured(heads, paper.kernel_pca_values(paper.spectrum(key, by_magnitude=True)), Protocol.PAPER),
+        measured(heads, kernel_pca_values(spectrum(key), unit_axes=False)),
     ):
         assert result["linear_cka"].item() == pytest.approx(linear, rel=digits)
         assert result["kernel_cka"].item() == pytest.approx(kernel, rel=digits)
@@ -47,7 +54,7 @@ def test_linear_cka_equals_kornblith_et_al_equation_14(seed):
     lx, ly = sx.square(), sy.square()
     numerator = (lx[:, :, None] * ly[:, None, :] * (ux.mT @ uy).square()).sum((1, 2))
     closed_form = numerator / (lx.square().sum(-1).sqrt() * ly.square().sum(-1).sqrt())
-    torch.testing.assert_close(cka(heads.key, heads.value)["linear_cka"], closed_form, rtol=1e-10, atol=0)
+    torch.testing.assert_close(cka(heads)["linear_cka"], closed_form, rtol=1e-10, atol=0)
 
 
 @given(seeds)
@@ -63,7 +70,7 @@ def test_kernel_cka_equals_the_dense_definition(seed):
 
     k, l = centred_kernel(heads.key[0]), centred_kernel(heads.value[0])
     dense = torch.trace(k @ l) / (torch.trace(k @ k) * torch.trace(l @ l)).sqrt()
-    assert cka(heads.key, heads.value)["kernel_cka"].item() == pytest.approx(dense.item(), rel=1e-9)
+    assert cka(heads)["kernel_cka"].item() == pytest.approx(dense.item(), rel=1e-9)
 
 
 def test_unbiased_hsic_equals_the_average_over_distinct_quadruples():
@@ -79,7 +86,7 @@ def test_unbiased_hsic_equals_the_average_over_distinct_quadruples():
 
 def test_independent_values_have_debiased_cka_near_zero_where_the_biased_one_is_far_above():
     heads = random_heads(0, heads=200, tokens=40, dim=16)
-    result = cka(heads.key, heads.value)
+    result = cka(heads)
     debiased, biased = result["linear_cka_debiased"], result["linear_cka"]
     assert abs(debiased.mean().item()) < 4 * debiased.std().item() / 200**0.5
     assert biased.mean().item() > 0.2

@@ -4,16 +4,14 @@ import pytest
 import torch
 from hypothesis import given
 
-from attnaudit.measures.columns import column_measures
+from attnaudit.measures.columns import COLUMN_COSINE_MATCHED, PROCRUSTES
 from tests.heads import random_heads
-from tests.measures.case import MeasureTestCase, changed_prediction, predict, seeds
+from tests.measures.case import MeasureTestCase, changed_prediction, input_of, predict, seeds
 
 
 class TestColumnCosine(MeasureTestCase):
+    measures = (COLUMN_COSINE_MATCHED,)
     ignores_value_rotation = False
-
-    def compute(self, heads, prediction):
-        return {"column_cosine_matched": column_measures(heads, prediction)["column_cosine_matched"]}
 
     def test_ignores_the_order_of_predicted_columns(self):
         heads, prediction = random_heads(0), predict(random_heads(0))
@@ -22,8 +20,7 @@ class TestColumnCosine(MeasureTestCase):
 
 
 class TestProcrustes(MeasureTestCase):
-    def compute(self, heads, prediction):
-        return {"procrustes": column_measures(heads, prediction)["procrustes"]}
+    measures = (PROCRUSTES,)
 
 
 @given(seeds)
@@ -32,13 +29,13 @@ def test_column_cosine_equals_the_best_of_all_orders(seed):
     value, predicted = (torch.nn.functional.normalize(m[0], dim=0) for m in (heads.value, prediction.values))
     cosines = (predicted.mT @ value).abs()
     best = max(cosines[range(4), list(order)].mean().item() for order in itertools.permutations(range(4)))
-    assert column_measures(heads, prediction)["column_cosine_matched"].item() == pytest.approx(best, rel=1e-12)
+    assert COLUMN_COSINE_MATCHED.function(input_of(heads, prediction)).item() == pytest.approx(best, rel=1e-12)
 
 
 @given(seeds)
 def test_no_rotation_does_better_than_procrustes(seed):
     heads, prediction = random_heads(seed, heads=1), predict(random_heads(seed, heads=1))
-    ours = column_measures(heads, prediction)["procrustes"].item()
+    ours = PROCRUSTES.function(input_of(heads, prediction)).item()
     value, predicted = heads.value[0], prediction.values[0]
     left, _, right = torch.linalg.svd(predicted.mT @ value)
     best = (predicted @ (left @ right) * value).sum() / (predicted.norm() * value.norm())

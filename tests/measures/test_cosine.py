@@ -7,35 +7,36 @@ from hypothesis import strategies as st
 
 from attnaudit.kernel import paper
 from attnaudit.measures.assignment import matched
-from attnaudit.measures.cosine import token_cosines
-from attnaudit.measures.guards import STUDY
+from attnaudit.measures.cosine import (
+    DIRECT_COSINE_MAX,
+    DIRECT_COSINE_MEAN,
+    MATCHED_COSINE_MAX,
+    MATCHED_COSINE_MEAN,
+)
+from attnaudit.protocol import Protocol
 from tests.heads import fixture_heads
-from tests.measures.case import MeasureTestCase
+from tests.measures.case import MeasureTestCase, input_of
 
 
 class TestDirectCosine(MeasureTestCase):
+    measures = (DIRECT_COSINE_MEAN, DIRECT_COSINE_MAX)
     ignores_prediction_signs = False
     ignores_value_rotation = False
-
-    def compute(self, heads, prediction):
-        return {n: v for n, v in token_cosines(heads, prediction).items() if n.startswith("direct")}
 
 
 class TestMatchedCosine(MeasureTestCase):
+    measures = (MATCHED_COSINE_MEAN, MATCHED_COSINE_MAX)
     ignores_prediction_signs = False
     ignores_value_rotation = False
     ignores_shuffled_values = True  # the assignment puts any shuffle right again: it does not know which token is which
-
-    def compute(self, heads, prediction):
-        return {n: v for n, v in token_cosines(heads, prediction).items() if n.startswith("matched")}
 
 
 def test_reference_head_is_near_the_published_fixture():
     """Both numbers hang on eigenvector signs, so only their size is tested."""
     heads = fixture_heads()
-    result = token_cosines(heads, paper.kernel_pca_values(paper.spectrum(heads.key, by_magnitude=True)), STUDY)
-    assert abs(result["direct_cosine_mean"].item()) < 0.03
-    assert result["matched_cosine_mean"].item() == pytest.approx(0.32, abs=0.01)
+    at = input_of(heads, protocol=Protocol.PAPER)
+    assert abs(DIRECT_COSINE_MEAN.function(at).item()) < 0.03
+    assert MATCHED_COSINE_MEAN.function(at).item() == pytest.approx(0.32, abs=0.01)
 
 
 @given(st.integers(0, 10_000), st.integers(1, 6), st.sampled_from([1e-6, 1.0, 1e6]))
@@ -68,7 +69,7 @@ def test_assignment_of_a_constant_matrix():
     assert matched(torch.full((1, 3, 3), 0.5)).tolist() == [[0.5, 0.5, 0.5]]
 
 
-def test_a_zero_value_is_missing_without_guards_and_zero_with_them():
+def test_a_zero_value_is_missing_without_epsilon_and_zero_with_it():
     heads = fixture_heads()
     prediction = paper.kernel_pca_values(paper.spectrum(heads.key))
     value = heads.value.clone()
@@ -76,5 +77,5 @@ def test_a_zero_value_is_missing_without_guards_and_zero_with_them():
     from dataclasses import replace
 
     zeroed = replace(heads, value=value)
-    assert token_cosines(zeroed, prediction)["direct_cosine_mean"].isnan().all()
-    assert token_cosines(zeroed, prediction, STUDY)["direct_cosine_mean"].isfinite().all()
+    assert DIRECT_COSINE_MEAN.function(input_of(zeroed, prediction)).isnan().all()
+    assert DIRECT_COSINE_MEAN.function(input_of(zeroed, prediction, Protocol.PAPER)).isfinite().all()

@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnaudit.attention.functional import ScorePair, ksvd_objective
-from attnaudit.kernel.primal import primal_kernel
-from attnaudit.measures.ksvd import ksvd_measures, why_missing
-from attnaudit.measures.ksvd_references import PRIMAL_REFERENCES, gaussian, planted
+from attnaudit.kernel.primal import primal_kernel, primal_scores
+from attnaudit.measures import MEASURES, REFERENCES, Scope
+from attnaudit.measures.ksvd import why_missing
+from attnaudit.measures.primal_input import PrimalInput
+from attnaudit.measures.references import PrimalReferenceInput
 from tests.measures.case import random_orthogonal, seeds
 from tests.primal_heads import dense_kernel, make_primal, random_primal
 
@@ -18,12 +20,17 @@ OVERLAPS = ("ksvd_left_overlap", "ksvd_right_overlap")
 
 
 def measured(heads):
-    return ksvd_measures(heads, primal_kernel(heads))
+    at = PrimalInput.of(heads)
+    return {name: measure.function(at) for name, measure in MEASURES.items() if measure.scope is Scope.PRIMAL}
+
+
+def reference(name, heads, seed=0, repeat=0):
+    """The heads of a reference."""
+    return REFERENCES[name].apply_primal(PrimalReferenceInput(heads, primal_kernel(heads), seed, repeat))
 
 
 def at_kernel_svd(seed, **shape):
-    heads = random_primal(seed, **shape)
-    return planted(heads, primal_kernel(heads), seed, 0)
+    return reference("planted", random_primal(seed, **shape), seed)
 
 
 def same_overlaps(before, after):
@@ -34,7 +41,7 @@ def same_overlaps(before, after):
 def test_overlaps_are_those_of_the_definition():
     heads = random_primal(0)
     left, _, right = torch.linalg.svd(dense_kernel(heads))
-    for name, vectors, scores in zip(OVERLAPS, (left, right.mT), heads.scores, strict=True):
+    for name, vectors, scores in zip(OVERLAPS, (left, right.mT), primal_scores(heads), strict=True):
         basis = torch.linalg.qr(scores).Q
         expected = (vectors[..., :3].mT @ basis).square().sum(dim=(1, 2)) / 3
         torch.testing.assert_close(measured(heads)[name], expected)
@@ -42,7 +49,7 @@ def test_overlaps_are_those_of_the_definition():
 
 def test_the_residual_is_that_of_the_dual_equations():
     heads = random_primal(0)
-    kernel, (e, r) = dense_kernel(heads), heads.scores
+    kernel, (e, r) = dense_kernel(heads), primal_scores(heads)
     per_token = heads.singular[:, None] / heads.tokens
     one, other = kernel @ (r * per_token), kernel.mT @ (e * per_token)
     error = (e - one).square().sum((1, 2)) + (r - other).square().sum((1, 2))
@@ -94,7 +101,7 @@ def test_a_planted_kernel_svd_is_a_stationary_point_of_the_objective(reduction, 
 
     def gradients(singular):
         weights = [weight.clone().requires_grad_() for weight in (heads.weight_e, heads.weight_r)]
-        e, r = replace(heads, weight_e=weights[0], weight_r=weights[1]).scores
+        e, r = primal_scores(replace(heads, weight_e=weights[0], weight_r=weights[1]))
         objective = ksvd_objective(ScorePair(e[None], r[None]), singular, *weights, reduction=reduction)
         return torch.autograd.grad(objective.sum(), weights)
 
@@ -110,7 +117,7 @@ def test_gaussian_weights_overlap_by_their_share_of_an_even_kernel():
     unit = torch.eye(8, dtype=torch.float64).expand(300, 8, 8)
     nothing = torch.zeros(300, 8, 2, dtype=torch.float64)
     heads = make_primal(queries, keys, unit, nothing, nothing, torch.ones(300, 2, dtype=torch.float64))
-    found = measured(gaussian(heads, primal_kernel(heads), 0, 0))
+    found = measured(reference("gaussian", heads))
     for name in OVERLAPS:
         assert found[name].mean().item() == pytest.approx(2 / 8, abs=0.02)
 
@@ -119,24 +126,23 @@ def test_gaussian_weights_overlap_by_more_where_the_kernel_has_few_directions():
     """Why chance is measured and not computed: weights follow f(X), as the leading singular vectors do."""
     heads = random_primal(0, heads=50)
     uneven = replace(heads, rows=heads.rows * torch.tensor([9.0, 5.0, 3.0, 1.0, 0.3, 0.1], dtype=torch.float64))
-    chance = [measured(gaussian(each, primal_kernel(each), 0, 0))[OVERLAPS[0]].mean() for each in (heads, uneven)]
+    chance = [measured(reference("gaussian", each))[OVERLAPS[0]].mean() for each in (heads, uneven)]
     assert chance[1] > chance[0] + 0.1
 
 
 def test_gaussian_weights_leave_the_residual_near_one():
     heads = random_primal(0, heads=50)
-    found = measured(gaussian(heads, primal_kernel(heads), 0, 0))["ksvd_dual_residual"]
+    found = measured(reference("gaussian", heads))["ksvd_dual_residual"]
     assert found.mean().item() == pytest.approx(1, abs=0.1)
 
 
-@pytest.mark.parametrize("reference", PRIMAL_REFERENCES.values())
-def test_references_keep_the_kernel_and_change_with_the_repeat(reference):
+@pytest.mark.parametrize("name", ["gaussian", "planted"])
+def test_references_keep_the_kernel_and_change_with_the_repeat(name):
     heads = random_primal(0)
-    kernel = primal_kernel(heads)
-    first, again, other = (reference(heads, kernel, 0, repeat) for repeat in (0, 0, 1))
+    first, again, other = (reference(name, heads, repeat=repeat) for repeat in (0, 0, 1))
     assert torch.equal(first.weight_e, again.weight_e)
     assert not torch.equal(first.weight_e, other.weight_e)
-    torch.testing.assert_close(primal_kernel(first).values, kernel.values)
+    torch.testing.assert_close(primal_kernel(first).values, primal_kernel(heads).values)
 
 
 def test_zero_weights_have_objective_zero_and_nothing_else():
@@ -148,7 +154,7 @@ def test_zero_weights_have_objective_zero_and_nothing_else():
     for name in (*OVERLAPS, "ksvd_dual_residual"):
         assert found[name][0].isnan()
         torch.testing.assert_close(found[name][1], before[name][1])
-    assert why_missing(zero, primal_kernel(zero)) == ["E or R is zero, which has no direction", None]
+    assert why_missing(PrimalInput.of(zero)) == ["E or R is zero, which has no direction", None]
 
 
 def test_columns_that_depend_on_each_other_span_less():
@@ -160,15 +166,16 @@ def test_columns_that_depend_on_each_other_span_less():
 def test_a_kernel_of_too_few_singular_values_is_said_to_have_none_to_compare():
     heads = random_primal(0)
     flat = replace(heads, rows=heads.rows.clone().index_fill_(2, torch.arange(2, 6), 0.0))
-    kernel = primal_kernel(flat)
     assert measured(flat)[OVERLAPS[0]].isnan().all()
-    assert why_missing(flat, kernel) == ["the kernel has only 2 singular values above rounding, fewer than 3"] * 2
-    assert planted(flat, kernel, 0, 0).weight_e.isnan().all()
+    assert (
+        why_missing(PrimalInput.of(flat)) == ["the kernel has only 2 singular values above rounding, fewer than 3"] * 2
+    )
+    assert reference("planted", flat).weight_e.isnan().all()
 
 
 def test_more_directions_than_a_head_has_cannot_be_planted():
     heads = random_primal(0, dim=2)
-    assert planted(heads, primal_kernel(heads), 0, 0) is None
+    assert reference("planted", heads) is None
     assert measured(heads)[OVERLAPS[1]].isnan().all()
 
 
@@ -179,4 +186,4 @@ def test_weights_that_are_not_finite_are_named():
     for name, numbers in found.items():
         assert not numbers[1].isfinite()
         torch.testing.assert_close(numbers[0], before[name][0])
-    assert why_missing(lost, primal_kernel(lost)) == [None, "queries, keys or weights are not finite"]
+    assert why_missing(PrimalInput.of(lost)) == [None, "queries, keys or weights are not finite"]

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from attnaudit.kernel import token_norms
-from attnaudit.measures import Evaluation, evaluate
-from attnaudit.measures.legacy import legacy_log_phi, log_mean_excess
-from tests.heads import make_heads, random_heads
+from attnaudit.measures.legacy import LEGACY_LOG_PROJECTION_ERROR, legacy_log_phi, log_mean_excess
+from tests.heads import make_heads
+from tests.measures.case import input_of
 
 
 def standardised(x):
@@ -56,7 +56,8 @@ def test_a_negative_mean_has_no_logarithm():
     assert log_mean_excess(torch.tensor([[0.0, 0.0]]), torch.tensor([[1.0, 3.0]])).isnan().all()
 
 
-def test_audits_compute_it_on_request_only():
-    evaluation = Evaluation.of(random_heads(0))
-    assert "legacy_log_projection_error" not in evaluate(evaluation)
-    assert "legacy_log_projection_error" in evaluate(evaluation, ["legacy"])
+def test_the_measure_is_the_closed_form_and_on_request_only():
+    network = their_network(3, 64)
+    found = LEGACY_LOG_PROJECTION_ERROR.function(input_of(network))
+    torch.testing.assert_close(found, as_coded(network).mean(dim=-1).log(), rtol=1e-12, atol=0)
+    assert not LEGACY_LOG_PROJECTION_ERROR.default

@@ -2,9 +2,10 @@ import pytest
 import torch
 
 from attnaudit.kernel import TokenNorms, token_norms
-from attnaudit.measures import Evaluation, evaluate
-from attnaudit.measures.norms import norm_measures, tracking_measures, trimmed_quartiles
+from attnaudit.measures import DEFAULT_MEASURES, MEASURES
+from attnaudit.measures.norms import OF_NORMS, norm_measures, trimmed_quartiles
 from tests.heads import fixture_heads, random_heads
+from tests.measures.case import input_of
 
 
 def test_reference_projection_errors():
@@ -22,11 +23,16 @@ def test_quartiles_leave_out_what_is_above_the_95th_percentile():
 
 def test_tracking_shows_outputs_that_are_no_projections():
     norms = TokenNorms(torch.tensor([[1.0, 2.0, 4.0, 8.0]]).log(), torch.tensor([[3.0, 3.0, 3.0, 3.0]]))
-    found = {name: value.item() for name, value in tracking_measures(norms).items()}
     expected = {"phi_norm2_median": 3.0, "projection_error_signed": 0.75, "output_above_phi": 0.5}
+    found = {name: value.item() for name, value in norm_measures(norms).items() if name in expected}
     assert found == pytest.approx(expected, rel=1e-6)
 
 
 def test_audits_track_on_request_only():
-    evaluation = Evaluation.of(random_heads(0))
-    assert not evaluate(evaluation).keys() & evaluate(evaluation, ["tracking"]).keys()
+    assert not {"phi_norm2_median", "projection_error_signed", "output_above_phi"} & set(DEFAULT_MEASURES)
+
+
+@pytest.mark.parametrize("name", OF_NORMS)
+def test_each_measure_is_its_function_of_the_norms(name):
+    heads = random_heads(0)
+    assert torch.equal(MEASURES[name].function(input_of(heads)), norm_measures(token_norms(heads))[name])

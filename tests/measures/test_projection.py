@@ -8,21 +8,27 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnaudit.measures import Evaluation, KeySide
-from attnaudit.measures.projection import projection_measures
+from attnaudit.measures import MeasureInput
+from attnaudit.measures.key_kernel import KeyKernel
+from attnaudit.measures.projection import (
+    PROJECTION_ERROR_FLOOR,
+    PROJECTION_ERROR_MATCHED,
+    PROJECTION_ERROR_ROTATED,
+)
 from attnaudit.measures.references import planted
 from tests.heads import random_heads
-from tests.measures.case import seeds
-from tests.measures.references.case import situation_of
+from tests.measures.case import input_of, seeds
+from tests.measures.references.case import reference_input
 
 
 def errors_of(heads):
-    keys = KeySide(heads)
-    return projection_measures(heads, keys.unit_axes, keys.phi)
+    at = input_of(heads)
+    measures = (PROJECTION_ERROR_MATCHED, PROJECTION_ERROR_ROTATED, PROJECTION_ERROR_FLOOR)
+    return {measure.name: measure.function(at) for measure in measures}
 
 
 def scores_and_projections(heads):
-    keys = KeySide(heads)
+    keys = KeyKernel(heads)
     values = keys.unit_axes.values * keys.unit_axes.log_scale.exp()[:, None, None]
     return keys.phi[0], heads.output[0], heads.attended(values)[0]
 
@@ -50,8 +56,7 @@ def test_floor_below_rotated_below_matched(seed, size):
 @given(seeds)
 def test_planted_values_attain_the_floor(seed):
     heads = random_heads(seed)
-    situation = situation_of(heads)
-    values = planted(situation)
+    values = planted.values(reference_input(heads))
     numbers = errors_of(replace(heads, value=values, output=heads.attended(values)))
     torch.testing.assert_close(
         numbers["projection_error_matched"], numbers["projection_error_floor"], rtol=1e-9, atol=1e-15
@@ -65,7 +70,7 @@ def test_error_equals_the_distance_in_feature_space(seed):
     All inner products are known: φ(q)·φ(q), φ(q)·u_m = c_m, and u_m·u_n = δ_mn.
     """
     heads = random_heads(seed, heads=1)
-    keys = KeySide(heads)
+    keys = KeyKernel(heads)
     gram = keys.spectrum.matrix[0]
     coefficients = (keys.spectrum.eigenvectors * keys.spectrum.eigenvalues.rsqrt()[:, None, :])[0]
     axes = coefficients.mT @ gram @ coefficients
@@ -97,9 +102,9 @@ def test_with_orthonormal_axes_the_cross_term_is_the_squared_norm_for_every_assi
         assert cross_term(h, axes[list(order)]) == pytest.approx(h.square().sum().item(), rel=1e-12)
 
 
-def test_evaluation_shares_the_keys_between_observed_and_reference():
+def test_a_reference_shares_the_keys_and_the_prediction_of_the_observed_heads():
     heads = random_heads(0)
-    observed = Evaluation.of(heads)
-    reference = Evaluation(replace(heads, value=heads.value.flip(1)), observed.keys, observed.theory)
+    observed = MeasureInput.of(heads)
+    reference = MeasureInput(replace(heads, value=heads.value.flip(1)), observed.keys, observed.predicted)
     assert reference.keys.spectrum is observed.keys.spectrum
     assert reference.prediction is observed.prediction

@@ -7,7 +7,7 @@ import attnaudit
 from attnaudit.errors import UsageError
 from attnaudit.kernel import Prediction, spectrum
 from attnaudit.protocol import Protocol
-from attnaudit.theories.registry import THEORIES, Theory
+from attnaudit.theories import THEORIES, Theory, theory_named
 from tests.heads import random_heads
 
 
@@ -67,7 +67,7 @@ def test_pca_of_unknown_inputs_is_missing():
 
 
 def test_an_unknown_theory_is_refused():
-    with pytest.raises(UsageError, match="no theory 'astrology'"):
+    with pytest.raises(UsageError, match="theory 'astrology'"):
         theory_named("astrology")
 
 

@@ -63,7 +63,7 @@ def test_the_ksvd_loss_of_a_pass_under_way_survives_a_measurement():
         ({"scores": -1}, "scores is -1"),
         ({"mode": "both"}, "mode is 'both'"),
         ({"references": ["untrained"]}, "step 0 instead"),
-        ({"references": ["vibes"]}, "no reference 'vibes'"),
+        ({"references": ["vibes"]}, "reference 'vibes'"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(arguments, problem):

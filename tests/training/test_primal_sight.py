@@ -37,8 +37,8 @@ def test_rows_have_every_input_head_reference_and_measure_once(layer):
     assert table.schema.equals(SCHEMA)
     mine = of_primal(table)
     keys = mine.group_by(["input", "head", "reference", "measure"]).aggregate([])
-    assert keys.num_rows == mine.num_rows == 2 * 2 * (3 * len(MEASURES) + 1)
-    assert set(mine["measure"].to_pylist()) == MEASURES | {"kernel_rank"}
+    assert keys.num_rows == mine.num_rows == 2 * 2 * (3 * len(MEASURES) + 2)
+    assert set(mine["measure"].to_pylist()) == MEASURES | {"kernel_rank", "identifiable"}
     assert set(mine["reference"].to_pylist()) == {"observed", "gaussian", "planted"}
     for column, only in (("layer", layer), ("step", 5), ("tokens", 17), ("dim", 4)):
         assert set(mine[column].to_pylist()) == {only}

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
-from attnaudit.audit.batches import batch_size, matrix_bytes
 from attnaudit.capture.heads import Heads
 from attnaudit.errors import UsageError
+from attnaudit.measures.batches import batch_size, matrix_bytes
 from attnaudit.records.engine import PROCESS_BYTES, format_size
 
 #: How many matrices of tokens x tokens a batch needs at its peak (measured: 17, all measures and references).

@@ -10,10 +10,11 @@ from typing import Any
 
 from attnaudit.audit.settings import AuditSettings
 from attnaudit.audit.unit import AuditRecipe, AuditUnit, AuditWorker
+from attnaudit.measures import Measure, Reference, Selection
 from attnaudit.numerics.digest import digest
 from attnaudit.sources.inputs import Shard
 from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
-from attnaudit.theories.registry import Theory, theory_named
+from attnaudit.theories.base import Theory
 
 
 @dataclass(frozen=True)
@@ -24,13 +25,13 @@ class AuditPlan:
     loaded: tuple[LoadedModel, ...]
     shards: tuple[Shard, ...]
     settings: AuditSettings
-    theories: tuple[Theory, ...]
+    selection: Selection
 
     @cached_property
     def units(self) -> tuple[AuditUnit, ...]:
         """Model by model, in order of inputs."""
         return tuple(
-            AuditUnit(model.label, model.fingerprint, shard, self.settings, self.theories)
+            AuditUnit(model.label, model.fingerprint, shard, self.settings, self.selection.own)
             for model in self.loaded
             for shard in self.shards
         )
@@ -84,11 +85,10 @@ def plan_audit(
     models: Sequence[ModelSpec | LoadedModel],
     shards: Sequence[Shard],
     settings: AuditSettings,
-    extra_theories: Sequence[Theory] = (),
+    own: Sequence[Measure | Theory | Reference] = (),
 ) -> AuditPlan:
-    """Build the models and lay out the work; `extra_theories` are compared beside those the settings name."""
+    """Build the models and lay out the work; `own` are objects that the settings name and no registry knows."""
+    selection = settings.selection(own)
+    settings = replace(settings, theories=tuple(theory.name for theory in selection.theories))
     loaded = tuple(model if isinstance(model, LoadedModel) else load_model(model) for model in models)
-    theories = (*(theory_named(name) for name in settings.theories), *extra_theories)
-    names = tuple(theory.name for theory in theories)
-    settings = replace(settings, theories=names)
-    return AuditPlan(tuple(models), loaded, tuple(shards), settings, theories)
+    return AuditPlan(tuple(models), loaded, tuple(shards), settings, selection)

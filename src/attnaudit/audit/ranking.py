@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attnaudit.measures import measure
+from attnaudit.measures import measure_named
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.head_table import head_table
 from attnaudit.records.verdict import Rank
@@ -13,7 +13,7 @@ from attnaudit.statistics.intervals import widened_level
 from attnaudit.statistics.scores import head_score
 
 #: Measures that apply to every theory, with power and free of order and signs.
-MEASURES = tuple(measure(name) for name in ("column_cosine_matched", "value_subspace_overlap", "procrustes"))
+MEASURES = tuple(measure_named(name) for name in ("column_cosine_matched", "value_subspace_overlap", "procrustes"))
 
 
 def rank(

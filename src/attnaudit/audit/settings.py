@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from attnaudit.errors import UsageError
-from attnaudit.measures import DEFAULT_FAMILIES, FAMILIES
-from attnaudit.measures.references import check_references
+from attnaudit.measures import DEFAULT_MEASURES, Measure, Reference, Selection, select
 from attnaudit.protocol import Protocol
+from attnaudit.theories.base import Theory
 
 #: Inputs per unit of work: small enough to lose little when killed, and independent of the number of workers; a GPU
 #: is through with more images in the same time. (Texts of a unit are padded to one length, so theirs are few.)
@@ -22,23 +22,43 @@ def shard_size(device: str = "cpu") -> int:
 
 @dataclass(frozen=True)
 class AuditSettings:
-    """Protocol, measures, theories, references and seed of an audit."""
+    """Protocol, measures, theories and references by name, and seed of an audit."""
 
     protocol: Protocol = Protocol.EXACT
-    families: tuple[str, ...] = DEFAULT_FAMILIES
+    measures: tuple[str, ...] = DEFAULT_MEASURES
     theories: tuple[str, ...] = ("kpca",)
     references: tuple[str, ...] = ()
     repeats: int = 1
     seed: int = 0
     device: str = "cpu"
 
-    def __post_init__(self) -> None:
-        for family in self.families:
-            if family not in FAMILIES:
-                raise UsageError(f"There is no measure family {family!r}; there are {', '.join(FAMILIES)}.")
-        check_references(self.references)
-        if self.repeats < 1:
-            raise UsageError(f"repeats is {self.repeats}: each random reference is drawn at least once.")
+    @staticmethod
+    def of(selection: Selection, device: str = "cpu") -> AuditSettings:
+        """The names of what was selected."""
+        return AuditSettings(
+            selection.protocol,
+            tuple(measure.name for measure in selection.measures),
+            tuple(theory.name for theory in selection.theories),
+            tuple(reference.name for reference in selection.references),
+            selection.repeats,
+            selection.seed,
+            device,
+        )
+
+    def selection(self, own: Sequence[Measure | Theory | Reference] = ()) -> Selection:
+        """What the names mean; `own` are the objects among them that no registry knows.
+
+        Raises:
+            UsageError: a name is unknown.
+        """
+        return select(
+            measures=[*self.measures, *(each for each in own if isinstance(each, Measure))],
+            theories=[*self.theories, *(each for each in own if isinstance(each, Theory))],
+            references=[*self.references, *(each for each in own if isinstance(each, Reference))],
+            repeats=self.repeats,
+            seed=self.seed,
+            protocol=self.protocol,
+        )
 
     @property
     def identity(self) -> dict[str, Any]:

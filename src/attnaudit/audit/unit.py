@@ -11,19 +11,19 @@ from functools import cached_property
 import pyarrow as pa
 from torch import Tensor, nn
 
-from attnaudit.audit.measuring import observed_rows, untrained_rows
 from attnaudit.audit.memory import check_fits
 from attnaudit.audit.settings import AuditSettings
 from attnaudit.capture import Capture, Heads, capture
 from attnaudit.errors import WeightsError
-from attnaudit.measures.references import UNTRAINED
+from attnaudit.measures import Measure, Reference
+from attnaudit.measures.measuring import measure_heads, measure_network
 from attnaudit.numerics.digest import digest
 from attnaudit.numerics.threads import single_threaded
 from attnaudit.records.notes import Notes
-from attnaudit.records.schema import SCHEMA, VERSION
+from attnaudit.records.schema import SCHEMA, VERSION, rows
 from attnaudit.sources.inputs import Prepared, Shard
 from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
-from attnaudit.theories.registry import Theory
+from attnaudit.theories.base import Theory
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class AuditUnit:
     model_fingerprint: str
     shard: Shard
     settings: AuditSettings
-    theories: tuple[Theory, ...]
+    own: tuple[Measure | Theory | Reference, ...]
 
     @cached_property
     def key(self) -> str:
@@ -72,12 +72,14 @@ class AuditWorker:
         certificate, solved = dict(captured.certificate.errors), Counter[str]()
         layers = list(captured.layers)
         del captured  # so that the list alone holds the layers, and each can go when it is measured
-        tables = list(observed_rows(_emptying(layers), unit.theories, unit.settings, solved))
-        if UNTRAINED in unit.settings.references and model.untrained is not None:
+        selection = unit.settings.selection(unit.own)
+        tables = [rows(measurement) for measurement in measure_heads(_emptying(layers), selection, solved)]
+        network = next((reference for reference in selection.references if reference.network), None)
+        if network is not None and model.untrained is not None:
             twin = capture_prepared(model.untrained(unit.settings.seed + 1), prepared, device, label)
             layers = list(twin.layers)
             del twin
-            tables += untrained_rows(_emptying(layers), unit.theories, unit.settings)
+            tables += map(rows, measure_network(_emptying(layers), network, selection))
         return pa.concat_tables(tables), Notes(prepared.skipped, certificate, refusals, dict(solved))
 
     def _model(self, unit: AuditUnit) -> LoadedModel:

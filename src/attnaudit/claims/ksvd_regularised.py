@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 import pyarrow.compute as pc
 
-from attnaudit.audit.primal import KSVD_PRIMAL
 from attnaudit.claims.claim import reason_for
 from attnaudit.claims.training import Training, TrainingClaim
-from attnaudit.measures import measure as measure_named
+from attnaudit.measures import measure_named
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.head_table import head_table
 from attnaudit.records.verdict import Score, Verdict
 from attnaudit.statistics.decisions import combined_word, word_of_score
 from attnaudit.statistics.intervals import widened_level
 from attnaudit.statistics.scores import head_score
+from attnaudit.theories.registry import PRIMAL_SVD
 
 
 def _judge(trainings: Sequence[Training]) -> list[Verdict]:
@@ -29,7 +29,7 @@ def _last_rows(training: Training) -> Evidence | None:
     """What the monitor saw of Primal layers when it looked last."""
     if training.watched is None:
         return None
-    rows = training.watched.rows.where(theory=KSVD_PRIMAL)
+    rows = training.watched.rows.where(theory=PRIMAL_SVD.name)
     return Evidence.of_table(rows.filter(pc.equal(rows["step"], pc.max(rows["step"])))) if rows.num_rows else None
 
 
@@ -37,7 +37,7 @@ def _verdict(training: Training, rows: Evidence, level: float) -> Verdict:
     ((model,),) = rows.combinations("model")
 
     def scored(measure: str) -> Score:
-        table = head_table(rows, model, measure, KSVD_PRIMAL)
+        table = head_table(rows, model, measure, PRIMAL_SVD.name)
         return head_score(table, measure_named(measure), level=level, seed=training.course.seed)
 
     deciding, shown = [tuple(scored(measure) for measure in names) for names in (CLAIM.deciding, CLAIM.shown)]

@@ -27,7 +27,7 @@ from attnaudit.claims.laboratory import LaboratoryClaim
 from attnaudit.claims.robustness import RobustnessClaim
 from attnaudit.claims.training import TrainingClaim
 from attnaudit.errors import UsageError
-from attnaudit.measures import measure
+from attnaudit.measures import measure_named
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.verdict import Verdict
 from attnaudit.statistics.decisions import THRESHOLD
@@ -93,7 +93,7 @@ def _named(name: str) -> Claim:
 def _checked(claim: Claim) -> Claim:
     """A claim of the user's own, refused before anything is computed if it rests on a measure that is not there."""
     for name in (*claim.deciding, *claim.shown):
-        measure(name)
+        measure_named(name)
     return claim
 
 

@@ -71,7 +71,7 @@ def audit(
     from attnaudit.claims.registry import CLAIMS, claims_named, theories_for
     from attnaudit.claims.run import conclude
     from attnaudit.cli import work
-    from attnaudit.measures.references import ALL_REFERENCES
+    from attnaudit.measures import REFERENCES
     from attnaudit.report.terminal import statistics_table
     from attnaudit.report.verdicts import verdict_report
 
@@ -83,7 +83,7 @@ def audit(
     settings = AuditSettings(
         protocol=protocol,
         theories=tuple(compared),
-        references=ALL_REFERENCES if references == "all" else options.names(references, "--references"),
+        references=tuple(REFERENCES) if references == "all" else options.names(references, "--references"),
         repeats=repeats,
         seed=seed,
         device=work.device_name(device),

@@ -16,8 +16,6 @@ from attnaudit.protocol import Protocol
 if TYPE_CHECKING:
     from attnaudit.audit.stages import Stages
 
-TABLE1 = ("cosine", "cka", "allclose")
-
 
 def bench(
     model: Annotated[str, typer.Argument(help="A vision model; its weights may be random.")] = "deit_tiny_patch16_224",
@@ -39,7 +37,7 @@ def bench(
     import torch
 
     from attnaudit.audit import AuditSettings, plan_audit, shard_size
-    from attnaudit.audit.stages import measure_stages
+    from attnaudit.audit.stages import MEASURES, measure_stages
     from attnaudit.cli import work
     from attnaudit.errors import UsageError, WeightsError
     from attnaudit.numerics.threads import single_threaded
@@ -57,7 +55,7 @@ def bench(
     place = work.device_name(device)
     count = limit or shard_size(place)
     noise = torch.randn(count, *config["input_size"], generator=torch.Generator().manual_seed(0))
-    settings = AuditSettings(protocol=protocol, families=TABLE1, device=place)
+    settings = AuditSettings(protocol=protocol, measures=MEASURES, device=place)
     (unit,) = plan_audit([loaded], tensor_shards(noise, count), settings).units
     trained = "random" if loaded.weights_origin == "random" else "trained"
     name = loaded.label.partition(" ")[0]

@@ -90,17 +90,26 @@ def _claims() -> list[dict[str, str | None]]:
 
 
 def _references() -> list[dict[str, str | None]]:
-    from attnaudit.measures.references import REFERENCES, UNTRAINED
+    from attnaudit.measures import REFERENCES
 
-    known = [(c.name, "positive" if c.positive else "negative", c.text) for c in REFERENCES.values()]
-    known.append((UNTRAINED, "negative", "the same architecture with random weights, same inputs"))
-    return [{"reference": name, "kind": kind, "what": text} for name, kind, text in known]
+    return [
+        {
+            "reference": reference.name,
+            "role": reference.role.value,
+            "random": "yes" if reference.random else "no",
+            "what": reference.text,
+        }
+        for reference in REFERENCES.values()
+    ]
 
 
 def _theories() -> list[dict[str, str | None]]:
-    from attnaudit.theories.registry import THEORIES
+    from attnaudit.theories.base import guard_of
+    from attnaudit.theories.registry import PRIMAL_SVD, THEORIES
 
-    return [{"theory": theory.name, "what": theory.text} for theory in THEORIES.values()]
+    known = [(theory.name, guard_of(theory), theory.text) for theory in THEORIES.values()]
+    known.append((PRIMAL_SVD.name, PRIMAL_SVD.guard, PRIMAL_SVD.text))
+    return [{"theory": name, "decided by heads with": guard.text, "what": text} for name, guard, text in known]
 
 
 def _recipes() -> list[dict[str, str | None]]:
@@ -164,11 +173,13 @@ def _measures() -> list[dict[str, str | None]]:
     return [
         {
             "measure": measure.name,
-            "family": family,
+            "compares": measure.scope.value,
             "closer": measure.closer,
             "ideal": None if measure.ideal is None else f"{measure.ideal:g}",
+            "needs": measure.guard.text,
+            "cost": measure.cost.value,
+            "computed": "by default" if measure.default else "on request",
             "what": measure.text,
         }
-        for family, members in MEASURES.items()
-        for measure in members
+        for measure in MEASURES.values()
     ]

@@ -17,49 +17,9 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from attnaudit.attention.functional import ScorePair
+from attnaudit.capture.primal_heads import PrimalHeads
 from attnaudit.kernel.gram import finite_heads
 from attnaudit.numerics.threads import torch_threads
-from attnaudit.records.head_id import HeadId
-
-
-@dataclass(frozen=True)
-class PrimalHeads:
-    """A batch of heads of Primal-Attention: φ of queries and keys, F = f(X), the weights, and Λ in `singular`."""
-
-    query: Float[Tensor, "heads tokens dim"]
-    key: Float[Tensor, "heads tokens dim"]
-    rows: Float[Tensor, "heads rows dim"]
-    weight_e: Float[Tensor, "heads rows rank"]
-    weight_r: Float[Tensor, "heads rows rank"]
-    singular: Float[Tensor, "heads rank"]
-    index: tuple[HeadId, ...]
-
-    def __len__(self) -> int:
-        return len(self.index)
-
-    @property
-    def tokens(self) -> int:
-        """N."""
-        return self.query.shape[1]
-
-    @property
-    def dim(self) -> int:
-        """s, the number of columns of E and R, which is what is compared here; not the width of the queries."""
-        return self.weight_e.shape[2]
-
-    @property
-    def scores(self) -> ScorePair:
-        """E and R, `(heads, tokens, rank)`."""
-        return ScorePair(
-            self.query @ (self.rows.mT @ self.weight_e),
-            self.key @ (self.rows.mT @ self.weight_r),
-        )
-
-    @property
-    def finite(self) -> Bool[Tensor, "heads"]:
-        """Whether all numbers of a head are."""
-        parts = (self.query, self.key, self.rows, self.weight_e, self.weight_r, self.singular[..., None])
-        return torch.stack([finite_heads(part) for part in parts]).all(dim=0)
 
 
 @dataclass(frozen=True)
@@ -85,9 +45,23 @@ class PrimalKernel:
         )
 
 
+def primal_scores(heads: PrimalHeads) -> ScorePair:
+    """E and R, `(heads, tokens, rank)`."""
+    return ScorePair(
+        heads.query @ (heads.rows.mT @ heads.weight_e),
+        heads.key @ (heads.rows.mT @ heads.weight_r),
+    )
+
+
+def finite_primal(heads: PrimalHeads) -> Bool[Tensor, "heads"]:
+    """Which heads hold nothing but numbers."""
+    parts = (heads.query, heads.key, heads.rows, heads.weight_e, heads.weight_r, heads.singular[..., None])
+    return torch.stack([finite_heads(part) for part in parts]).all(dim=0)
+
+
 def primal_kernel(heads: PrimalHeads) -> PrimalKernel:
     """The decomposition of every head's kernel."""
-    lost = ~heads.finite[:, None, None]
+    lost = ~finite_primal(heads)[:, None, None]
     query, key, rows = (part.masked_fill(lost, 0.0) for part in (heads.query, heads.key, heads.rows))
     with torch_threads(1):
         query_factor, key_factor = (torch.linalg.qr(part, mode="r")[1] for part in (query, key))

@@ -17,8 +17,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnaudit.kernel.gram import PerHead, Square, centred
-from attnaudit.measures.guards import EXACT, Guards
-from attnaudit.measures.pairs import too_many_pairs
+from attnaudit.measures.guards import PREDICTED
+from attnaudit.measures.measure import Cost, Measure
+from attnaudit.measures.measure_input import MeasureInput, PredictedValues
 
 Rows = Float[Tensor, "heads tokens dim"]
 
@@ -38,16 +39,12 @@ class RowGeometry:
     @cached_property
     def radial(self) -> tuple[Square, PerHead]:
         """Centred exp(-‖x_i - x_j‖²/2σ²), σ² the lower median of the non-zero squared distances."""
-        if too_many_pairs(self.rows):
-            return self._nothing
         gram = centred(_radial_basis(self._products))
         return gram, _gram_hsic(gram, gram)
 
     @cached_property
     def hollow(self) -> tuple[Square, PerHead]:
         """Linear Gram matrix without diagonal."""
-        if too_many_pairs(self.rows):
-            return self._nothing
         gram = self._products.clone()
         gram.diagonal(dim1=-2, dim2=-1).zero_()
         return gram, unbiased_hsic(gram, gram)
@@ -57,32 +54,11 @@ class RowGeometry:
         """x_i·x_j, which both kinds of Gram matrix start from."""
         return self.rows @ self.rows.mT
 
-    @property
-    def _nothing(self) -> tuple[Square, PerHead]:
-        lost = self.rows.new_full((len(self.rows), 4, 4), torch.nan)
-        return lost, lost[:, 0, 0]
-
-
-def alignment(value: RowGeometry, predicted: RowGeometry, guards: Guards = EXACT) -> dict[str, PerHead]:
-    """Linear, debiased linear and radial-basis CKA.
-
-    The linear one is ‖XᵀY‖²_F / (‖XᵀX‖_F ‖YᵀY‖_F) of the centred rows, the biased estimator in its d x d form; the
-    debiased one uses Song et al.'s estimator on linear Gram matrices without diagonal.
-    """
-    return {
-        "linear_cka": _ratio(_feature_hsic, value.centred, predicted.centred, guards),
-        "linear_cka_debiased": _ratio(unbiased_hsic, value.hollow, predicted.hollow, EXACT),
-        "kernel_cka": _ratio(_gram_hsic, value.radial, predicted.radial, guards),
-    }
-
 
 def _ratio(
-    hsic: Callable[[Tensor, Tensor], Tensor],
-    x: tuple[Tensor, PerHead],
-    y: tuple[Tensor, PerHead],
-    guards: Guards,
+    hsic: Callable[[Tensor, Tensor], Tensor], x: tuple[Tensor, PerHead], y: tuple[Tensor, PerHead], epsilon: float
 ) -> PerHead:
-    return hsic(x[0], y[0]) / (x[1].sqrt() * y[1].sqrt() + guards.ratio)
+    return hsic(x[0], y[0]) / (x[1].sqrt() * y[1].sqrt() + epsilon)
 
 
 def _feature_hsic(x: Rows, y: Rows) -> PerHead:
@@ -127,3 +103,58 @@ def _median_distance(distances: Square) -> PerHead:
         apart = upper[head][upper[head] != 0]
         medians[head] = apart.median() if len(apart) else torch.nan
     return medians
+
+
+def _value_rows(at: MeasureInput) -> RowGeometry:
+    """Of the values, in the arithmetic of the prediction."""
+    return RowGeometry(at.heads.value.to(at.prediction.values.dtype))
+
+
+def _predicted_rows(predicted: PredictedValues) -> RowGeometry:
+    return RowGeometry(predicted.prediction.values)
+
+
+def linear_cka(at: MeasureInput) -> PerHead:
+    """‖XᵀY‖²_F / (‖XᵀX‖_F ‖YᵀY‖_F) of the centred rows: the biased estimator in its d x d form."""
+    value, predicted = at.shared(_value_rows), at.predicted.shared(_predicted_rows)
+    return _ratio(_feature_hsic, value.centred, predicted.centred, at.epsilons.ratio)
+
+
+def linear_cka_debiased(at: MeasureInput) -> PerHead:
+    """Song et al.'s estimator on linear Gram matrices without diagonal; no epsilon under any protocol."""
+    value, predicted = at.shared(_value_rows), at.predicted.shared(_predicted_rows)
+    return _ratio(unbiased_hsic, value.hollow, predicted.hollow, 0.0)
+
+
+def kernel_cka(at: MeasureInput) -> PerHead:
+    """The biased estimator on radial-basis Gram matrices."""
+    value, predicted = at.shared(_value_rows), at.predicted.shared(_predicted_rows)
+    return _ratio(_gram_hsic, value.radial, predicted.radial, at.epsilons.ratio)
+
+
+LINEAR_CKA = Measure(
+    "linear_cka",
+    "centred kernel alignment, linear, biased",
+    linear_cka,
+    closer="higher",
+    ideal=1.0,
+    guard=PREDICTED,
+)
+LINEAR_CKA_DEBIASED = Measure(
+    "linear_cka_debiased",
+    "centred kernel alignment, linear, debiased: 0 for independent values",
+    linear_cka_debiased,
+    closer="higher",
+    ideal=1.0,
+    guard=PREDICTED,
+    cost=Cost.PAIRS,
+)
+KERNEL_CKA = Measure(
+    "kernel_cka",
+    "centred kernel alignment with a radial basis of median width, biased",
+    kernel_cka,
+    closer="higher",
+    ideal=1.0,
+    guard=PREDICTED,
+    cost=Cost.PAIRS,
+)

@@ -1,7 +1,7 @@
 """Cosines between rows (tokens) of the values and of the prediction: the study's MDC and MOC.
 
 These are what Tables 1 and 4 report. They depend on the arbitrary signs of eigenvectors, and the matched ones ignore
-which token is which, so a high or low number says little by itself; they are carried to be put beside their references.
+which token is which, so a high or low number says little by itself: read them beside their references.
 """
 
 from __future__ import annotations
@@ -10,30 +10,76 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnaudit.capture.heads import Heads
-from attnaudit.kernel.prediction import Prediction
+from attnaudit.kernel.gram import PerToken
 from attnaudit.measures.assignment import matched
-from attnaudit.measures.guards import EXACT, Guards
-from attnaudit.measures.pairs import too_many_pairs
+from attnaudit.measures.epsilons import Epsilons
+from attnaudit.measures.guards import PREDICTED
+from attnaudit.measures.measure import Cost, Measure
+from attnaudit.measures.measure_input import MeasureInput
+
+Rows = Float[Tensor, "heads tokens dim"]
 
 
-def token_cosines(heads: Heads, prediction: Prediction, guards: Guards = EXACT) -> dict[str, Float[Tensor, "heads"]]:
-    """c_ij = v_i·w_j / (‖v_i‖‖w_j‖) over tokens; `direct` takes i = j, `matched` the best assignment of tokens."""
-    value, predicted = heads.value.to(prediction.values.dtype), prediction.values
-    left, right = unit_rows(value, guards), unit_rows(predicted, guards)
-    direct = (left * right).sum(dim=-1)
-    best = torch.full_like(direct, torch.nan) if too_many_pairs(value) else matched(left @ right.mT)
-    return {
-        "direct_cosine_mean": direct.mean(dim=-1),
-        "direct_cosine_max": direct.amax(dim=-1),
-        "matched_cosine_mean": best.mean(dim=-1),
-        "matched_cosine_max": best.amax(dim=-1),
-    }
-
-
-def unit_rows(matrix: Float[Tensor, "heads n dim"], guards: Guards) -> Float[Tensor, "heads n dim"]:
-    """Each row over its length (plus the guard)."""
-    if guards.norm == 0.0:  # the square of a row of 1e-200 would be lost
+def unit_rows(matrix: Rows, epsilons: Epsilons) -> Rows:
+    """Each row over its length (plus epsilon)."""
+    if epsilons.norm == 0.0:  # the square of a row of 1e-200 would be lost
         matrix = matrix / matrix.abs().amax(dim=-1, keepdim=True)
     lengths: Tensor = torch.linalg.vector_norm(matrix, dim=-1, keepdim=True)
-    return matrix / (lengths + guards.norm)
+    return matrix / (lengths + epsilons.norm)
+
+
+def _unit_pair(at: MeasureInput) -> tuple[Rows, Rows]:
+    predicted = at.prediction.values
+    return unit_rows(at.heads.value.to(predicted.dtype), at.epsilons), unit_rows(predicted, at.epsilons)
+
+
+def direct_cosines(at: MeasureInput) -> PerToken:
+    """v_i·w_i / (‖v_i‖‖w_i‖) of every token."""
+    value, predicted = at.shared(_unit_pair)
+    return (value * predicted).sum(dim=-1)
+
+
+def matched_cosines(at: MeasureInput) -> PerToken:
+    """v_i·w_j / (‖v_i‖‖w_j‖) of the pairs of tokens that the best assignment makes."""
+    value, predicted = at.shared(_unit_pair)
+    return matched(value @ predicted.mT)
+
+
+DIRECT_COSINE_MEAN = Measure(
+    "direct_cosine_mean",
+    "cosine of each token's value and predicted value, mean",
+    lambda at: at.shared(direct_cosines).mean(dim=-1),
+    closer="higher",
+    ideal=1.0,
+    guard=PREDICTED,
+    every_theory=False,
+)
+DIRECT_COSINE_MAX = Measure(
+    "direct_cosine_max",
+    "cosine of each token's value and predicted value, best token",
+    lambda at: at.shared(direct_cosines).amax(dim=-1),
+    closer="higher",
+    ideal=1.0,
+    guard=PREDICTED,
+    every_theory=False,
+)
+MATCHED_COSINE_MEAN = Measure(
+    "matched_cosine_mean",
+    "cosine after the best assignment of tokens, mean",
+    lambda at: at.shared(matched_cosines).mean(dim=-1),
+    closer="higher",
+    ideal=1.0,
+    guard=PREDICTED,
+    cost=Cost.TOKEN_ASSIGNMENT,
+    every_theory=False,
+)
+MATCHED_COSINE_MAX = Measure(
+    "matched_cosine_max",
+    "cosine after the best assignment of tokens, best pair",
+    lambda at: at.shared(matched_cosines).amax(dim=-1),
+    closer="higher",
+    ideal=1.0,
+    guard=PREDICTED,
+    cost=Cost.TOKEN_ASSIGNMENT,
+    every_theory=False,
+)

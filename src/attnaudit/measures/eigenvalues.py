@@ -2,27 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from jaxtyping import Float
 from torch import Tensor
 
-from attnaudit.kernel.spectra import Spectrum
+from attnaudit.kernel.gram import PerHead
+from attnaudit.measures.guards import EIGENPAIRS, Guard
+from attnaudit.measures.measure import Cost, Measure, Scope
+from attnaudit.measures.measure_input import MeasureInput
+
+#: Of |μ| over the kept ranks, not divided by N; the median is the lower one. Ranks are sorted in every head, so
+#: averaging these over heads gives what the study gets by averaging rank by rank first.
+STATISTICS: Mapping[str, Callable[[Float[Tensor, "heads rank"]], PerHead]] = {
+    "max": lambda sizes: sizes.amax(dim=-1),
+    "min": lambda sizes: sizes.amin(dim=-1),
+    "mean": lambda sizes: sizes.mean(dim=-1),
+    "median": lambda sizes: sizes.median(dim=-1).values,
+}
 
 
-def eigenvalue_statistics(spectrum: Spectrum) -> dict[str, Float[Tensor, "heads"]]:
-    """Largest, smallest, mean and lower median of |μ| over the kept ranks, not divided by N.
-
-    Ranks are sorted in every head, so averaging these over heads gives what the study gets by averaging rank by rank
-    first and taking the statistics afterwards.
-    """
-    sizes = spectrum.eigenvalues.abs()
-    return {
-        "eigenvalue_max": sizes.amax(dim=-1),
-        "eigenvalue_min": sizes.amin(dim=-1),
-        "eigenvalue_mean": sizes.mean(dim=-1),
-        "eigenvalue_median": sizes.median(dim=-1).values,
-    }
+def _sizes(at: MeasureInput) -> Float[Tensor, "heads rank"]:
+    return at.keys.spectrum.eigenvalues.abs()
 
 
-def eigenvalue_bound(spectrum: Spectrum) -> dict[str, Float[Tensor, "heads"]]:
-    """μ₁·min g, which cannot exceed 1 (see `Spectrum.bound_ratio`)."""
-    return {"eigenvalue_bound_ratio": spectrum.bound_ratio}
+def _standardised_sizes(at: MeasureInput) -> Float[Tensor, "heads rank"]:
+    return at.keys.standardised_spectrum.eigenvalues.abs()
+
+
+def _statistic(
+    name: str, text: str, sizes: Callable[[MeasureInput], Tensor], reduce: Callable[[Tensor], Tensor], guard: Guard
+) -> Measure:
+    return Measure(name, text, lambda at: reduce(at.shared(sizes)), scope=Scope.KEYS, guard=guard, cost=Cost.EIGENPAIRS)
+
+
+_STANDARDISED = Guard("eigenpairs of the standardised keys", lambda at: at.keys.standardised_spectrum.problems)
+
+EIGENVALUES = tuple(
+    _statistic(f"eigenvalue_{name}", f"{name} of the top-d eigenvalues of K̃", _sizes, reduce, EIGENPAIRS)
+    for name, reduce in STATISTICS.items()
+)
+STANDARDISED_EIGENVALUES = tuple(
+    _statistic(
+        f"standardised_eigenvalue_{name}",
+        f"{name} of the top-d eigenvalues of K̃ with keys standardised per token",
+        _standardised_sizes,
+        reduce,
+        _STANDARDISED,
+    )
+    for name, reduce in STATISTICS.items()
+)
+EIGENVALUE_BOUND_RATIO = Measure(
+    "eigenvalue_bound_ratio",
+    "largest eigenvalue over its provable bound 1/min g",
+    lambda at: at.keys.spectrum.bound_ratio,
+    scope=Scope.KEYS,
+    guard=EIGENPAIRS,
+    cost=Cost.EIGENPAIRS,
+)

@@ -14,41 +14,15 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnaudit.capture.heads import Heads
+from attnaudit.kernel.gram import PerHead
 from attnaudit.kernel.spectra import Spectrum
-from attnaudit.measures.gamma import gamma_differences
+from attnaudit.measures.gamma import GammaDifferences, gamma_differences
+from attnaudit.measures.guards import EIGENPAIRS
+from attnaudit.measures.measure import Cost, Measure, Scope
+from attnaudit.measures.measure_input import MeasureInput
 from attnaudit.measures.subspace import orthonormal
 
 Columns = Float[Tensor, "heads tokens dim"]
-
-
-def eigenvector_measures(heads: Heads, spectrum: Spectrum) -> dict[str, Float[Tensor, "heads"]]:
-    """Three ways to ask it of each head.
-
-    `eigenvector_residual`: mean over columns of ‖K̃â - ρâ‖/‖K̃â‖ with the Rayleigh quotient ρ = âᵀK̃â/âᵀâ; 0 for
-    eigenvectors. `centering_defect`: ‖1ᵀG⁻¹V‖ / (√N ‖G⁻¹V‖), 0 if the claim's equation has a solution at all.
-    `subspace_overlap`: ‖Q_ÂᵀA‖²_F/d, 1 if Â spans the leading eigenvectors, in whatever basis.
-    """
-    weighted = weighted_values(heads, spectrum)
-    implied = weighted - weighted.mean(dim=1, keepdim=True)
-    image = spectrum.times(implied)
-    rayleigh = (implied * image).sum(dim=1) / implied.square().sum(dim=1)
-    residual = _norm(image - rayleigh[:, None, :] * implied) / _norm(image)
-    defect = torch.linalg.vector_norm(weighted.sum(dim=1), dim=-1) / (
-        heads.tokens**0.5 * torch.linalg.matrix_norm(weighted)
-    )
-    overlap = (orthonormal(implied).mT @ spectrum.eigenvectors.double()).square().sum(dim=(1, 2)) / implied.shape[-1]
-    return {"eigenvector_residual": residual.mean(dim=-1), "centering_defect": defect, "subspace_overlap": overlap}
-
-
-def implied_gamma(heads: Heads, spectrum: Spectrum) -> dict[str, Float[Tensor, "heads"]]:
-    """Teo & Nguyen's γ test (eq. 11) on Â: mean |γ_i - γ_j| over pairs of tokens and columns, absolute and relative."""
-    weighted = weighted_values(heads, spectrum)
-    implied = weighted - weighted.mean(dim=1, keepdim=True)
-    differences = gamma_differences(spectrum.image(implied), implied)
-    return {
-        "gamma_abs": differences.absolute_mean.mean(dim=-1),
-        "gamma_rel": differences.relative_mean.mean(dim=-1),
-    }
 
 
 def weighted_values(heads: Heads, spectrum: Spectrum) -> Columns:
@@ -57,6 +31,99 @@ def weighted_values(heads: Heads, spectrum: Spectrum) -> Columns:
     return heads.value.double() * mass[:, :, None]
 
 
+def _weighted(at: MeasureInput) -> Columns:
+    return weighted_values(at.heads, at.keys.spectrum)
+
+
+def implied_coefficients(at: MeasureInput) -> Columns:
+    """Â, up to the same factor."""
+    weighted = at.shared(_weighted)
+    return weighted - weighted.mean(dim=1, keepdim=True)
+
+
+def eigenvector_residual(at: MeasureInput) -> PerHead:
+    """Mean over columns of ‖K̃â - ρâ‖/‖K̃â‖ with the Rayleigh quotient ρ = âᵀK̃â/âᵀâ; 0 for eigenvectors."""
+    implied = at.shared(implied_coefficients)
+    image = at.keys.spectrum.times(implied)
+    rayleigh = (implied * image).sum(dim=1) / implied.square().sum(dim=1)
+    return (_norm(image - rayleigh[:, None, :] * implied) / _norm(image)).mean(dim=-1)
+
+
+def centering_defect(at: MeasureInput) -> PerHead:
+    """‖1ᵀG⁻¹V‖ / (√N ‖G⁻¹V‖), 0 if the claim's equation has a solution at all."""
+    weighted = at.shared(_weighted)
+    defect: Tensor = torch.linalg.vector_norm(weighted.sum(dim=1), dim=-1) / (
+        at.heads.tokens**0.5 * torch.linalg.matrix_norm(weighted)
+    )
+    return defect
+
+
+def subspace_overlap(at: MeasureInput) -> PerHead:
+    """‖Q_ÂᵀA‖²_F/d, 1 if Â spans the leading eigenvectors, in whatever basis."""
+    implied = at.shared(implied_coefficients)
+    shared = orthonormal(implied).mT @ at.keys.spectrum.eigenvectors.double()
+    return shared.square().sum(dim=(1, 2)) / implied.shape[-1]
+
+
+def implied_gamma(at: MeasureInput) -> GammaDifferences:
+    """Teo & Nguyen's γ test (eq. 11) on Â."""
+    implied = at.shared(implied_coefficients)
+    return gamma_differences(at.keys.spectrum.image(implied), implied)
+
+
 def _norm(columns: Columns) -> Float[Tensor, "heads dim"]:
     lengths: Tensor = torch.linalg.vector_norm(columns, dim=1)
     return lengths
+
+
+EIGENVECTOR_RESIDUAL = Measure(
+    "eigenvector_residual",
+    "‖K̃â - ρâ‖/‖K̃â‖ of Â = (I-1)G⁻¹V, mean",
+    eigenvector_residual,
+    scope=Scope.VALUES,
+    closer="lower",
+    ideal=0.0,
+    guard=EIGENPAIRS,
+    cost=Cost.EIGENPAIRS,
+)
+CENTERING_DEFECT = Measure(
+    "centering_defect",
+    "‖1ᵀG⁻¹V‖/(√N‖G⁻¹V‖)",
+    centering_defect,
+    scope=Scope.VALUES,
+    closer="lower",
+    ideal=0.0,
+    guard=EIGENPAIRS,
+    cost=Cost.EIGENPAIRS,
+)
+SUBSPACE_OVERLAP = Measure(
+    "subspace_overlap",
+    "overlap of the span of Â with the leading eigenvectors",
+    subspace_overlap,
+    scope=Scope.VALUES,
+    closer="higher",
+    ideal=1.0,
+    guard=EIGENPAIRS,
+    cost=Cost.EIGENPAIRS,
+)
+GAMMA_ABS = Measure(
+    "gamma_abs",
+    "|γ_i - γ_j| of Â, mean over pairs of tokens and columns",
+    lambda at: at.shared(implied_gamma).absolute_mean.mean(dim=-1),
+    scope=Scope.VALUES,
+    closer="lower",
+    ideal=0.0,
+    guard=EIGENPAIRS,
+    cost=Cost.EIGENPAIRS,
+    in_units_of_the_head=True,
+)
+GAMMA_REL = Measure(
+    "gamma_rel",
+    "the same relative to the larger of the two",
+    lambda at: at.shared(implied_gamma).relative_mean.mean(dim=-1),
+    scope=Scope.VALUES,
+    closer="lower",
+    ideal=0.0,
+    guard=EIGENPAIRS,
+    cost=Cost.EIGENPAIRS,
+)

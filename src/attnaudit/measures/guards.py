@@ -1,24 +1,37 @@
-"""The small numbers a formula adds to its denominators."""
+"""Why a head has no number: what measures need of a head."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from attnaudit.protocol import Protocol
+from attnaudit.measures.measure_input import MeasureInput
 
 
 @dataclass(frozen=True)
-class Guards:
-    """Added to vector lengths (`norm`) and to ratios (`ratio`); zero where what cannot be computed shall be missing."""
+class Guard:
+    """What a measure needs of a head, in words, and for each head of a batch the reason why it is missing, or None.
 
-    norm: float = 0.0
-    ratio: float = 0.0
+    The reasons explain numbers that are missing; they never remove a number that could be computed.
+    """
+
+    text: str
+    problems: Callable[[Any], Sequence[str | None]]
 
 
-EXACT = Guards()
-STUDY = Guards(norm=1e-8, ratio=1e-10)
+def _none(at: MeasureInput) -> Sequence[str | None]:
+    return (None,) * len(at.heads)
 
 
-def guards_of(protocol: Protocol) -> Guards:
-    """None for `exact`, the study's for `paper`."""
-    return STUDY if protocol is Protocol.PAPER else EXACT
+def _of_keys(at: MeasureInput) -> Sequence[str | None]:
+    return at.keys.problems
+
+
+def _of_prediction(at: MeasureInput) -> Sequence[str | None]:
+    return at.prediction.problems
+
+
+ANY_HEAD = Guard("nothing", _none)
+EIGENPAIRS = Guard("d eigenpairs of the keys", _of_keys)
+PREDICTED = Guard("a prediction", _of_prediction)

@@ -1,17 +1,41 @@
-"""Can a head tell theories apart at all?"""
+"""Can a head tell a theory from chance at all?"""
 
 from __future__ import annotations
 
-from jaxtyping import Float
-from torch import Tensor
+import torch
 
-from attnaudit.kernel.spectra import Spectrum
+from attnaudit.kernel.gram import PerHead
+from attnaudit.measures.guards import Guard
+from attnaudit.measures.measure import Cost, Measure, Scope
+from attnaudit.measures.measure_input import MeasureInput
+from attnaudit.measures.primal_input import PrimalInput
+from attnaudit.records import schema
 
 
-def identifiability(spectrum: Spectrum) -> dict[str, Float[Tensor, "heads"]]:
-    """`kernel_rank`: how many eigenvalues of K̃ stand above rounding.
+def kernel_rank(at: MeasureInput | PrimalInput) -> PerHead:
+    """How many eigenvalues of K̃, or singular values of a Primal-Attention kernel, are above rounding."""
+    return at.kernel_rank.double()
 
-    With N - 1 ≤ d, or rank ≤ d, the leading d eigenvectors span the whole centred space and every test of spans passes
-    by construction. A head counts in a verdict only if N ≥ 2d and its rank is above d.
-    """
-    return {"kernel_rank": spectrum.numerical_rank.double()}
+
+def identifiable(at: MeasureInput | PrimalInput) -> PerHead:
+    """1 for a head that the guard of the theory accepts; missing for the others, with the reason."""
+    numbers = [torch.nan if problem else 1.0 for problem in at.not_identifiable]
+    return torch.tensor(numbers, dtype=torch.float64, device=at.heads.key.device)
+
+
+KERNEL_RANK = Measure(
+    "kernel_rank",
+    "number of eigenvalues of K̃ above rounding",
+    kernel_rank,
+    scope=Scope.KEYS,
+    cost=Cost.EIGENPAIRS,
+)
+#: Computed for observed heads and every theory whenever there are references: scores leave out the other heads.
+IDENTIFIABLE = Measure(
+    schema.IDENTIFIABLE,
+    "1 if the head can tell the theory from chance, by the guard of the theory",
+    identifiable,
+    guard=Guard("the guard of the theory", lambda at: at.not_identifiable),
+    cost=Cost.EIGENPAIRS,
+    default=False,
+)

@@ -20,6 +20,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnaudit.capture.heads import Heads
+from attnaudit.kernel.gram import PerHead
+from attnaudit.measures.guards import Guard
+from attnaudit.measures.measure import Measure, Scope
+from attnaudit.measures.measure_input import MeasureInput
 
 
 def legacy_log_phi(heads: Heads, log_phi: Float[Tensor, "heads queries"]) -> Float[Tensor, "heads queries"]:
@@ -36,3 +40,22 @@ def log_mean_excess(
     largest = log_phi.amax(dim=-1)
     scaled = torch.exp(log_phi - largest[:, None]) - output * torch.exp(-largest)[:, None]
     return largest + torch.log(scaled.mean(dim=-1))
+
+
+def legacy_log_projection_error(at: MeasureInput) -> PerHead:
+    """Log mean(‖φ(q)‖² - ‖h‖²) with their ‖φ(q)‖²."""
+    return log_mean_excess(legacy_log_phi(at.heads, at.norms.log_phi), at.norms.output)
+
+
+def _negative(at: MeasureInput) -> tuple[str | None, ...]:
+    return ("the mean of ‖φ(q)‖² - ‖h‖² is negative and has no logarithm",) * len(at.heads)
+
+
+LEGACY_LOG_PROJECTION_ERROR = Measure(
+    "legacy_log_projection_error",
+    "log mean(‖φ(q)‖² - ‖h‖²) as Teo & Nguyen's code has it",
+    legacy_log_projection_error,
+    scope=Scope.VALUES,
+    guard=Guard("a mean of ‖φ(q)‖² - ‖h‖² above 0", _negative),
+    default=False,
+)

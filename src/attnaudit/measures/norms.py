@@ -1,52 +1,58 @@
-"""‖φ(q)‖² against ‖h‖²: Figures 2 and 5, and the projection error of Figures 1 and 4."""
+"""‖φ(q)‖² against ‖h‖²: Figures 2 and 5, and the projection error of Figures 1 and 4.
+
+J = |‖φ(q)‖² - ‖h‖²| is the study's (and Teo & Nguyen's) projection error. It equals the true one only if the outputs
+already are projections, which is what is to be shown. A projection is no longer than what it projects, so
+mean(‖φ(q)‖² - ‖h‖²) < 0, or any token with ‖h‖² > ‖φ(q)‖², shows an output that is not a projection.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from attnaudit.kernel.feature import TokenNorms
+from attnaudit.kernel.gram import PerHead
+from attnaudit.measures.measure import Measure, Scope
 
 RELATIVE_GUARD = 1e-8
 TRIM = 0.95
 
 
-def norm_measures(norms: TokenNorms) -> dict[str, Float[Tensor, "heads"]]:
-    """Token means of both squared norms, of their difference J, and of J relative to either.
-
-    J = |‖φ(q)‖² - ‖h‖²| is the study's (and Teo & Nguyen's) projection error. It equals the true one only if the
-    outputs already are projections, which is what is to be shown.
-    """
-    difference = (norms.phi - norms.output).abs()
-    return {
-        "phi_norm2": norms.phi.mean(dim=-1),
-        "output_norm2": norms.output.mean(dim=-1),
-        "projection_error_mae": difference.mean(dim=-1),
-        "projection_error_rel_output": (difference / (norms.output + RELATIVE_GUARD)).mean(dim=-1),
-        "projection_error_rel_phi": (difference / (norms.phi + RELATIVE_GUARD)).mean(dim=-1),
-    }
+def _difference(norms: TokenNorms) -> Tensor:
+    return (norms.phi - norms.output).abs()
 
 
-def tracking_measures(norms: TokenNorms) -> dict[str, Float[Tensor, "heads"]]:
-    """What `norm_measures` leaves open: the median of ‖φ(q)‖², the sign of J, and how often ‖h‖² is the larger.
-
-    A projection is no longer than what it projects, so mean(‖φ(q)‖² - ‖h‖²) < 0, or any token with ‖h‖² > ‖φ(q)‖²,
-    shows that an output is none.
-    """
-    ordered = norms.phi.sort(dim=-1).values
+def _median(tokens: Float[Tensor, "heads tokens"]) -> PerHead:
+    ordered = tokens.sort(dim=-1).values
     count = ordered.shape[-1]
-    return {
-        "phi_norm2_median": (ordered[:, (count - 1) // 2] + ordered[:, count // 2]) / 2,
-        "projection_error_signed": (norms.phi - norms.output).mean(dim=-1),
-        "output_above_phi": (norms.output > norms.phi).double().mean(dim=-1),
-    }
+    return (ordered[:, (count - 1) // 2] + ordered[:, count // 2]) / 2
 
 
-def log_domain_mean(logs: Float[Tensor, "heads tokens"]) -> Float[Tensor, "heads"]:
+#: What each measure makes of the squared norms of a head's tokens.
+OF_NORMS: Mapping[str, Callable[[TokenNorms], PerHead]] = {
+    "phi_norm2": lambda norms: norms.phi.mean(dim=-1),
+    "output_norm2": lambda norms: norms.output.mean(dim=-1),
+    "projection_error_mae": lambda norms: _difference(norms).mean(dim=-1),
+    "projection_error_rel_output": lambda norms: (_difference(norms) / (norms.output + RELATIVE_GUARD)).mean(dim=-1),
+    "projection_error_rel_phi": lambda norms: (_difference(norms) / (norms.phi + RELATIVE_GUARD)).mean(dim=-1),
+    "phi_norm2_median": lambda norms: _median(norms.phi),
+    "projection_error_signed": lambda norms: (norms.phi - norms.output).mean(dim=-1),
+    "output_above_phi": lambda norms: (norms.output > norms.phi).double().mean(dim=-1),
+}
+
+
+def norm_measures(norms: TokenNorms) -> dict[str, PerHead]:
+    """All of them."""
+    return {name: function(norms) for name, function in OF_NORMS.items()}
+
+
+def log_domain_mean(logs: Float[Tensor, "heads tokens"]) -> PerHead:
     """mean(exp(logs)) by logsumexp: no sum overflows that the mean does not."""
     return torch.exp(torch.logsumexp(logs, dim=-1) - math.log(logs.shape[-1]))
 
@@ -67,3 +73,34 @@ def trimmed_quartiles(values: Float[Tensor, "*shape"]) -> Quartiles:
     pool = pool[pool <= torch.quantile(pool, TRIM)]
     lower, median, upper = torch.quantile(pool, pool.new_tensor([0.25, 0.5, 0.75])).tolist()
     return Quartiles(lower, median, upper, len(pool))
+
+
+def _measure(name: str, text: str, **more: Any) -> Measure:
+    return Measure(name, text, lambda at: OF_NORMS[name](at.norms), scope=Scope.VALUES, **more)
+
+
+PHI_NORM2 = _measure("phi_norm2", "‖φ(q)‖², mean over tokens")
+OUTPUT_NORM2 = _measure("output_norm2", "‖h‖², mean over tokens")
+PROJECTION_ERROR_MAE = _measure(
+    "projection_error_mae",
+    "|‖φ(q)‖² - ‖h‖²|, mean over tokens",
+    closer="lower",
+    ideal=0.0,
+    in_units_of_the_head=True,
+)
+PROJECTION_ERROR_REL_OUTPUT = _measure(
+    "projection_error_rel_output", "|‖φ(q)‖² - ‖h‖²| relative to ‖h‖², mean over tokens", closer="lower", ideal=0.0
+)
+PROJECTION_ERROR_REL_PHI = _measure(
+    "projection_error_rel_phi", "|‖φ(q)‖² - ‖h‖²| relative to ‖φ(q)‖², mean over tokens", closer="lower", ideal=0.0
+)
+#: For curves of training, on request.
+PHI_NORM2_MEDIAN = _measure("phi_norm2_median", "‖φ(q)‖², median over tokens", default=False)
+PROJECTION_ERROR_SIGNED = _measure(
+    "projection_error_signed",
+    "‖φ(q)‖² - ‖h‖², mean over tokens: negative for outputs that are not projections",
+    default=False,
+)
+OUTPUT_ABOVE_PHI = _measure(
+    "output_above_phi", "share of tokens with ‖h‖² > ‖φ(q)‖²", closer="lower", ideal=0.0, default=False
+)

@@ -11,31 +11,84 @@ itself attains mean_i (‖φ(q_i)‖² - ‖c_i‖²), the floor: floor ≤ rota
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnaudit.capture.heads import Heads
-from attnaudit.kernel.prediction import Prediction
+from attnaudit.kernel.gram import PerHead
 from attnaudit.kernel.solvers import singular_values
 from attnaudit.measures.assignment import matched
+from attnaudit.measures.guards import EIGENPAIRS
+from attnaudit.measures.key_kernel import KeyKernel
+from attnaudit.measures.measure import Cost, Measure, Scope
+from attnaudit.measures.measure_input import MeasureInput
 
 
-def projection_measures(
-    heads: Heads,
-    prediction: Prediction,
-    phi: Float[Tensor, "heads queries"],
-) -> dict[str, Float[Tensor, "heads"]]:
-    """`projection_error_matched`, `_rotated` and `_floor`; `prediction` must have unit axes."""
-    output = heads.output.double()
-    scale = torch.exp(prediction.log_scale.double())[:, None, None]
-    projected = heads.attended(prediction.values.double() * scale)
-    product = output.mT @ projected
-    nuclear = singular_values(product).sum(dim=-1)
-    both = phi.mean(dim=-1) + output.square().sum(dim=-1).mean(dim=-1)
-    queries = output.shape[1]
-    return {
-        "projection_error_matched": both - 2 / queries * matched(product.abs()).sum(dim=-1),
-        "projection_error_rotated": both - 2 / queries * nuclear,
-        "projection_error_floor": (phi - projected.square().sum(dim=-1)).mean(dim=-1),
-    }
+@dataclass(frozen=True)
+class Projection:
+    """M = HᵀC, and mean_i (‖φ(q_i)‖² + ‖h_i‖²)."""
+
+    product: Float[Tensor, "heads value_dim components"]
+    both: PerHead
+
+
+def projected_queries(keys: KeyKernel) -> Float[Tensor, "heads queries components"]:
+    """C, the projections of the queries on the unit axes."""
+    axes = keys.unit_axes
+    return keys.heads.attended(axes.values.double() * torch.exp(axes.log_scale.double())[:, None, None])
+
+
+def projection(at: MeasureInput) -> Projection:
+    """What the error is made of."""
+    output = at.heads.output.double()
+    both = at.keys.phi.mean(dim=-1) + output.square().sum(dim=-1).mean(dim=-1)
+    return Projection(output.mT @ at.keys.shared(projected_queries), both)
+
+
+def projection_error_matched(at: MeasureInput) -> PerHead:
+    """J with the best order and signs."""
+    found = at.shared(projection)
+    return found.both - 2 / at.heads.output.shape[1] * matched(found.product.abs()).sum(dim=-1)
+
+
+def projection_error_rotated(at: MeasureInput) -> PerHead:
+    """J with the best rotation."""
+    found = at.shared(projection)
+    return found.both - 2 / at.heads.output.shape[1] * singular_values(found.product).sum(dim=-1)
+
+
+def projection_error_floor(at: MeasureInput) -> PerHead:
+    """mean_i (‖φ(q_i)‖² - ‖c_i‖²)."""
+    return (at.keys.phi - at.keys.shared(projected_queries).square().sum(dim=-1)).mean(dim=-1)
+
+
+PROJECTION_ERROR_MATCHED = Measure(
+    "projection_error_matched",
+    "J_proj with the best order and signs",
+    projection_error_matched,
+    scope=Scope.VALUES,
+    closer="lower",
+    guard=EIGENPAIRS,
+    cost=Cost.ASSIGNMENT,
+    in_units_of_the_head=True,
+)
+PROJECTION_ERROR_ROTATED = Measure(
+    "projection_error_rotated",
+    "J_proj with the best rotation",
+    projection_error_rotated,
+    scope=Scope.VALUES,
+    closer="lower",
+    guard=EIGENPAIRS,
+    cost=Cost.EIGENPAIRS,
+    in_units_of_the_head=True,
+)
+PROJECTION_ERROR_FLOOR = Measure(
+    "projection_error_floor",
+    "J_proj of kernel PCA itself",
+    projection_error_floor,
+    scope=Scope.VALUES,
+    guard=EIGENPAIRS,
+    cost=Cost.EIGENPAIRS,
+)

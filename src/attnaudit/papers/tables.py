@@ -28,11 +28,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the study: its caption, the number of images or sentences it used, and its columns."""
+    """A table of the study: its caption, how many images or sentences it used, what is measured, and its columns."""
 
     caption: str
     inputs: int
-    families: tuple[str, ...]
+    measures: tuple[str, ...]
     columns: tuple[Column, ...]
 
     @property
@@ -67,13 +67,20 @@ def _eigenvalues(prefix: str, suffix: str, published: Mapping[str, Row]) -> tupl
     )
 
 
+def _measures(columns: tuple[Column, ...]) -> tuple[str, ...]:
+    return tuple(column.measure for column in columns)
+
+
+_COSINES = ("direct_cosine_mean", "direct_cosine_max", "matched_cosine_mean", "matched_cosine_max")
+_ALIGNMENTS = ("linear_cka", "linear_cka_debiased", "kernel_cka")
 _STANDARDISED = _eigenvalues("standardised_", "", TABLE2)
+_RAW = _eigenvalues("", "*", TABLE3_RAW)
 
 TABLES: Mapping[str, Table] = {
     "table1": Table(
         "Table 1: similarity of values and kernel-PCA values (MDC and MOC: maximum over heads; CKA: mean)",
         100,
-        ("cosine", "cka", "allclose"),
+        (*_COSINES, *_ALIGNMENTS, "allclose"),
         (
             Column("MDC", "direct_cosine_mean", "max", TABLE1, "MDC"),
             Column("MOC", "matched_cosine_mean", "max", TABLE1, "MOC"),
@@ -84,19 +91,19 @@ TABLES: Mapping[str, Table] = {
     "table2": Table(
         "Table 2: eigenvalues of K̃, keys standardised per token (mean ± deviation over images)",
         25,
-        ("standardised",),
+        _measures(_STANDARDISED),
         _STANDARDISED,
     ),
     "table3": Table(
         "Table 3: eigenvalues of K̃, keys standardised or raw (*)",
         25,
-        ("standardised", "eigenvalues"),
-        _STANDARDISED + _eigenvalues("", "*", TABLE3_RAW),
+        _measures(_STANDARDISED + _RAW),
+        _STANDARDISED + _RAW,
     ),
     "table4": Table(
         "Table 4: language encoders (MDC and MOC: mean over heads of the best token or matched pair)",
         100,
-        ("cosine", "cka"),
+        (*_COSINES, *_ALIGNMENTS),
         (
             Column("MDC", "direct_cosine_max", "mean", TABLE4, "MDC"),
             Column("MOC", "matched_cosine_max", "mean with zeros", TABLE4, "MOC"),

@@ -10,13 +10,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from attnaudit.records.evidence import Evidence
-from attnaudit.records.schema import OBSERVED
+from attnaudit.records.schema import IDENTIFIABLE, OBSERVED
 
 Numbers = NDArray[np.float64]
-#: The measure that says whether a head can decide anything.
-KERNEL_RANK = "kernel_rank"
 _HEAD = ("input", "layer", "head", "window")
-_COLUMNS = (*_HEAD, "tokens", "dim", "measure", "theory", "reference", "value")
+_COLUMNS = (*_HEAD, "measure", "reference", "value")
 
 
 @dataclass(frozen=True)
@@ -31,22 +29,18 @@ class HeadTable:
         return len(self.inputs)
 
 
-def head_table(
-    evidence: Evidence, model: str, measure: str, theory: str, *, guard: str | None = KERNEL_RANK
-) -> HeadTable:
+def head_table(evidence: Evidence, model: str, measure: str, theory: str) -> HeadTable:
     """The evidence of one measure as heads x references, averaged over repeats.
 
-    `guard` is a measure of the observed head that must exceed its width d; a head that fails, or has fewer than 2d
-    tokens, cannot decide anything and is left out. Without a guard all heads are kept.
+    A head that the guard of the theory does not accept cannot decide anything and is left out: see `IDENTIFIABLE`.
     """
-    names = (measure,) if guard is None else (measure, guard)
-    mine = evidence.where(*_COLUMNS, model=model, measure=names)
-    guards = mine.filter(pc.and_(pc.equal(mine["measure"], guard or ""), pc.equal(mine["reference"], OBSERVED)))
-    rows = mine.filter(pc.and_(pc.equal(mine["measure"], measure), pc.equal(mine["theory"], theory)))
+    mine = evidence.where(*_COLUMNS, model=model, theory=theory, measure=(measure, IDENTIFIABLE))
+    guards = mine.filter(pc.and_(pc.equal(mine["measure"], IDENTIFIABLE), pc.equal(mine["reference"], OBSERVED)))
+    rows = mine.filter(pc.equal(mine["measure"], measure))
     keys, radix = _codes(pa.concat_tables([guards, rows]))
     guard_keys, row_keys = keys[: guards.num_rows], keys[guards.num_rows :]
     heads = np.unique(row_keys)
-    kept = heads if guard is None else np.intersect1d(heads, guard_keys[_passing(guards)])
+    kept = np.setdiff1d(heads, guard_keys[~np.isfinite(guards["value"].to_numpy(zero_copy_only=False))])
     places = np.searchsorted(kept, row_keys)
     inside = np.isin(row_keys, kept)
     values = rows["value"].to_numpy(zero_copy_only=False)
@@ -55,12 +49,6 @@ def head_table(
         for name in rows["reference"].unique().to_pylist()
     }
     return HeadTable(kept // radix, references, len(heads) - len(kept))
-
-
-def _passing(guards: pa.Table) -> NDArray[np.bool_]:
-    tokens, dim = guards["tokens"].to_numpy(), guards["dim"].to_numpy()
-    passing: NDArray[np.bool_] = (tokens >= 2 * dim) & (guards["value"].to_numpy(zero_copy_only=False) > dim)
-    return passing
 
 
 def _codes(rows: pa.Table) -> tuple[NDArray[np.int64], int]:

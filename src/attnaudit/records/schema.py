@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,8 @@ if typing.TYPE_CHECKING:
 VERSION = 1
 
 OBSERVED = "observed"
+#: A measure of observed heads that is 1 for those that can tell a theory from chance; null, with a reason, for others.
+IDENTIFIABLE = "identifiable"
 _NAME = pa.dictionary(pa.int32(), pa.string())
 SCHEMA = pa.schema(
     [
@@ -56,17 +59,29 @@ class Indexed(typing.Protocol):
         """Columns that are compared."""
 
 
-def rows(
-    heads: Indexed,
-    values: Mapping[str, Tensor],
-    problems: Sequence[str | None],
-    protocol: Protocol,
-    *,
-    theory: str = "kpca",
-    reference: str = OBSERVED,
-    repeat: int = 0,
-) -> pa.Table:
+@dataclass(frozen=True)
+class RowKey:
+    """The theory that a batch of heads was compared with, and with whose values."""
+
+    theory: str
+    reference: str = OBSERVED
+    repeat: int = 0
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Measures by name, one number per head, and for each the reasons why numbers are missing, where they are known."""
+
+    heads: Indexed
+    key: RowKey
+    values: Mapping[str, Tensor]
+    problems: Mapping[str, Sequence[str | None]]
+    protocol: Protocol
+
+
+def rows(measurement: Measurement) -> pa.Table:
     """Evidence rows of a batch of heads; a number that is not finite becomes null, with a reason."""
+    heads, key = measurement.heads, measurement.key
     count = len(heads.index)
     same = {
         "model": [i.model for i in heads.index],
@@ -74,22 +89,22 @@ def rows(
         "layer": [i.layer for i in heads.index],
         "head": [i.head for i in heads.index],
         "window": [i.window for i in heads.index],
-        "theory": [theory] * count,
-        "reference": [reference] * count,
-        "repeat": [repeat] * count,
-        "protocol": [protocol.value] * count,
+        "theory": [key.theory] * count,
+        "reference": [key.reference] * count,
+        "repeat": [key.repeat] * count,
+        "protocol": [measurement.protocol.value] * count,
         "tokens": [heads.tokens] * count,
         "dim": [heads.dim] * count,
         "step": [None] * count,
     }
     shared = {name: pa.array(column, SCHEMA.field(name).type) for name, column in same.items()}
     parts = []
-    for measure, tensor in values.items():
+    for measure, tensor in measurement.values.items():
         numbers = tensor.double().numpy(force=True)
         missing = ~np.isfinite(numbers)
         reasons = [
             (problem or f"{measure} is not finite") if lost else None
-            for lost, problem in zip(missing.tolist(), problems, strict=True)
+            for lost, problem in zip(missing.tolist(), measurement.problems[measure], strict=True)
         ]
         own = {"measure": [measure] * count, "value": pa.array(numbers, mask=missing), "reason": reasons}
         parts.append(pa.table({name: (shared | own)[name] for name in SCHEMA.names}, schema=SCHEMA))

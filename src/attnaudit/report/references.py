@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from attnaudit.claims.run import Judged
-from attnaudit.measures.references import NEGATIVE_REFERENCES, POSITIVE_REFERENCES
+from attnaudit.measures.references import BY_ROLE, Role
 from attnaudit.records.head_table import head_table
 from attnaudit.records.schema import OBSERVED
 from attnaudit.report.drawing import BLUE, GREEN, VERMILION, drawing
@@ -26,7 +26,7 @@ def reference_figure(run: Judged, path: Path) -> None:
             for column, measure in enumerate(MEASURES):
                 axis = axes[row, column]
                 table = head_table(run.rows, model, measure, "kpca").references
-                names = [name for name in (OBSERVED, *NEGATIVE_REFERENCES, *POSITIVE_REFERENCES) if name in table]
+                names = [name for name in (OBSERVED, *BY_ROLE[Role.NULL], *BY_ROLE[Role.IDEAL]) if name in table]
                 for place, name in enumerate(names):
                     values = table[name][np.isfinite(table[name])]
                     if not len(values):

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from attnaudit.claims.kpca_values import CLAIM
 from attnaudit.claims.training import Training
-from attnaudit.measures import measure as measure_named
+from attnaudit.measures import measure_named
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.head_table import head_table
 from attnaudit.statistics.intervals import CONFIDENCE, student_interval

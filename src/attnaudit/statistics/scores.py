@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from attnaudit.measures import Measure
-from attnaudit.measures.references import NEGATIVE_REFERENCES, POSITIVE_REFERENCES, UNTRAINED
+from attnaudit.measures.references import BY_ROLE, REFERENCES, Role
 from attnaudit.records.head_table import HeadTable
 from attnaudit.records.schema import OBSERVED
 from attnaudit.records.verdict import Score
@@ -27,10 +27,10 @@ def head_score(table: HeadTable, measure: Measure, *, level: float, seed: int = 
     sign = -1.0 if measure.closer == "lower" else 1.0
     negatives = [
         name
-        for name in NEGATIVE_REFERENCES
-        if name in table.references and not (name == UNTRAINED and measure.in_units_of_the_head)
+        for name in BY_ROLE[Role.NULL]
+        if name in table.references and not (REFERENCES[name].network and measure.in_units_of_the_head)
     ]
-    positive = next((name for name in POSITIVE_REFERENCES if name in table.references), None)
+    positive = next((name for name in BY_ROLE[Role.IDEAL] if name in table.references), None)
     missing = Score(measure.name, None, None, None, 0, len(table), table.unidentifiable)
     if not len(table) or not negatives or positive is None or OBSERVED not in table.references:
         return missing

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pyarrow as pa
 from torch import nn
 
-from attnaudit.audit.primal import primal_rows
-from attnaudit.audit.settings import AuditSettings
 from attnaudit.capture.capture import Inputs
 from attnaudit.errors import CaptureError
-from attnaudit.measures.ksvd_references import PRIMAL_REFERENCES
+from attnaudit.measures import REFERENCES, select
+from attnaudit.measures.measuring import measure_primal
 from attnaudit.records.evidence import Evidence
+from attnaudit.records.schema import rows
 from attnaudit.training.fixed_batches import ONLY, FixedBatch
 from attnaudit.training.observation import look_at
 from attnaudit.training.untouched import untouched, unwrapped
@@ -35,11 +35,11 @@ def primal_evidence(
     """
     model = unwrapped(model)
     label, batch = name or type(model).__name__, FixedBatch(ONLY, inputs)
-    settings = AuditSettings(references=tuple(PRIMAL_REFERENCES), repeats=repeats, seed=seed)
+    selection = select(references=REFERENCES, repeats=repeats, seed=seed)
     with untouched(model, "eval", seed):
         seen = look_at(model, batch, lambda heads: None, label=label, scores=len(batch))
         if not seen.primal:
             why = "; ".join(f"{r.layer}: {r.reason}" for r in seen.refusals) or "it has no such layer"
             raise CaptureError(f"No Primal-Attention of {label} can be measured ({why}).")
-        tables = [table for heads in seen.primal for table in primal_rows(heads, settings)]
+        tables = [table for heads in seen.primal for table in map(rows, measure_primal(heads, selection))]
     return Evidence.of_table(pa.concat_tables(tables).unify_dictionaries().combine_chunks())

@@ -12,10 +12,9 @@ import pyarrow as pa
 from torch import nn
 from torch.optim import Optimizer
 
-from attnaudit.audit.settings import AuditSettings
 from attnaudit.capture.capture import Inputs
 from attnaudit.errors import UsageError
-from attnaudit.measures.references import REFERENCES, UNTRAINED
+from attnaudit.measures import REFERENCES, select
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.notes import Notes
 from attnaudit.records.run_folder import RunFolder
@@ -23,12 +22,15 @@ from attnaudit.records.schema import SCHEMA, at_step
 from attnaudit.training import ranks
 from attnaudit.training.callbacks import lightning_callback, trainer_callback
 from attnaudit.training.fixed_batches import fixed_batches
-from attnaudit.training.probe import FAMILIES, Probe
+from attnaudit.training.probe import MEASURES, Probe
 from attnaudit.training.readings import Reading, read
 from attnaudit.training.steps import StepCounter
 from attnaudit.training.store import FolderStore, MemoryStore
 from attnaudit.training.tensorboard import Writer, open_writer, write_curves
 from attnaudit.training.untouched import Mode, unwrapped
+
+#: Those that need no other network.
+_REFERENCES = tuple(name for name, reference in REFERENCES.items() if not reference.network)
 
 
 class Monitor:
@@ -67,7 +69,7 @@ class Monitor:
         every: int | Literal["epoch"] = 500,
         name: str | None = None,
         scores: int = 2,
-        references: Sequence[str] = tuple(REFERENCES),
+        references: Sequence[str] = _REFERENCES,
         legacy: bool = False,
         tensorboard: str | Path | Writer | None = None,
         tell: Callable[[str], object] | None = None,
@@ -78,14 +80,19 @@ class Monitor:
             raise UsageError(f'every is {every!r}: it is a number of steps, at least 1, or "epoch".')
         if scores < 0:
             raise UsageError(f"scores is {scores}: it is the number of inputs to score, 0 for none.")
-        if UNTRAINED in references:
-            raise UsageError("A monitor has no untrained twin of its model: compare with its own step 0 instead.")
+        selection = select(measures=MEASURES, references=references, seed=seed)
+        for reference in selection.references:
+            if reference.network:
+                raise UsageError(
+                    f"A monitor has no other network for the reference {reference.name!r}: compare with its own step 0 "
+                    "instead."
+                )
         inner = unwrapped(model)
         self._probe = Probe(
             inner,
             name or type(inner).__name__,
             fixed_batches(inner, batches, mode),
-            AuditSettings(families=FAMILIES, references=tuple(references), seed=seed),
+            selection,
             scores,
             legacy,
         )
@@ -175,7 +182,7 @@ class Monitor:
             total = len(notes.certificate) + len(notes.refusals)
             self._tell(f"{len(new)} of {total} attention layers are not measured ({named})")
         names = [batch.name for batch in self._probe.batches]
-        reading = read(step, table, names, self._probe.label, self._probe.settings.seed)
+        reading = read(step, table, names, self._probe.label, self._probe.selection.seed)
         self.history.append(reading)
         if self._writer is not None:
             write_curves(self._writer, reading, table, names)

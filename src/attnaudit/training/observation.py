@@ -9,16 +9,16 @@ import pyarrow as pa
 import torch
 from torch import nn
 
-from attnaudit.audit.batches import heads_per_input
 from attnaudit.capture.attention_call import Refusal
 from attnaudit.capture.capture import capture_each
 from attnaudit.capture.heads import Heads
+from attnaudit.capture.primal_heads import PrimalHeads
 from attnaudit.capture.result import CaptureLog
 from attnaudit.errors import AttnAuditError, InputError, first_line
-from attnaudit.kernel.primal import PrimalHeads
+from attnaudit.measures.batches import heads_per_input
 from attnaudit.protocol import Protocol
 from attnaudit.records.head_id import HeadId
-from attnaudit.records.schema import rows
+from attnaudit.records.schema import Measurement, RowKey, rows
 from attnaudit.training import ranks
 from attnaudit.training.fixed_batches import FixedBatch
 from attnaudit.training.primal_sight import primal_layers
@@ -111,4 +111,6 @@ def batch_rows(seen: Observation) -> Iterator[pa.Table]:
     for number in sorted(everywhere):
         layer = seen.layers[number]
         numbers = ranks.side_by_side(layer.numbers)
-        yield rows(layer.heads, batch_measures(numbers), why_missing(numbers), Protocol.EXACT)
+        values = batch_measures(numbers)
+        problems = dict.fromkeys(values, why_missing(numbers))
+        yield rows(Measurement(layer.heads, RowKey("kpca"), values, problems, Protocol.EXACT))

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from attnaudit.attention import PrimalAttention
 from attnaudit.capture.attention_call import Refusal
-from attnaudit.kernel.primal import PrimalHeads
+from attnaudit.capture.primal_heads import PrimalHeads
 from attnaudit.numerics.masks import visible
 from attnaudit.records.head_id import HeadId
 

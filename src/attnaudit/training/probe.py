@@ -10,18 +10,38 @@ from typing import Any
 import pyarrow as pa
 from torch import nn
 
-from attnaudit.audit.measuring import observed_rows
-from attnaudit.audit.primal import primal_rows
-from attnaudit.audit.settings import AuditSettings
+from attnaudit.measures import Selection
+from attnaudit.measures.measuring import measure_heads, measure_primal
 from attnaudit.records.notes import Notes
-from attnaudit.theories.registry import KernelPCA
+from attnaudit.records.schema import rows
 from attnaudit.training import ranks
 from attnaudit.training.fixed_batches import FixedBatch
 from attnaudit.training.observation import Observation, batch_rows, observe
 from attnaudit.training.untouched import untouched
 
-#: What is measured of the inputs that are scored: all that decides a claim about kernel PCA.
-FAMILIES = ("columns", "span", "eigenvectors", "projection", "norms", "identifiability")
+#: What is measured of the inputs that are scored: all that decides a claim about kernel PCA or Primal-Attention.
+MEASURES = (
+    "column_cosine_matched",
+    "procrustes",
+    "value_subspace_overlap",
+    "principal_angle_median",
+    "eigenvector_residual",
+    "centering_defect",
+    "subspace_overlap",
+    "projection_error_matched",
+    "projection_error_rotated",
+    "projection_error_floor",
+    "phi_norm2",
+    "output_norm2",
+    "projection_error_mae",
+    "projection_error_rel_output",
+    "projection_error_rel_phi",
+    "kernel_rank",
+    "ksvd_left_overlap",
+    "ksvd_right_overlap",
+    "ksvd_dual_residual",
+    "ksvd_objective",
+)
 
 
 @dataclass(frozen=True)
@@ -31,7 +51,7 @@ class Probe:
     model: nn.Module
     label: str
     batches: tuple[FixedBatch, ...]
-    settings: AuditSettings
+    selection: Selection
     scores: int
     legacy: bool
 
@@ -40,7 +60,7 @@ class Probe:
         """All of it beside the weights, as plain data."""
         return {
             "monitor": {
-                "settings": self.settings.identity,
+                "settings": self.selection.identity,
                 "scores": self.scores,
                 "legacy": self.legacy,
                 "mode": {batch.name: batch.mode for batch in self.batches},
@@ -52,7 +72,7 @@ class Probe:
 
     def measure(self) -> tuple[pa.Table, Notes] | None:
         """The rows of every batch over all ranks, and of the inputs scored on rank 0; None on the other ranks."""
-        with untouched(self.model, "eval", self.settings.seed):
+        with untouched(self.model, "eval", self.selection.seed):
             seen = ranks.together(self._look)
             tables = [table for one in seen for table in batch_rows(one)]
             if not ranks.is_main():
@@ -60,9 +80,9 @@ class Probe:
             solved: Counter[str] = Counter()
             for one in seen:
                 if one.scored:
-                    tables += observed_rows(one.scored, [KernelPCA()], self.settings, solved)
+                    tables += map(rows, measure_heads(one.scored, self.selection, solved))
                 for heads in one.look.primal:
-                    tables += primal_rows(heads, self.settings)
+                    tables += map(rows, measure_primal(heads, self.selection))
         # One chunk instead of one per layer, reference and measure: it is questioned about each measure by itself.
         return pa.concat_tables(tables).unify_dictionaries().combine_chunks(), _notes(seen, solved)
 
@@ -71,7 +91,7 @@ class Probe:
         return [self._observed(batch, scores) for batch in self.batches]
 
     def _observed(self, batch: FixedBatch, scores: int) -> Observation:
-        with untouched(self.model, batch.mode, self.settings.seed):
+        with untouched(self.model, batch.mode, self.selection.seed):
             return observe(self.model, batch, label=self.label, scores=scores, legacy=self.legacy)
 
 

@@ -6,11 +6,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnaudit.audit.batches import heads_per_input
 from attnaudit.capture.heads import Heads
 from attnaudit.kernel.feature import TokenNorms, token_norms
+from attnaudit.measures.batches import heads_per_input
 from attnaudit.measures.legacy import legacy_log_phi, log_mean_excess
-from attnaudit.measures.norms import log_domain_mean, norm_measures, tracking_measures
+from attnaudit.measures.norms import log_domain_mean, norm_measures
 
 #: Per head: log ‖φ(q)‖² and ‖h‖² of every token, and Teo & Nguyen's log ‖φ(q)‖² where it is asked for.
 TokenNumbers = Float[Tensor, "quantities heads tokens"]
@@ -30,7 +30,7 @@ def token_numbers(heads: Heads, *, legacy: bool) -> TokenNumbers:
 def batch_measures(numbers: TokenNumbers) -> dict[str, Float[Tensor, "heads"]]:
     """Means, median and shares over all tokens of a batch; the mean of ‖φ(q)‖² by logsumexp."""
     norms = TokenNorms(numbers[0], numbers[1])
-    values = norm_measures(norms) | tracking_measures(norms) | {"phi_norm2": log_domain_mean(norms.log_phi)}
+    values = norm_measures(norms) | {"phi_norm2": log_domain_mean(norms.log_phi)}
     if len(numbers) > 2:
         values["legacy_log_projection_error"] = log_mean_excess(numbers[2], norms.output)
     return values

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from attnaudit.audit.primal import KSVD_PRIMAL
 from attnaudit.claims import kpca_eigenvectors, kpca_projection, kpca_values
-from attnaudit.measures import measure
+from attnaudit.measures import measure_named
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.head_table import head_table
 from attnaudit.records.schema import OBSERVED
 from attnaudit.records.verdict import Score
 from attnaudit.statistics.intervals import CONFIDENCE
 from attnaudit.statistics.scores import head_score
+from attnaudit.theories.registry import PRIMAL_SVD
 
 #: Every measure that decides a claim about kernel PCA; the first stands in the line.
 ALIGNMENT = tuple(
@@ -93,10 +93,10 @@ def _batch(table: pa.Table, batch: str, model: str, seed: int) -> BatchReading:
         return BatchReading(batch, means, None, {})
     evidence = Evidence.of_table(scored)
     theories = dict.fromkeys(ALIGNMENT, "kpca")
-    if pc.any(pc.equal(scored["theory"], KSVD_PRIMAL)).as_py():
-        theories |= dict.fromkeys(SINGULAR, KSVD_PRIMAL)
+    if pc.any(pc.equal(scored["theory"], PRIMAL_SVD.name)).as_py():
+        theories |= dict.fromkeys(SINGULAR, PRIMAL_SVD.name)
     scores = {
-        name: head_score(head_table(evidence, model, name, theory), measure(name), level=CONFIDENCE, seed=seed)
+        name: head_score(head_table(evidence, model, name, theory), measure_named(name), level=CONFIDENCE, seed=seed)
         for name, theory in theories.items()
     }
     return BatchReading(batch, means, _explained(evidence), scores)

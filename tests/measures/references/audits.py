@@ -6,18 +6,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
-from attnaudit.audit.measuring import observed_rows
-from attnaudit.audit.settings import AuditSettings
 from attnaudit.capture import HeadId, Heads
 from attnaudit.claims.registry import claims_named, judge
-from attnaudit.measures.references import REFERENCES, planted
+from attnaudit.measures import REFERENCES, select
+from attnaudit.measures.measuring import measure_heads
+from attnaudit.measures.references import planted
 from attnaudit.records.evidence import Evidence
-from attnaudit.theories.registry import KernelPCA
+from attnaudit.records.schema import rows
 from tests.heads import make_heads
-from tests.measures.references.case import situation_of
+from tests.measures.references.case import reference_input
 
 CLAIMS = ("kpca-values", "kpca-eigenvectors")
-FAMILIES = ("columns", "eigenvectors", "identifiability")
+MEASURES = (
+    "column_cosine_matched",
+    "procrustes",
+    "eigenvector_residual",
+    "centering_defect",
+    "subspace_overlap",
+)
 ANOTHER_SEED = 987_654  # of the simulation, not of the audit's own references
 
 
@@ -30,7 +36,7 @@ def simulated_heads(seed, inputs=5, heads=2, tokens=24, dim=6, noise=None):
     index = tuple(HeadId("model", f"input-{place // heads}", 0, place % heads) for place in range(count))
     made = replace(made, index=index)
     if noise is not None:
-        values = planted(situation_of(made, seed=ANOTHER_SEED + seed), noise)
+        values = planted.values(reference_input(made, seed=ANOTHER_SEED + seed), noise)
         made = replace(made, value=values)
     return made
 
@@ -46,12 +52,12 @@ def simulated_words(audits, claims=CLAIMS):
     return [{name: verdict.word for name, verdict in audit.items()} for audit in simulated_audits(audits, deciding)]
 
 
-def simulated_audits(audits, claims=CLAIMS, families=FAMILIES):
+def simulated_audits(audits, claims=CLAIMS, measures=MEASURES):
     """The verdicts of many audits, each judged alone; all their heads are measured in one batch."""
-    settings = AuditSettings(families=families, references=tuple(REFERENCES))
+    selection = select(measures=measures, references=REFERENCES)
     names = [f"model-{place}" for place in range(len(audits))]
     heads = Heads.cat([_renamed(heads, name) for heads, name in zip(audits, names, strict=True)])
-    table = pa.concat_tables(observed_rows([heads], [KernelPCA()], settings)).unify_dictionaries().combine_chunks()
+    table = pa.concat_tables(map(rows, measure_heads([heads], selection))).unify_dictionaries().combine_chunks()
     judged = claims_named(claims)
     return [_verdicts(table.filter(pc.field("model") == name), name, judged) for name in names]
 

@@ -5,9 +5,7 @@ from dataclasses import replace
 import torch
 
 from attnaudit.capture import Heads
-from attnaudit.measures import KeySide
-from attnaudit.measures.references import REFERENCES, Situation
-from attnaudit.theories.registry import KernelPCA
+from attnaudit.measures import REFERENCES, MeasureInput, ReferenceInput
 from tests.heads import random_heads
 
 
@@ -21,9 +19,9 @@ def labelled(heads, inputs=2, layer=0):
     return replace(heads, index=index)
 
 
-def situation_of(heads, seed=0, repeat=0, other=None):
-    keys = KeySide(heads)
-    return Situation(heads, keys.predict(KernelPCA()).prediction, other, seed, repeat)
+def reference_input(heads, seed=0, repeat=0, other=None):
+    """What a reference is made from, with the prediction of kernel PCA."""
+    return ReferenceInput(heads, MeasureInput.of(heads).prediction, other, seed, repeat)
 
 
 def some(heads, places):
@@ -40,7 +38,7 @@ class ReferenceTestCase:
     deterministic = False
 
     def apply(self, heads, **more):
-        return REFERENCES[self.name].apply(situation_of(heads, **more))
+        return REFERENCES[self.name].apply(reference_input(heads, **more))
 
     def test_keeps_queries_and_keys_and_changes_values(self):
         heads = labelled(random_heads(0, heads=4))

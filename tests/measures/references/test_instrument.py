@@ -3,7 +3,14 @@
 import pytest
 
 from attnaudit.records.verdict import Word
-from tests.measures.references.audits import CLAIMS, simulated_audit, simulated_audits, simulated_heads, simulated_words
+from tests.measures.references.audits import (
+    CLAIMS,
+    MEASURES,
+    simulated_audit,
+    simulated_audits,
+    simulated_heads,
+    simulated_words,
+)
 
 AUDITS = 300
 
@@ -63,7 +70,7 @@ def test_short_sequences_are_not_identifiable(tokens):
 def test_the_studys_token_cosines_have_no_power_where_columns_have():
     verdict = simulated_audit(
         simulated_heads(0, inputs=12, heads=4, noise=0.0),
-        families=("columns", "eigenvectors", "cosine", "identifiability"),
+        measures=(*MEASURES, "direct_cosine_mean", "matched_cosine_mean"),
     )["kpca-values"]
     power = {entry.measure: entry.has_power for entry in (*verdict.scores, *verdict.shown)}
     assert power["column_cosine_matched"]

@@ -2,9 +2,10 @@ import pytest
 import torch
 
 from attnaudit.errors import UsageError
-from attnaudit.measures.references import check_references, other_head, planted
+from attnaudit.measures import select
+from attnaudit.measures.references import other_head, planted
 from tests.heads import make_heads, random_heads
-from tests.measures.references.case import ReferenceTestCase, labelled, situation_of
+from tests.measures.references.case import ReferenceTestCase, labelled, reference_input
 
 
 class TestGaussian(ReferenceTestCase):
@@ -37,8 +38,8 @@ class TestOtherHead(ReferenceTestCase):
 
     def test_single_heads_take_another_layer_or_do_without(self):
         heads, other = (labelled(random_heads(seed, heads=2), layer=seed) for seed in (0, 1))
-        assert torch.equal(other_head(situation_of(heads, other=other)), other.value)
-        assert other_head(situation_of(heads)) is None
+        assert torch.equal(other_head.values(reference_input(heads, other=other)), other.value)
+        assert other_head.values(reference_input(heads)) is None
         assert self.apply(heads) is None
 
 
@@ -47,15 +48,15 @@ class TestPlanted(ReferenceTestCase):
 
     def test_columns_are_the_predicted_ones_in_another_order_with_other_signs(self):
         heads = labelled(random_heads(0, heads=4))
-        situation = situation_of(heads)
-        exact = situation.prediction.values * situation.prediction.log_scale.exp()[:, None, None]
-        for before, after in zip(exact, planted(situation), strict=True):
+        given = reference_input(heads)
+        exact = given.prediction.values * given.prediction.log_scale.exp()[:, None, None]
+        for before, after in zip(exact, planted.values(given), strict=True):
             products = torch.nn.functional.normalize(before, dim=0).mT @ torch.nn.functional.normalize(after, dim=0)
             assert products.abs().amax(dim=0).tolist() == pytest.approx([1.0] * 4)
 
     def test_noise_has_the_size_of_its_column(self):
-        situation = situation_of(labelled(random_heads(0, heads=2, tokens=60)))
-        clean, noise = planted(situation), planted(situation, noise=1.0)
+        given = reference_input(labelled(random_heads(0, heads=2, tokens=60)))
+        clean, noise = planted.values(given), planted.values(given, noise=1.0)
         torch.testing.assert_close(noise.norm(dim=1), clean.norm(dim=1))
 
 
@@ -68,5 +69,5 @@ def test_biased_heads_keep_their_bias_in_the_outputs():
 
 
 def test_unknown_references_are_refused():
-    with pytest.raises(UsageError, match="no reference 'placebo'; there are gaussian"):
-        check_references(("placebo",))
+    with pytest.raises(UsageError, match="reference 'placebo'"):
+        select(references=["placebo"])

@@ -34,7 +34,7 @@ def repeat_table(
 
     table = TABLES[name]
     shards, inputs = work.inputs(specs, choice, Protocol.PAPER, device)
-    settings = AuditSettings(protocol=Protocol.PAPER, families=table.families, seed=choice.seed, device=device)
+    settings = AuditSettings(protocol=Protocol.PAPER, measures=table.measures, seed=choice.seed, device=device)
     plan = plan_audit(specs, shards, settings)
     run = work.measure_with_progress(plan, out, resources, f"{name}, {inputs}")
     work.report_losses(run)

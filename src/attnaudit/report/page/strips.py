@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from attnaudit.measures.references import NEGATIVE_REFERENCES, POSITIVE_REFERENCES
+from attnaudit.measures.references import BY_ROLE, Role
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.head_table import head_table
 from attnaudit.records.schema import OBSERVED
@@ -42,13 +42,13 @@ class Strip:
 def strip(evidence: Evidence, model: str, measure: str, theory: str, power: float | None) -> Strip:
     """A row per reference, the observed heads first."""
     table = head_table(evidence, model, measure, theory)
-    known = [name for name in (OBSERVED, *NEGATIVE_REFERENCES, *POSITIVE_REFERENCES) if name in table.references]
+    known = [name for name in (OBSERVED, *BY_ROLE[Role.NULL], *BY_ROLE[Role.IDEAL]) if name in table.references]
     rows = [_row(name, table.references[name]) for name in known if len(table)]
     return Strip(measure, theory, compact(power), table.unidentifiable, rows)
 
 
 def _row(reference: str, values: NDArray[np.float64]) -> StripRow:
-    kind = "observed" if reference == OBSERVED else "positive" if reference in POSITIVE_REFERENCES else "negative"
+    kind = "observed" if reference == OBSERVED else "positive" if reference in BY_ROLE[Role.IDEAL] else "negative"
     finite = np.sort(values[np.isfinite(values)])
     mean = compact(float(finite.mean())) if len(finite) else None
     return StripRow(

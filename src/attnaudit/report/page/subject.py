@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from attnaudit.audit.summary import Statistic, statistic_of
 from attnaudit.display import shortened
 from attnaudit.errors import UsageError
-from attnaudit.measures import measure as measure_named
+from attnaudit.measures import measure_named
 from attnaudit.papers.tables import TABLES, Comparison, compare
 from attnaudit.records.finished import FinishedRun
 from attnaudit.records.schema import OBSERVED

@@ -7,13 +7,13 @@ import pyarrow as pa
 import pytest
 import torch
 
-from attnaudit.audit import batches as cutting
-from attnaudit.audit.batches import batch_size, batches, joined_layers, matrix_bytes, with_following
-from attnaudit.audit.measuring import observed_rows
-from attnaudit.audit.settings import AuditSettings
 from attnaudit.capture import HeadId, Heads, capture
-from attnaudit.measures.references import REFERENCES
-from attnaudit.theories.registry import THEORIES
+from attnaudit.measures import REFERENCES, select
+from attnaudit.measures import batches as cutting
+from attnaudit.measures.batches import batch_size, batches, joined_layers, matrix_bytes, with_following
+from attnaudit.measures.measuring import measure_heads
+from attnaudit.records.schema import rows
+from attnaudit.theories import THEORIES
 
 KEY = ["input", "layer", "head", "theory", "reference", "measure"]
 
@@ -31,6 +31,10 @@ def layer(number=0, inputs=3, heads=2, tokens=17, dim=4, source=True):
         index=tuple(HeadId("model", f"input-{place // heads}", number, place % heads) for place in range(count)),
         source=torch.randn(inputs, tokens, 6, generator=generator, dtype=torch.float64) if source else None,
     )
+
+
+def tables_of(layers, selection):
+    return [rows(measurement) for measurement in measure_heads(layers, selection)]
 
 
 @pytest.fixture
@@ -56,13 +60,12 @@ def test_a_batch_holds_whole_inputs_or_a_single_head(allowing, fitting, size):
 @pytest.mark.parametrize("heads_per_input", [1, 2])
 def test_measures_and_references_do_not_notice_that_layers_are_joined(heads_per_input):
     layers = [layer(number, heads=heads_per_input) for number in range(3)] + [layer(3, tokens=19)]
-    theories = [THEORIES[name] for name in ("kpca", "pca-inputs")]
-    settings = AuditSettings(references=tuple(REFERENCES), theories=("kpca", "pca-inputs"))
+    selection = select(references=REFERENCES, theories=("kpca", "pca-inputs"))
     joined = list(joined_layers(layers, where=lambda heads: True))
     assert len(joined) == (4 if heads_per_input == 1 else 2)
     apart, together = (
         {tuple(row[name] for name in KEY): row["value"] for row in pa.concat_tables(tables).to_pylist()}
-        for tables in (observed_rows(layers, theories, settings), observed_rows(joined, theories, settings))
+        for tables in (tables_of(layers, selection), tables_of(joined, selection))
     )
     assert apart.keys() == together.keys()
     for key, value in apart.items():
@@ -74,10 +77,10 @@ def test_measures_and_references_do_not_notice_that_layers_are_joined(heads_per_
 def test_measures_and_references_do_not_notice_the_cuts(allowing, heads_per_input, fitting):
     """Up to rounding, which in degrees and near 0 is 1e-6: arccos has an infinite slope there."""
     layers = [layer(number, heads=heads_per_input) for number in range(3)]
-    settings, theories = AuditSettings(references=tuple(REFERENCES)), tuple(THEORIES.values())
-    whole = pa.concat_tables(observed_rows(layers, theories, settings))
+    selection = select(references=REFERENCES, theories=THEORIES)
+    whole = pa.concat_tables(tables_of(layers, selection))
     allowing(layers[0], fitting)
-    cut = pa.concat_tables(observed_rows(layers, theories, settings))
+    cut = pa.concat_tables(tables_of(layers, selection))
     assert [whole[name].to_pylist() for name in KEY] == [cut[name].to_pylist() for name in KEY]
     torch.testing.assert_close(
         torch.tensor(whole["value"].to_numpy()), torch.tensor(cut["value"].to_numpy()), rtol=1e-6, atol=1e-5
@@ -114,7 +117,7 @@ def test_layers_are_let_go_when_they_are_measured():
             del made
 
     most = 0
-    for _ in observed_rows(layers(), [THEORIES["kpca"]], AuditSettings(families=("eigenvalues",))):
+    for _ in measure_heads(layers(), select(measures=["eigenvalue_max"])):
         gc.collect()
         most = max(most, len(alive))
     assert most <= 3  # the one being measured, the next, and the first

@@ -1,0 +1,80 @@
+"""What a measure is: its name, meaning, direction, ideal, guard, cost and function together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal
+
+from torch import Tensor
+
+from attnaudit.measures.guards import ANY_HEAD, Guard
+
+Closer = Literal["higher", "lower", "neither"]
+
+
+class Scope(StrEnum):
+    """What a measure compares, which decides how often it is computed.
+
+    KEYS: queries and keys only, the same for every reference. VALUES: the values with the kernel of the keys, the same
+    for every theory. PREDICTION: the values with what a theory predicts. PRIMAL: the scores of a Primal-Attention layer
+    with its kernel.
+    """
+
+    KEYS = "keys"
+    VALUES = "values"
+    PREDICTION = "prediction"
+    PRIMAL = "primal"
+
+
+class Cost(StrEnum):
+    """What a measure needs beyond products of tokens x dim matrices, per head of N tokens and d value columns.
+
+    EIGENPAIRS: d eigenpairs of an N x N matrix. ASSIGNMENT: the best assignment of d columns. PAIRS: N x N matrices of
+    its own. TOKEN_ASSIGNMENT: the best assignment of N tokens. The last two are left out of heads with many tokens.
+    """
+
+    CHEAP = "cheap"
+    EIGENPAIRS = "eigenpairs"
+    ASSIGNMENT = "assignment"
+    PAIRS = "pairs"
+    TOKEN_ASSIGNMENT = "token assignment"
+
+    @property
+    def needs_pairs(self) -> bool:
+        """Whether every token is compared with every other."""
+        return self in (Cost.PAIRS, Cost.TOKEN_ASSIGNMENT)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number per head; one of your own can be passed to `attnaudit.audit(measures=[…])`.
+
+    Attributes:
+        name: under which its numbers are stored.
+        text: what it is, in a line.
+        function: from a `MeasureInput` (scope PRIMAL: a `PrimalInput`) to a tensor with one number per head. Work that
+            several measures need is shared by `MeasureInput.shared`.
+        scope: what it compares.
+        closer: the direction that is closer to the theory, or "neither" for a plain description.
+        ideal: its value for a head for which the theory is exactly true.
+        guard: which heads have no number, and why.
+        cost: what makes it expensive.
+        default: whether an audit computes it unless other measures are named.
+        every_theory: of scope PREDICTION: whether it is computed for every theory or only for the first.
+        in_units_of_the_head: whether its size is set by the head's own queries and keys, so that only references that
+            keep these can be compared with it.
+    """
+
+    name: str
+    text: str
+    function: Callable[[Any], Tensor]
+    scope: Scope = Scope.PREDICTION
+    closer: Closer = "neither"
+    ideal: float | None = None
+    guard: Guard = ANY_HEAD
+    cost: Cost = Cost.CHEAP
+    default: bool = True
+    every_theory: bool = True
+    in_units_of_the_head: bool = False

@@ -1,0 +1,12 @@
+"""Heads whose right answer is known: without them no measure says anything."""
+
+from attnaudit.measures.references.base import (
+    PrimalReferenceInput,
+    Reference,
+    ReferenceInput,
+    Role,
+    generator_for,
+)
+from attnaudit.measures.references.registry import BY_ROLE, REFERENCES
+
+__all__ = ["BY_ROLE", "REFERENCES", "PrimalReferenceInput", "Reference", "ReferenceInput", "Role", "generator_for"]

@@ -1,0 +1,94 @@
+"""What a reference is: heads whose right answer is known, without which no measure says anything.
+
+A *null* breaks the link between keys and values, an *ideal* plants values that satisfy the theory exactly, up to the
+order and signs it leaves free. References keep the queries and keys, so the spectrum of the keys is shared and a
+reference costs only its measures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnaudit.capture.heads import Heads
+from attnaudit.capture.primal_heads import PrimalHeads
+from attnaudit.kernel.prediction import Prediction
+from attnaudit.kernel.primal import PrimalKernel
+from attnaudit.numerics.randomness import numpy_generator
+from attnaudit.records.head_id import HeadId
+
+
+class Role(StrEnum):
+    """What a reference is for: NULL is chance, score 0; IDEAL is the theory itself, score 1."""
+
+    NULL = "null"
+    IDEAL = "ideal"
+
+
+@dataclass(frozen=True)
+class ReferenceInput:
+    """What the values of a reference are made from: heads, the prediction to plant, another layer, and a seed."""
+
+    heads: Heads
+    prediction: Prediction
+    other_layer: Heads | None
+    seed: int
+    repeat: int = 0
+
+
+@dataclass(frozen=True)
+class PrimalReferenceInput:
+    """What the weights of a reference are made from, for Primal-Attention, which has no values."""
+
+    heads: PrimalHeads
+    kernel: PrimalKernel
+    seed: int
+    repeat: int = 0
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A reference; one of your own can be passed to `attnaudit.audit(references=[…])`.
+
+    Attributes:
+        name: under which its numbers are stored.
+        text: what it is, in a line.
+        role: what it is for.
+        values: the values of every head, `(heads, tokens, value_dim)`, or None where it does not apply to these heads.
+        weights: the same heads of Primal-Attention with other weights, or None where it does not apply.
+        random: whether it draws random numbers, by `generator_for`, and so differs from repeat to repeat.
+        network: whether it is captured from a network of its own instead, the untrained twin of the model.
+    """
+
+    name: str
+    text: str
+    role: Role
+    values: Callable[[ReferenceInput], Tensor | None] | None = None
+    weights: Callable[[PrimalReferenceInput], PrimalHeads | None] | None = None
+    random: bool = True
+    network: bool = False
+
+    def apply(self, given: ReferenceInput) -> Heads | None:
+        """Heads with other values, and the outputs these values would have given."""
+        values = None if self.values is None else self.values(given)
+        if values is None:
+            return None
+        changed = replace(given.heads, value=values.double())
+        if changed.bias is None:
+            return replace(changed, output=changed.attended(changed.value))
+        return replace(changed, output=changed.to(torch.float64).replayed())
+
+    def apply_primal(self, given: PrimalReferenceInput) -> PrimalHeads | None:
+        """Heads of Primal-Attention with other weights; the kernel stays."""
+        return None if self.weights is None else self.weights(given)
+
+
+def generator_for(entry: HeadId, seed: int, repeat: int, purpose: str) -> np.random.Generator:
+    """A stream of its own for every head, repeat and purpose, whatever batch the head is in."""
+    name = f"{seed}/{repeat}/{purpose}/{entry.input}/{entry.layer}/{entry.head}/{entry.window}"
+    return numpy_generator(name)

@@ -1,0 +1,63 @@
+"""Values for which the theory is exactly true."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from attnaudit.capture.primal_heads import PrimalHeads
+from attnaudit.measures.references.base import PrimalReferenceInput, Reference, ReferenceInput, Role, generator_for
+
+
+def values(given: ReferenceInput, noise: float = 0.0) -> Tensor:
+    """(1-ε)·V̇·P·diag(±1) + ε·noise: the prediction in random order with random signs, noise scaled by column."""
+    prediction = given.prediction
+    exact = prediction.values.double() * torch.exp(prediction.log_scale.double())[:, None, None]
+    rows = []
+    for predicted, entry in zip(exact, given.heads.index, strict=True):
+        generator = generator_for(entry, given.seed, given.repeat, "planted")
+        order = torch.from_numpy(generator.permutation(predicted.shape[1]))
+        signs = torch.from_numpy(generator.choice([-1.0, 1.0], predicted.shape[1]))
+        arranged = predicted[:, order] * signs.to(predicted)
+        if noise:
+            disturbance = torch.from_numpy(generator.standard_normal(predicted.shape)).to(predicted)
+            scale = torch.linalg.vector_norm(arranged, dim=0) / torch.linalg.vector_norm(disturbance, dim=0)
+            arranged = (1 - noise) * arranged + noise * disturbance * scale
+        rows.append(arranged)
+    return torch.stack(rows)
+
+
+def weights(given: PrimalReferenceInput) -> PrimalHeads | None:
+    """The stationary point of J that K = U S Vᵀ gives, E = U_s and R = V_s, in random order with random signs.
+
+    W_e = F Φ_kᵀ V_s / S_s, W_r = F Φ_qᵀ U_s / S_s and Λ = N/S_s (see `measures.ksvd`); not finite for a head whose
+    kernel has fewer than s singular values, None if no head can have that many.
+    """
+    heads, kernel, count = given.heads, given.kernel, given.heads.dim
+    if kernel.values.shape[1] < count:
+        return None
+    draws = [generator_for(entry, given.seed, given.repeat, "planted") for entry in heads.index]
+    order = torch.stack([torch.from_numpy(draw.permutation(count)) for draw in draws]).to(kernel.rank)
+    signs = torch.stack([torch.from_numpy(draw.choice([-1.0, 1.0], count)) for draw in draws]).to(heads.singular)
+    sizes = kernel.values.gather(1, order).where((kernel.rank >= count)[:, None], torch.nan)
+    left, right = (
+        vectors.gather(2, order[:, None].expand(-1, vectors.shape[1], -1)) * (signs / sizes)[:, None]
+        for vectors in (kernel.left, kernel.right)
+    )
+    return replace(
+        heads,
+        weight_e=heads.rows @ (kernel.key_factor.mT @ right),
+        weight_r=heads.rows @ (kernel.query_factor.mT @ left),
+        singular=heads.tokens / sizes,
+    )
+
+
+PLANTED = Reference(
+    "planted",
+    "the predicted values (Primal-Attention: the kernel SVD) in random order with random signs",
+    Role.IDEAL,
+    values,
+    weights,
+)

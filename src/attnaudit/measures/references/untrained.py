@@ -1,0 +1,11 @@
+"""The same architecture with random weights."""
+
+from attnaudit.measures.references.base import Reference, Role
+
+UNTRAINED = Reference(
+    "untrained",
+    "the same architecture with random weights, same inputs",
+    Role.NULL,
+    random=False,
+    network=True,
+)

@@ -1,0 +1,30 @@
+"""Kernel PCA of the keys."""
+
+from __future__ import annotations
+
+from attnaudit.capture.heads import Heads
+from attnaudit.kernel import paper
+from attnaudit.kernel.prediction import Prediction, kernel_pca_values
+from attnaudit.kernel.spectra import Spectrum
+from attnaudit.protocol import Protocol
+from attnaudit.theories.base import Identifiability, too_few_tokens
+
+
+def _not_identifiable(heads: Heads, spectrum: Spectrum) -> tuple[str | None, ...]:
+    """With N - 1 ≤ d tokens, or a kernel of rank ≤ d, the leading d eigenvectors span all that a head can have."""
+    return tuple(
+        problem or (f"its kernel has rank {rank}, not above d = {heads.dim}" if rank <= heads.dim else None)
+        for problem, rank in zip(too_few_tokens(heads, spectrum), spectrum.numerical_rank.tolist(), strict=True)
+    )
+
+
+class KernelPCA:
+    """Teo & Nguyen (2024): V̇ = G(I - 1_N)A, the kernel-PCA coefficients of the keys over their kernel masses."""
+
+    name = "kpca"
+    text = "kernel PCA of the keys (Teo & Nguyen 2024)"
+    guard = Identifiability("N ≥ 2d tokens and a kernel of rank above d", _not_identifiable)
+
+    def predict(self, heads: Heads, spectrum: Spectrum, protocol: Protocol) -> Prediction:
+        """In the normalisation of the protocol."""
+        return paper.kernel_pca_values(spectrum) if protocol is Protocol.PAPER else kernel_pca_values(spectrum)
