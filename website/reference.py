@@ -41,7 +41,7 @@ def _homes(package: str) -> list[str]:
     public = getattr(module, "__all__", None) or [
         name for name, value in vars(module).items() if getattr(value, "__module__", None) == package
     ]
-    objects = {name: getattr(module, name) for name in public}
+    objects = {name: inspect.unwrap(getattr(module, name)) for name in public}
     return [
         f"{value.__module__}.{value.__qualname__}"
         for name, value in objects.items()

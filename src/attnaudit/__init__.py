@@ -65,8 +65,12 @@ def __dir__() -> list[str]:
 
 def _callable(name: str) -> type[ModuleType]:
     class CallablePackage(ModuleType):
+        @property
+        def __wrapped__(self) -> Any:
+            return getattr(importlib.import_module(_FUNCTIONS[name]), name)
+
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
-            return getattr(importlib.import_module(_FUNCTIONS[name]), name)(*args, **kwargs)
+            return self.__wrapped__(*args, **kwargs)
 
     return CallablePackage
 
