@@ -1,6 +1,5 @@
 """The command line as a user meets it: output, errors, exit codes."""
 
-import csv
 import json
 import os
 import subprocess
@@ -11,28 +10,9 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from tests.cli.conftest import read_csv
+
 pytest.importorskip("timm")
-
-
-def read_csv(path):
-    return list(csv.DictReader(Path(path).read_text().splitlines()))
-
-
-@pytest.fixture
-def cli(tmp_path, monkeypatch):
-    """Run attnaudit in an empty folder, in this process, as its entry point does."""
-    from attnaudit.cli import main
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("ATTNAUDIT_DATA", raising=False)
-
-    def run(*args):
-        monkeypatch.setattr(sys, "argv", ["attnaudit", *map(str, args)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        return int(stopped.value.code or 0)
-
-    return run
 
 
 def test_help_does_not_load_torch():
@@ -111,50 +91,37 @@ BAD = [
     (("audit", "test_vitt", "--random-weights"), 1, "did you mean test_vit"),
     (("audit", "test_vit"), 1, "no local weights"),
     (("audit", "test_vit", "--weights", "nowhere.safetensors"), 1, "no weights file"),
-    (("audit", "test_vit", "--weights", "other.safetensors", "--images", "PICTURES"), 1, "does not fit test_vit"),
-    (("audit", "test_vit", "--weights", "evil.pth", "--images", "PICTURES"), 1, "refused"),
+    (("audit", "test_vit", "--weights", "other.safetensors", "--images", "IMAGES"), 1, "does not fit test_vit"),
+    (("audit", "test_vit", "--weights", "evil.pth", "--images", "IMAGES"), 1, "refused"),
     (("audit", "test_vit", "test_vit2", "--weights", "other.safetensors"), 2, "belongs to one model"),
     (("audit", "test_vit", "--random-weights", "--images", "."), 1, "holds no images"),
     (("audit", "test_vit", "--random-weights", "--images", "nowhere"), 1, "no folder"),
-    (("audit", "test_vit", "--random-weights", "--images", "PICTURES", "--limit", "0"), 2, "--limit is 0"),
-    (("audit", "test_vit", "--random-weights", "--images", "PICTURES", "--limit", "0", "--first"), 2, "--limit is 0"),
-    (("audit", "test_vit", "--random-weights", "--images", "PICTURES", "--out", "/proc/nope"), 1, "cannot be written"),
+    (("audit", "test_vit", "--random-weights", "--images", "IMAGES", "--limit", "0"), 2, "--limit is 0"),
+    (("audit", "test_vit", "--random-weights", "--images", "IMAGES", "--limit", "0", "--first"), 2, "--limit is 0"),
+    (("audit", "test_vit", "--random-weights", "--images", "IMAGES", "--out", "/proc/nope"), 1, "cannot be written"),
     (("audit", "test_vit", "--random-weights", "--protocol", "vibes"), 2, "vibes"),
     (("audit",), 2, "Missing argument"),
-    (("audit", "resnet18", "--random-weights", "--images", "PICTURES"), 1, "attention layer of resnet18"),
+    (("audit", "resnet18", "--random-weights", "--images", "IMAGES"), 1, "attention layer of resnet18"),
     (("paper", "table9"), 2, "table9"),
     (("paper", "table1"), 1, "None of the 10 models"),
     (("paper", "table1", "--weights", "other.safetensors"), 2, "needs the name of its model"),
     (("paper", "table1", "deit_tiny_patch16_224", "--random-weights"), 1, "no images to work on"),
-    (("paper", "figure2", "test_vit", "--random-weights", "--images", "PICTURES", "--limit", "0"), 2, "--limit is 0"),
-    (("paper", "figure3", "test_vit", "test_vit2", "--random-weights", "--images", "PICTURES"), 2, "shows one model"),
-    (("audit", "test_vit", "--random-weights", "--images", "PICTURES", "--lines"), 2, "have no --lines"),
+    (("paper", "figure2", "test_vit", "--random-weights", "--images", "IMAGES", "--limit", "0"), 2, "--limit is 0"),
+    (("paper", "figure3", "test_vit", "test_vit2", "--random-weights", "--images", "IMAGES"), 2, "shows one model"),
+    (("audit", "test_vit", "--random-weights", "--images", "IMAGES", "--lines"), 2, "have no --lines"),
     (("audit", "test_vit", "--random-weights", "--memory", "lots"), 2, "is no size"),
     (("audit", "test_vit", "--random-weights", "--memory", "1MB"), 2, "is too little"),
     (("audit", "test_vit", "--random-weights", "--workers", "2", "--cluster", "tcp://127.0.0.1:1"), 2, "exclude"),
-    (("audit", "test_vit", "--random-weights", "--images", "PICTURES", "--cluster", "nowhere"), 2, "is no address"),
+    (("audit", "test_vit", "--random-weights", "--images", "IMAGES", "--cluster", "nowhere"), 2, "is no address"),
     (("paper", "figure2", "test_vit", "--random-weights", "--cluster", "tcp://127.0.0.1:1"), 2, "is for tables"),
 ]
 
 
 @pytest.mark.parametrize(("arguments", "code", "message"), BAD, ids=[" ".join(b[0]) for b in BAD])
-def test_bad_input_gets_one_sentence_and_leaves_nothing(
-    cli, capsys, bad_weights, image_folder, arguments, code, message
-):
-    arguments = [str(image_folder) if a == "PICTURES" else a for a in arguments]
-    before = sorted(os.listdir())
-    if "." in arguments:
-        os.makedirs("empty")
-        arguments = ["empty" if a == "." else a for a in arguments]
-        before = sorted(os.listdir())
-    assert cli(*arguments) == code
-    out, err = capsys.readouterr()
-    assert message in err
-    assert "Traceback" not in err
-    assert out == ""
-    assert sorted(os.listdir()) == before
-    if err.startswith("attnaudit: "):
-        assert err.count("\n") == 1
+def test_bad_input_gets_one_sentence_and_leaves_nothing(refused, bad_weights, image_folder, arguments, code, message):
+    os.makedirs("empty")
+    places = {"IMAGES": image_folder, ".": "empty"}
+    refused([places.get(argument, argument) for argument in arguments], code, message)
 
 
 def test_a_truncated_image_is_skipped_counted_and_named(cli, capsys, image_folder):

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_cli import cli  # noqa: F401  (a fixture)
 from tests.report.synthetic import write_run
 
 
-def test_report_writes_the_page_and_prints_its_name(cli, capsys):  # noqa: F811
+def test_report_writes_the_page_and_prints_its_name(cli, capsys):
     write_run(Path("run"))
     assert cli("report", "run") == 0
     out, err = capsys.readouterr()
@@ -18,14 +17,14 @@ def test_report_writes_the_page_and_prints_its_name(cli, capsys):  # noqa: F811
     assert Path("run/report.html").stat().st_size < 3_000_000
 
 
-def test_report_of_several_runs_is_one_page(cli, capsys):  # noqa: F811
+def test_report_of_several_runs_is_one_page(cli, capsys):
     for name in ("a", "b"):
         write_run(Path(name))
     assert cli("report", "a", "b", "--out", "both.html") == 0
     assert "2 models and runs compared" in Path("both.html").read_text()
 
 
-def test_every_audit_leaves_a_page(cli, capsys, image_folder):  # noqa: F811
+def test_every_audit_leaves_a_page(cli, capsys, image_folder):
     pytest.importorskip("timm")
     arguments = ("audit", "test_vit", "--random-weights", "--images", image_folder, "--limit", "2", "--out", "run")
     assert cli(*arguments) == 0
@@ -33,7 +32,7 @@ def test_every_audit_leaves_a_page(cli, capsys, image_folder):  # noqa: F811
     assert "kpca-values" in Path("run/report.html").read_text()
 
 
-def test_diff_finds_what_changed_and_nothing_else(cli, capsys):  # noqa: F811
+def test_diff_finds_what_changed_and_nothing_else(cli, capsys):
     write_run(Path("a"), inputs=12)
     write_run(Path("b"), inputs=12, shift=0.5)
     assert cli("diff", "a", "b", "--json") == 0
@@ -48,7 +47,7 @@ def test_diff_finds_what_changed_and_nothing_else(cli, capsys):  # noqa: F811
     assert found["settings"] == found["verdicts"] == []
 
 
-def test_diff_of_noise_is_not_beyond_it(cli, capsys):  # noqa: F811
+def test_diff_of_noise_is_not_beyond_it(cli, capsys):
     for seed in (0, 1):
         write_run(Path(f"run{seed}"), inputs=20, seed=seed)
     assert cli("diff", "run0", "run1") == 0
@@ -57,7 +56,7 @@ def test_diff_of_noise_is_not_beyond_it(cli, capsys):  # noqa: F811
     assert "seed" in out
 
 
-def test_diff_counts_what_has_no_partner_and_what_is_missing(cli, capsys):  # noqa: F811
+def test_diff_counts_what_has_no_partner_and_what_is_missing(cli, capsys):
     write_run(Path("a"), inputs=3, model="trained", lost=0.5)
     write_run(Path("b"), inputs=2, model="random")
     assert cli("diff", "a", "b", "--json") == 0
@@ -77,11 +76,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), BAD, ids=[" ".join(b[0]) for b in BAD])
-def test_bad_folders_get_one_sentence(cli, capsys, arguments, message):  # noqa: F811
+def test_bad_folders_get_one_sentence(refused, arguments, message):
     write_run(Path("run"))
     write_run(Path("other"), names=["x", "y"])
-    assert cli(*arguments) == 1
-    out, err = capsys.readouterr()
-    assert message in err
-    assert err.count("\n") == 1
-    assert out == ""
+    refused(arguments, 1, message)

@@ -9,7 +9,6 @@ from typer.testing import CliRunner
 from attnaudit.cli import app, work
 from attnaudit.errors import InputError, RunFolderError, UsageError
 from tests.claims.evaluations import pairs, write_evaluation
-from tests.training.conftest import data_set, recipe_file  # noqa: F401
 from tests.training_runs import write_course, write_training
 
 
@@ -20,7 +19,7 @@ def run(*arguments):
     return result
 
 
-def test_a_recipe_is_trained_audited_and_judged(tmp_path, data_set, recipe_file, image_folder):  # noqa: F811
+def test_a_recipe_is_trained_audited_and_judged(tmp_path, data_set, recipe_file, image_folder):
     out = tmp_path / "run"
     result = run("train", recipe_file, "--data", data_set, "--epochs", 1, "--out", out, "--device", "cpu", "--json")
     facts = json.loads(result.stdout)
@@ -37,7 +36,7 @@ def test_a_recipe_is_trained_audited_and_judged(tmp_path, data_set, recipe_file,
     assert "scaled-attention-converges-faster is not judged: it needs runs with" in judged.stderr
 
 
-def test_the_monitors_run_draws_figure_1(tmp_path, data_set, recipe_file):  # noqa: F811
+def test_the_monitors_run_draws_figure_1(tmp_path, data_set, recipe_file):
     out = tmp_path / "run"
     run("train", recipe_file, "--data", data_set, "--epochs", 1, "--out", out, "--device", "cpu")
     run("paper", "figure1", out, "--out", tmp_path / "figures")
@@ -45,7 +44,7 @@ def test_the_monitors_run_draws_figure_1(tmp_path, data_set, recipe_file):  # no
     assert (tmp_path / "figures" / "figure1.pdf").exists()
 
 
-def test_settings_are_changed_and_refused_by_name(tmp_path, data_set, recipe_file):  # noqa: F811
+def test_settings_are_changed_and_refused_by_name(tmp_path, data_set, recipe_file):
     with pytest.raises(UsageError, match="did you mean depth"):
         run("train", recipe_file, "--data", data_set, "--set", "model.dept=3")
     assert not (tmp_path / "attnaudit-runs").exists()
@@ -105,7 +104,7 @@ def test_judging_nothing_of_ours_is_refused(tmp_path):
         run("judge", write_course(tmp_path / "run", [0.5]), "--claims", "kpca-values")
 
 
-def test_a_folder_of_a_trained_model_is_enough_to_audit_it(tmp_path, data_set, recipe_file, image_folder):  # noqa: F811
+def test_a_folder_of_a_trained_model_is_enough_to_audit_it(tmp_path, data_set, recipe_file, image_folder):
     out = tmp_path / "run"
     run("train", recipe_file, "--data", data_set, "--epochs", 1, "--out", out, "--device", "cpu")
     moved = tmp_path / "moved"

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_cli import cli  # noqa: F401
 from tests.training.test_text import LINE
 
 SMALL = [
@@ -21,7 +20,7 @@ def book(tmp_path):
     return path
 
 
-def test_a_language_model_is_trained_and_both_perplexities_are_printed(cli, book, capsys):  # noqa: F811
+def test_a_language_model_is_trained_and_both_perplexities_are_printed(cli, book, capsys):
     assert cli("train", "lm", "--data", book, *SMALL, "--set", "swap_rate=0.25", "--out", "run") == 0
     out, err = capsys.readouterr()
     assert "Training lm, seed 0, on 198 and 22 words, 12 different ones, on cpu" in err
@@ -30,13 +29,13 @@ def test_a_language_model_is_trained_and_both_perplexities_are_printed(cli, book
     assert f"Trained(lm, seed 0: test perplexity {clean:.1f}, 25% of words swapped {swapped:.1f})" in out
 
 
-def test_json_has_the_facts_and_nothing_else(cli, book, capsys):  # noqa: F811
+def test_json_has_the_facts_and_nothing_else(cli, book, capsys):
     assert cli("train", "lm", "--data", book, *SMALL, "--json") == 0
     facts = json.loads(capsys.readouterr().out)
     assert {"test_perplexity", "swapped_perplexity", "unigram_perplexity", "swap_rate"} < facts.keys()
 
 
-def test_a_trained_language_model_is_audited_on_text(cli, book, capsys):  # noqa: F811
+def test_a_trained_language_model_is_audited_on_text(cli, book, capsys):
     cli("train", "lm", "--data", book, *SMALL, "--set", "model.attention=rpc", "--out", "run")
     options = ("--limit", "1", "--claims", "kpca-values", "--device", "cpu", "--out", "audit")
     assert cli("audit", "run", "--text", book, *options) == 0
@@ -47,7 +46,7 @@ def test_a_trained_language_model_is_audited_on_text(cli, book, capsys):  # noqa
     assert "run reads text: give --text instead of --images." in capsys.readouterr().err
 
 
-def test_text_that_is_not_there_is_said_in_a_sentence(cli, capsys):  # noqa: F811
+def test_text_that_is_not_there_is_said_in_a_sentence(cli, capsys):
     assert cli("train", "lm") == 1
     assert "There is no data to train on: give --data DIR, or wikitext/ in ATTNAUDIT_DATA's folder." in (
         " ".join(capsys.readouterr().err.split())
@@ -57,7 +56,7 @@ def test_text_that_is_not_there_is_said_in_a_sentence(cli, capsys):  # noqa: F81
 @pytest.mark.parametrize(
     ("text", "sentence"), [("\n\n", "holds no text"), (LINE * 2, "model.context"), ("word", "has a single line")]
 )
-def test_text_to_learn_nothing_from_is_an_error_of_one_line(cli, tmp_path, capsys, text, sentence):  # noqa: F811
+def test_text_to_learn_nothing_from_is_an_error_of_one_line(cli, tmp_path, capsys, text, sentence):
     (tmp_path / "short.txt").write_text(text)
     assert cli("train", "lm", "--data", "short.txt", *SMALL) == 1
     assert sentence in capsys.readouterr().err

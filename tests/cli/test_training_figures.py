@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from attnaudit.papers.curves import FIGURE1, FIGURE4
-from tests.cli.test_cli import cli, read_csv  # noqa: F401
+from tests.cli.conftest import read_csv
 from tests.training_runs import write_training
 
 pytest.importorskip("matplotlib")
 
 
 @pytest.mark.parametrize(("item", "measures"), [("figure1", FIGURE1), ("figure4", FIGURE4)])
-def test_a_training_is_drawn_beside_the_published_one(cli, capsys, item, measures):  # noqa: F811
+def test_a_training_is_drawn_beside_the_published_one(cli, capsys, item, measures):
     write_training(Path("run"), epochs=(0, 1, 2))
     assert cli("paper", item, "run", "--out", "figures", "--json") == 0
     out, err = capsys.readouterr()
@@ -27,7 +27,7 @@ def test_a_training_is_drawn_beside_the_published_one(cli, capsys, item, measure
     assert "no published points" not in err
 
 
-def test_what_cannot_be_compared_or_was_not_measured_is_said(cli, capsys):  # noqa: F811
+def test_what_cannot_be_compared_or_was_not_measured_is_said(cli, capsys):
     write_training(Path("run"), dim=16, batches=("train",))
     assert cli("paper", "figure1", "run", "--out", "figures") == 0
     err = capsys.readouterr().err
@@ -49,13 +49,7 @@ BAD = [
 
 @pytest.mark.parametrize("item", ["figure1", "figure4"])
 @pytest.mark.parametrize(("arguments", "code", "message"), BAD, ids=[" ".join(b[0]) for b in BAD])
-def test_bad_input_gets_one_sentence_and_leaves_nothing(cli, capsys, item, arguments, code, message):  # noqa: F811
+def test_bad_input_gets_one_sentence_and_leaves_nothing(refused, item, arguments, code, message):
     write_training(Path("run"))
     Path("empty").mkdir()
-    before = sorted(Path().iterdir())
-    assert cli("paper", item, *arguments) == code
-    out, err = capsys.readouterr()
-    assert message in err
-    assert err.count("\n") == 1
-    assert out == ""
-    assert sorted(Path().iterdir()) == before
+    refused(("paper", item, *arguments), code, message)
