@@ -12,6 +12,7 @@ from attnaudit.audit.settings import AuditSettings
 from attnaudit.audit.unit import AuditRecipe, AuditUnit, AuditWorker
 from attnaudit.measures import Measure, Reference, Selection
 from attnaudit.numerics.digest import digest
+from attnaudit.records.run_folder import RunKind
 from attnaudit.sources.inputs import Shard
 from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
 from attnaudit.theories.base import Theory
@@ -40,6 +41,7 @@ class AuditPlan:
     def identity(self) -> dict[str, Any]:
         """Everything the evidence depends on, as plain data."""
         return {
+            "kind": RunKind.AUDIT.value,
             "settings": self.settings.identity,
             "models": [[model.label, model.fingerprint] for model in self.loaded],
             "inputs": [list(entry) for shard in self.shards for entry in shard.identity],

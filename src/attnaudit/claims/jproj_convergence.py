@@ -1,10 +1,11 @@
-"""Training makes attention outputs projections, which a falling J_proj is said to show."""
+"""TrainingRun makes attention outputs projections, which a falling J_proj is said to show."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attnaudit.claims.training import Training, TrainingClaim
+from attnaudit.claims.training import TrainingClaim
+from attnaudit.records.training import TrainingRun
 from attnaudit.records.verdict import Verdict, Word
 
 _ERROR, _OUTPUT, _PHI, _ABOVE = "projection_error_mae", "output_norm2", "phi_norm2", "output_above_phi"
@@ -14,15 +15,15 @@ _FEW = 0.05
 _MOST = 0.5
 
 
-def _judge(trainings: Sequence[Training]) -> list[Verdict]:
-    return [_verdict(training) for training in trainings if training.watched is not None]
+def _judge(trainings: Sequence[TrainingRun]) -> list[Verdict]:
+    return [_verdict(training) for training in trainings if training.is_monitored]
 
 
-def _verdict(training: Training) -> Verdict:
+def _verdict(training: TrainingRun) -> Verdict:
     ends = _ends(training)
     if ends is None:
         reason = "the monitor has not seen both a start and an end, with all its numbers"
-        return Verdict(CLAIM.name, training.course.name, Word.NOT_MEASURABLE, reason)
+        return Verdict(CLAIM.name, training.name, Word.NOT_MEASURABLE, reason)
     first, last = ends
     explained = [1 - end[_ERROR] / end[_PHI] for end in ends]
     if last[_ABOVE] <= _FEW and explained[1] > max(explained[0], _MOST):
@@ -31,13 +32,12 @@ def _verdict(training: Training) -> Verdict:
         word = Word.REFUTED if last[_ABOVE] > 0.5 else Word.INCONCLUSIVE
     course = " ".join(f"{name} {first[m]:.3g} → {last[m]:.3g}," for name, m in (("J", _ERROR), ("‖h‖²", _OUTPUT)))
     reason = f"{course} and ‖h‖² > ‖φ(q)‖² for {last[_ABOVE]:.1%} of tokens at the end ({first[_ABOVE]:.1%} at first)"
-    return Verdict(CLAIM.name, training.course.name, word, reason)
+    return Verdict(CLAIM.name, training.name, word, reason)
 
 
-def _ends(training: Training) -> tuple[dict[str, float], dict[str, float]] | None:
+def _ends(training: TrainingRun) -> tuple[dict[str, float], dict[str, float]] | None:
     """Means over batches, layers and heads at the first and the last measured step; None where they are one."""
-    assert training.watched is not None
-    rows = training.watched.batch_means((_ERROR, _OUTPUT, _PHI, _ABOVE))
+    rows = training.batch_means((_ERROR, _OUTPUT, _PHI, _ABOVE))
     means = rows.group_by(["step", "measure"], use_threads=False).aggregate([("value", "mean")]).to_pylist()
     steps = sorted({row["step"] for row in means})
     first, last = (
@@ -49,7 +49,7 @@ def _ends(training: Training) -> tuple[dict[str, float], dict[str, float]] | Non
 
 CLAIM = TrainingClaim(
     name="jproj-convergence",
-    statement="Training lowers the projection error J_proj: attention outputs become projections on principal axes.",
+    statement="TrainingRun lowers the projection error J_proj: attention outputs become projections on principal axes.",
     citation="Teo & Nguyen 2024, section 2.2 and appendix C; doubted by Sarıtaş & Yıldız 2025, Figures 1 and 4",
     formula="J = mean |‖φ(q_i)‖² - ‖h_i‖²|; a projection h of φ(q) on unit axes has ‖h‖² ≤ ‖φ(q)‖²",
     rule=(

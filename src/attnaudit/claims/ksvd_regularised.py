@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import pyarrow.compute as pc
 
 from attnaudit.claims.claim import reason_for
-from attnaudit.claims.training import Training, TrainingClaim
+from attnaudit.claims.training import TrainingClaim
 from attnaudit.measures import measure_named
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.head_table import head_table
+from attnaudit.records.training import TrainingRun
 from attnaudit.records.verdict import Score, Verdict
 from attnaudit.statistics.decisions import combined_word, word_of_score
 from attnaudit.statistics.intervals import widened_level
@@ -18,31 +19,31 @@ from attnaudit.statistics.scores import head_score
 from attnaudit.theories.registry import PRIMAL_SVD
 
 
-def _judge(trainings: Sequence[Training]) -> list[Verdict]:
+def _judge(trainings: Sequence[TrainingRun]) -> list[Verdict]:
     """A verdict for each training with Primal layers, the unregularised ones among them as references."""
     watched = [(training, rows) for training in trainings if (rows := _last_rows(training)) is not None]
     level = widened_level(len(watched) * len(CLAIM.deciding))
     return [_verdict(training, rows, level) for training, rows in watched]
 
 
-def _last_rows(training: Training) -> Evidence | None:
+def _last_rows(training: TrainingRun) -> Evidence | None:
     """What the monitor saw of Primal layers when it looked last."""
-    if training.watched is None:
+    if not training.is_monitored:
         return None
-    rows = training.watched.rows.where(theory=PRIMAL_SVD.name)
+    rows = training.rows.where(theory=PRIMAL_SVD.name)
     return Evidence.of_table(rows.filter(pc.equal(rows["step"], pc.max(rows["step"])))) if rows.num_rows else None
 
 
-def _verdict(training: Training, rows: Evidence, level: float) -> Verdict:
+def _verdict(training: TrainingRun, rows: Evidence, level: float) -> Verdict:
     ((model,),) = rows.combinations("model")
 
     def scored(measure: str) -> Score:
         table = head_table(rows, model, measure, PRIMAL_SVD.name)
-        return head_score(table, measure_named(measure), level=level, seed=training.course.seed)
+        return head_score(table, measure_named(measure), level=level, seed=training.seed)
 
     deciding, shown = [tuple(scored(measure) for measure in names) for names in (CLAIM.deciding, CLAIM.shown)]
     word = combined_word([word_of_score(entry) for entry in deciding])
-    subject = f"{training.course.name}, η = {training.course.recipe.get('ksvd_weight', 0):g}"
+    subject = f"{training.name}, η = {training.recipe.ksvd_weight:g}"
     return Verdict(CLAIM.name, subject, word, reason_for(word, deciding), deciding, shown)
 
 

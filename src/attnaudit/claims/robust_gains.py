@@ -9,7 +9,8 @@ import numpy as np
 
 from attnaudit.claims.robust_groups import Group
 from attnaudit.claims.robust_shared import Shared, clean
-from attnaudit.records.evaluations import EvaluatedNetwork, Evaluation, Kind
+from attnaudit.records.evaluated_networks import EvaluatedNetwork, Evaluation
+from attnaudit.records.evaluation import ConditionKind
 from attnaudit.records.verdict import Word
 from attnaudit.statistics.decisions import combined_word
 from attnaudit.statistics.intervals import Numbers, student_interval
@@ -54,18 +55,18 @@ class Contest:
 
     def clean(self, evaluations: Sequence[Evaluation]) -> str:
         """The mean gain on clean images in words, to be shown beside."""
-        shared = Shared.of([self.ours, self.theirs], Kind.CLEAN, evaluations)
+        shared = Shared.of([self.ours, self.theirs], ConditionKind.CLEAN, evaluations)
         return "clean not run" if shared is None else f"clean {_points(shared.gains(clean).mean())}"
 
     def _under_corruption(self, evaluations: Sequence[Evaluation], level: float) -> Gain:
-        shared = Shared.of([self.ours, self.theirs], Kind.CORRUPTION, evaluations)
+        shared = Shared.of([self.ours, self.theirs], ConditionKind.CORRUPTION, evaluations)
         if shared is None:
             return Gain(Word.NOT_MEASURABLE, "no corruption was run on both")
         words = f"{len({key.name for key in shared.keys})} corruptions"
         return _gain(shared.gains(shared.corrupted), shared.coarseness, words, level)
 
     def _under_attack(self, evaluations: Sequence[Evaluation], level: float) -> Gain:
-        shared = Shared.of([self.ours, self.theirs, self.baseline], Kind.ATTACK, evaluations)
+        shared = Shared.of([self.ours, self.theirs, self.baseline], ConditionKind.ATTACK, evaluations)
         if shared is None:
             return Gain(Word.NOT_MEASURABLE, "no attack by gradients was run on both and the baseline")
         base = shared.networks[2]

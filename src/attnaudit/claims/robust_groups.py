@@ -12,7 +12,8 @@ from typing import Any
 from attnaudit.attention.functional import Pursuit
 from attnaudit.errors import RunFolderError, UsageError
 from attnaudit.records import json_file
-from attnaudit.records.evaluations import EvaluatedNetwork, Evaluation
+from attnaudit.records.architecture import Architecture
+from attnaudit.records.evaluated_networks import EvaluatedNetwork, Evaluation
 
 _ATTENTION = ("attention", "attention_layers", "attention_options", "other_attention")
 _SYMMETRIC = "symmetric"
@@ -34,15 +35,15 @@ class Choice:
     options: str = "{}"
 
     @staticmethod
-    def of(architecture: Mapping[str, Any]) -> Choice:
+    def of(architecture: Architecture) -> Choice:
         """As a card has it."""
-        name, layers = architecture["attention"], architecture.get("attention_layers")
-        depth, options = int(architecture["depth"]), dict(architecture.get("attention_options") or {})
+        name, layers = architecture.attention, architecture.attention_layers
+        depth, options = architecture.depth, dict(architecture.attention_options)
         rule = _rule(options) if name == "rpc" else None
         tempered = options.pop("temperature", 1) != 1
         everywhere = tuple(range(depth))
         chosen = everywhere if layers is None else tuple(sorted(layer % depth for layer in layers))
-        other = name if chosen == everywhere else architecture.get("other_attention", "softmax")
+        other = name if chosen == everywhere else architecture.other_attention
         if other == name and rule is None and not tempered:
             chosen = everywhere
         return Choice(name, chosen, other, rule, tempered, json.dumps(options, sort_keys=True))
@@ -73,7 +74,7 @@ class Group:
         shares = []
         for network in (network for own in self.runs for network in own.values()):
             layers = network.facts.get("attention") or {}
-            own_shares = [float(layer["nonzero"]) for layer in layers.values() if "nonzero" in layer]
+            own_shares = [layer["nonzero"] for layer in layers.values() if "nonzero" in layer]
             if not own_shares:
                 return None
             shares += own_shares
@@ -90,7 +91,7 @@ def settings(evaluations: Sequence[Evaluation]) -> list[list[Group]]:
         for network in evaluation.networks:
             if "seed" in network.facts:
                 runs = found[_setting(network)].setdefault(_choice(network), [{} for _ in evaluations])
-                first = runs[place].setdefault(int(network.facts["seed"]), network)
+                first = runs[place].setdefault(network.facts["seed"], network)
                 if first is not network:
                     own = f"{network.label} with other weights" if network.label == first.label else network.label
                     raise UsageError(f"{first.label} and {own} have the same attention and seed: judge one of them.")
@@ -127,10 +128,10 @@ def named_groups(evaluations: Sequence[Evaluation]) -> list[tuple[str, Group]]:
 
 
 def _setting(network: EvaluatedNetwork) -> str:
-    same = {name: value for name, value in network.architecture.items() if name not in _ATTENTION}
+    same = {name: value for name, value in json_file.plain(network.architecture).items() if name not in _ATTENTION}
     return json.dumps([same, network.facts.get("epochs"), network.facts.get("setting")], sort_keys=True)
 
 
 def _group(choice: Choice, runs: Sequence[Mapping[int, EvaluatedNetwork]]) -> Group:
-    name = next(str(network.facts["recipe"]) for own in runs for network in own.values())
+    name = next(network.facts["recipe"] for own in runs for network in own.values())
     return Group(name, choice, tuple(runs))

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from attnaudit.claims.robust_groups import Group
-from attnaudit.records.evaluations import EvaluatedNetwork, Evaluation, Kind
+from attnaudit.records.evaluated_networks import EvaluatedNetwork, Evaluation
+from attnaudit.records.evaluation import ConditionKind
 from attnaudit.statistics.intervals import CONFIDENCE, Numbers, student_interval
 
 #: Attacks are compared in this norm, which bounds the largest change of a pixel.
@@ -37,7 +38,7 @@ class Shared:
     images: int
 
     @staticmethod
-    def of(groups: Sequence[Group], kind: Kind, evaluations: Sequence[Evaluation]) -> Shared | None:
+    def of(groups: Sequence[Group], kind: ConditionKind, evaluations: Sequence[Evaluation]) -> Shared | None:
         """In the evaluation with most seeds, and of these with most images; None if none has all groups.
 
         Seeds that lack a corruption which others have are left out, since a mean over fewer is another one. Of attacks,
@@ -52,9 +53,9 @@ class Shared:
                 for seed in sorted(set.intersection(*(set(group.runs[place]) for group in groups)))
             }
             most = max(by_seed.values(), key=len, default=frozenset())
-            seeds = [seed for seed, keys in by_seed.items() if kind is not Kind.CORRUPTION or keys == most]
+            seeds = [seed for seed, keys in by_seed.items() if kind is not ConditionKind.CORRUPTION or keys == most]
             keys = frozenset.intersection(*(by_seed[seed] for seed in seeds)) if seeds else frozenset()
-            if kind is Kind.ATTACK:
+            if kind is ConditionKind.ATTACK:
                 strong = {key.strength for key in keys if key.name in _WHITE_BOX}
                 keys = frozenset(key for key in keys if key.strength in strong)
             if keys:
@@ -78,13 +79,13 @@ class Shared:
 
     def corrupted(self, network: EvaluatedNetwork, severity: float | None = None) -> float:
         """The mean accuracy over corruptions, at one severity or at all."""
-        found = _accuracies(network, Kind.CORRUPTION)
+        found = _accuracies(network, ConditionKind.CORRUPTION)
         return fmean(found[key] for key in sorted(self.keys) if severity in (None, key.strength))
 
     def attacked(self, network: EvaluatedNetwork, epsilon: float) -> float:
         """The accuracy under the attack that leaves least."""
         at = [key for key in self.keys if key.strength == epsilon]
-        found = _accuracies(network, Kind.ATTACK)
+        found = _accuracies(network, ConditionKind.ATTACK)
         return min(found[key] for key in at)
 
 
@@ -95,13 +96,13 @@ def interval_over_seeds(values: Numbers, coarseness: float) -> tuple[float | Non
 
 def clean(network: EvaluatedNetwork) -> float:
     """The accuracy on images as they are."""
-    return next(held.accuracy for held in network.under(Kind.CLEAN))
+    return next(held.accuracy for held in network.under(ConditionKind.CLEAN))
 
 
-def _accuracies(network: EvaluatedNetwork, kind: Kind) -> dict[Key, float]:
+def _accuracies(network: EvaluatedNetwork, kind: ConditionKind) -> dict[Key, float]:
     """By condition; of attacks those in the norm that is compared."""
     return {
-        Key(held.name, held.strength, held.steps, held.source): held.accuracy
-        for held in network.under(kind)
-        if kind is not Kind.ATTACK or held.norm == _NORM
+        Key(own.condition.name, own.condition.strength, own.condition.steps, own.source): own.accuracy
+        for own in network.under(kind)
+        if kind is not ConditionKind.ATTACK or own.condition.norm == _NORM
     }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from attnaudit.claims.claim import Statement
-from attnaudit.records.evaluations import Evaluation
+from attnaudit.records.evaluated_networks import Evaluation
 from attnaudit.records.verdict import Verdict, Word
 
 MEANINGS = {

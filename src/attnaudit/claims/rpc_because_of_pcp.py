@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from attnaudit.claims.robust_gains import KINDS, RULE, Contest, Gain, every
 from attnaudit.claims.robust_groups import Choice, Group, settings
 from attnaudit.claims.robustness import RobustnessClaim
-from attnaudit.records.evaluations import Evaluation
+from attnaudit.records.evaluated_networks import Evaluation
 from attnaudit.records.verdict import Verdict, Word
 from attnaudit.statistics.intervals import widened_level
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from attnaudit.claims.robust_gains import KINDS, RULE, Contest, every
 from attnaudit.claims.robust_groups import settings
 from attnaudit.claims.robustness import RobustnessClaim
-from attnaudit.records.evaluations import Evaluation
+from attnaudit.records.evaluated_networks import Evaluation
 from attnaudit.records.verdict import Verdict
 from attnaudit.statistics.intervals import widened_level
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
-from attnaudit.claims.training import Training, TrainingClaim
+from attnaudit.claims.training import TrainingClaim
 from attnaudit.errors import UsageError
-from attnaudit.records.training_course import Course
+from attnaudit.records import json_file
+from attnaudit.records.architecture import AttentionChoice
+from attnaudit.records.training import TrainingRun
 from attnaudit.records.verdict import Verdict, Word
 from attnaudit.statistics.intervals import student_interval, widened_level
 
@@ -21,16 +22,16 @@ _PUBLISHED_GAIN = 0.0084
 _ATTENTION = ("attention", "attention_layers", "attention_options", "other_attention")
 
 
-def _judge(trainings: Sequence[Training]) -> list[Verdict]:
+def _judge(trainings: Sequence[TrainingRun]) -> list[Verdict]:
     """Every variant of Scaled Attention against softmax attention with the same recipe and seed."""
-    groups: dict[str, dict[str, dict[int, Training]]] = defaultdict(lambda: defaultdict(dict))
+    groups: dict[str, dict[str, dict[int, TrainingRun]]] = defaultdict(lambda: defaultdict(dict))
     for training in trainings:
-        course, recipe = training.course, training.course.recipe
-        if course.history and not course.of_text and recipe["model"]["attention"] in ("softmax", "scaled"):
-            runs = groups[_setting(course)][_variant(recipe["model"])]
-            if course.seed in runs:
-                raise UsageError(f"{course.path} repeats {runs[course.seed].course.path}: give one of them.")
-            runs[course.seed] = training
+        model = training.recipe.model
+        if training.accuracies and model.attention in ("softmax", "scaled"):
+            runs = groups[_setting(training)][_variant(model)]
+            if training.seed in runs:
+                raise UsageError(f"{training.path} repeats {runs[training.seed].path}: give one of them.")
+            runs[training.seed] = training
     pairs = [
         (variant, runs, by_variant["softmax"])
         for by_variant in groups.values()
@@ -41,28 +42,31 @@ def _judge(trainings: Sequence[Training]) -> list[Verdict]:
     return [_verdict(variant, runs, softmax, level) for variant, runs, softmax in pairs]
 
 
-def _setting(course: Course) -> str:
+def _setting(training: TrainingRun) -> str:
     """The data, and everything of the recipe but attention, name and what is watched, as a key."""
-    same = {name: value for name, value in course.recipe.items() if name not in ("name", "about", "monitor")}
-    same["model"] = {name: value for name, value in course.recipe["model"].items() if name not in _ATTENTION}
-    return json.dumps([same, course.data], sort_keys=True)
+    recipe = json_file.plain(training.recipe)
+    same = {name: value for name, value in recipe.items() if name not in ("name", "about", "monitor")}
+    same["model"] = {name: value for name, value in recipe["model"].items() if name not in _ATTENTION}
+    return json.dumps([same, training.data], sort_keys=True)
 
 
-def _variant(model: Mapping[str, Any]) -> str:
+def _variant(model: AttentionChoice) -> str:
     """The attention in words: its form, and layers and options where they are not the usual ones."""
-    if model["attention"] == "softmax":
+    if model.attention == "softmax":
         return "softmax"
-    options = {"form": "alpha", **model["attention_options"]}
+    options = {"form": "alpha", **model.attention_options}
     more = [f"{name} {value}" for name, value in sorted(options.items()) if name not in ("form", "tokens")]
-    layers = [] if model["attention_layers"] is None else [f"layers {', '.join(map(str, model['attention_layers']))}"]
+    layers = [] if model.attention_layers is None else [f"layers {', '.join(map(str, model.attention_layers))}"]
     return ", ".join(["scaled", str(options["form"]), *layers, *more])
 
 
-def _verdict(variant: str, runs: Mapping[int, Training], softmax: Mapping[int, Training], level: float) -> Verdict:
+def _verdict(
+    variant: str, runs: Mapping[int, TrainingRun], softmax: Mapping[int, TrainingRun], level: float
+) -> Verdict:
     seeds = sorted(runs.keys() & softmax.keys())
-    pairs = [(runs[seed].course.history, softmax[seed].course.history) for seed in seeds]
-    epochs = min([_EPOCHS, *(len(history) for pair in pairs for history in pair)])
-    gains = np.array([_mean_accuracy(ours, epochs) - _mean_accuracy(theirs, epochs) for ours, theirs in pairs])
+    pairs = [(runs[seed].accuracies, softmax[seed].accuracies) for seed in seeds]
+    epochs = min([_EPOCHS, *(len(accuracies) for pair in pairs for accuracies in pair)])
+    gains = np.array([np.mean(ours[:epochs]) - np.mean(theirs[:epochs]) for ours, theirs in pairs])
     interval = student_interval(gains, level)
     if interval is None or epochs < _LEAST_EPOCHS:
         reason = (
@@ -75,10 +79,6 @@ def _verdict(variant: str, runs: Mapping[int, Training], softmax: Mapping[int, T
         f"against softmax, {len(seeds)} seeds"
     )
     return Verdict(CLAIM.name, variant, _word(interval), reason)
-
-
-def _mean_accuracy(history: Sequence[Mapping[str, float]], epochs: int) -> float:
-    return float(np.mean([record["test_accuracy"] for record in history[:epochs]]))
 
 
 def _word(interval: tuple[float, float]) -> Word:

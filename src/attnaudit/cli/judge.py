@@ -14,8 +14,8 @@ from attnaudit.cli import options
 from attnaudit.cli.console import data_console, print_json, say
 
 if TYPE_CHECKING:
-    from attnaudit.claims.training import Training
-    from attnaudit.records.evaluations import Evaluation
+    from attnaudit.records.evaluated_networks import Evaluation
+    from attnaudit.records.training import TrainingRun
 
 
 def judge(
@@ -40,9 +40,10 @@ def judge(
         attnaudit judge attnaudit-runs/corrupted attnaudit-runs/attacked --claims rpc-robust
     """
     from attnaudit.claims.registry import ROBUSTNESS_CLAIMS, TRAINING_CLAIMS
-    from attnaudit.claims.training import open_trainings
     from attnaudit.errors import RunFolderError, UsageError
-    from attnaudit.records.evaluation_folders import holds_evaluation, open_evaluations
+    from attnaudit.records.evaluated_networks import open_evaluations
+    from attnaudit.records.run_folder import RunFolder, RunKind
+    from attnaudit.records.training import open_training
     from attnaudit.report.judged import judged_verdicts
 
     for path in runs:
@@ -50,8 +51,9 @@ def judge(
             raise RunFolderError(
                 f"There is no folder {path}: give those that attnaudit train or attnaudit robust wrote."
             )
-    evaluations = open_evaluations([path for path in runs if holds_evaluation(path)])
-    trainings = open_trainings([path for path in runs if not holds_evaluation(path)])
+    kinds = {path: RunFolder(path).kind for path in runs}
+    evaluations = open_evaluations([path for path in runs if kinds[path] is RunKind.ROBUSTNESS])
+    trainings = [open_training(path) for path in runs if kinds[path] is not RunKind.ROBUSTNESS]
     judges = {name: (claim.needs, partial(claim.judge, trainings)) for name, claim in TRAINING_CLAIMS.items()}
     judges |= {name: (claim.needs, partial(claim.judge, evaluations)) for name, claim in ROBUSTNESS_CLAIMS.items()}
     everything = (*(TRAINING_CLAIMS if trainings else ()), *(ROBUSTNESS_CLAIMS if evaluations else ()))
@@ -74,7 +76,7 @@ def judge(
         _draw(trainings, evaluations, out)
 
 
-def _draw(trainings: Sequence[Training], evaluations: Sequence[Evaluation], out: Path) -> None:
+def _draw(trainings: Sequence[TrainingRun], evaluations: Sequence[Evaluation], out: Path) -> None:
     from attnaudit.cli.delivery import deliver
     from attnaudit.report.robust_curves import holding_records
     from attnaudit.report.robust_table import group_records

@@ -15,8 +15,8 @@ from attnaudit.cli.options import Device
 from attnaudit.protocol import Protocol
 
 if TYPE_CHECKING:
+    from attnaudit.records.evaluation import Condition
     from attnaudit.robustness import Examples, Robustness
-    from attnaudit.robustness.conditions import Condition
     from attnaudit.sources.model import LoadedModel
 
 
@@ -144,7 +144,9 @@ def robust(
     with detailed_progress_bar("evaluating") as (progress, _):
         done = evaluate(plan, folder, baseline=divisor, progress=progress)
     if json:
-        print_json(done.summary.as_json())
+        from attnaudit.records import json_file
+
+        print_json(json_file.plain(done.summary))
     else:
         data_console().print(robustness_report(done.summary))
     _deliver(done, f"{about}, seed {seed}, {precision.value}.")

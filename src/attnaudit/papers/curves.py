@@ -7,7 +7,6 @@ arXiv:2505.07908).
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
@@ -15,7 +14,8 @@ from operator import itemgetter
 import pyarrow as pa
 
 from attnaudit.papers.published_curves import TRAININGS, PublishedTraining
-from attnaudit.records.training_rows import TrainingRun
+from attnaudit.records.architecture import Architecture
+from attnaudit.records.training import TrainingRun
 
 FIGURE1 = ("projection_error_mae", "output_norm2", "phi_norm2")
 FIGURE4 = ("projection_error_rel_output", "projection_error_rel_phi")
@@ -68,8 +68,8 @@ def _curves(run: TrainingRun, label: str, measures: Sequence[str]) -> Curves:
             if measure in measures and batch in run.batches
             for epoch, value in curve.points
         ]
-    width = " and ".join(map(str, widths))
-    return Curves(label, bool(run.recipe["model"].get("standardise")), width, published, tuple(records))
+    width, model = " and ".join(map(str, widths)), run.recipe.model
+    return Curves(label, isinstance(model, Architecture) and model.standardise, width, published, tuple(records))
 
 
 def _ours(run: TrainingRun, label: str, table: pa.Table) -> list[CurveRecord]:
@@ -82,7 +82,7 @@ def _ours(run: TrainingRun, label: str, table: pa.Table) -> list[CurveRecord]:
             source=OURS,
             batch=row["input"],
             measure=row["measure"],
-            epoch=row["step"] / run.steps_per_epoch,
+            epoch=run.epoch_at(row["step"]),
             value=row["value_mean"],
             heads=row["value_count"],
             rejected=row["count_all"] - row["value_count"],
@@ -93,10 +93,8 @@ def _ours(run: TrainingRun, label: str, table: pa.Table) -> list[CurveRecord]:
 
 def _labels(runs: Sequence[TrainingRun]) -> list[str]:
     """The recipes' names; numbered where two runs share one."""
-    sharing = Counter(run.name for run in runs)
-    seen: Counter[str] = Counter()
-    labels = []
-    for run in runs:
-        seen[run.name] += 1
-        labels.append(run.name if sharing[run.name] == 1 else f"{run.name} ({seen[run.name]})")
-    return labels
+    names = [run.recipe.name for run in runs]
+    return [
+        name if names.count(name) == 1 else f"{name} ({names[: place + 1].count(name)})"
+        for place, name in enumerate(names)
+    ]

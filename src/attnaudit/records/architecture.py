@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from attnaudit.errors import SettingError
+from attnaudit.records.json_file import added_later
 from attnaudit.records.ranges import check_range, check_rate
 
 REFERENCE_ATTENTION = "softmax"
@@ -27,7 +28,7 @@ class AttentionChoice:
     attention: str = REFERENCE_ATTENTION
     attention_layers: tuple[int, ...] | None = None
     attention_options: Mapping[str, Any] = field(default_factory=dict)
-    other_attention: str = REFERENCE_ATTENTION
+    other_attention: str = added_later(REFERENCE_ATTENTION)
 
     def __post_init__(self) -> None:
         if self.attention_layers is None and self.other_attention != REFERENCE_ATTENTION:

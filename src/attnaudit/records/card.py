@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, TypedDict
 
+from pydantic import ConfigDict, Field, with_config
+
+from attnaudit.errors import SettingError
 from attnaudit.records.architecture import Architecture, DecoderArchitecture
 from attnaudit.records.ranges import check_range
 
@@ -15,19 +18,41 @@ CARD = "card.json"
 _LARGEST = 1e6
 
 
+_OPEN = with_config(ConfigDict(extra="allow"))
+
+
+@_OPEN
+class LayerFacts(TypedDict, total=False):
+    """What is known of the attention of a trained layer: `nonzero` is the share of RPC-Attention's S that is not 0."""
+
+    nonzero: float
+
+
+@_OPEN
+class TrainingFacts(TypedDict, total=False):
+    """Whatever is known of a training and its outcome; these names have a meaning to claims.
+
+    `setting` names everything but model and seed that decided the training, `attention` the layers by name.
+    """
+
+    recipe: str
+    seed: Annotated[int, Field(ge=0)]
+    epochs: int
+    setting: str
+    test_accuracy: float
+    attention: Mapping[str, LayerFacts] | None
+
+
 @dataclass(frozen=True)
 class ImageCard:
-    """Of a vision transformer: mean and deviation of its pixels, and the names of its classes where they have any.
-
-    `facts` are whatever is known of its training; what claims read of them is a `TrainingFacts`.
-    """
+    """Of a vision transformer: mean and deviation of its pixels, and the names of its classes where they have any."""
 
     name: str
     architecture: Architecture
     mean: tuple[float, float, float]
     std: tuple[float, float, float]
     labels: tuple[str, ...] | None
-    facts: Mapping[str, Any]
+    facts: TrainingFacts
 
     def __post_init__(self) -> None:
         for mean, deviation in zip(self.mean, self.std, strict=True):
@@ -42,4 +67,16 @@ class TextCard:
     name: str
     architecture: DecoderArchitecture
     vocabulary: tuple[str, ...]
-    facts: Mapping[str, Any]
+    facts: TrainingFacts
+
+
+@dataclass(frozen=True)
+class NetworkCard:
+    """What is known of an evaluated network that `attnaudit train` made."""
+
+    architecture: Architecture
+    facts: TrainingFacts
+
+    def __post_init__(self) -> None:
+        if "seed" in self.facts and "recipe" not in self.facts:
+            raise SettingError("facts.recipe is missing.")

@@ -9,7 +9,7 @@ from typing import Any
 
 from attnaudit.errors import RunFolderError
 from attnaudit.records.evidence import Evidence
-from attnaudit.records.run_folder import RunFolder
+from attnaudit.records.run_folder import RunFolder, RunKind
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ def open_run(path: Path) -> FinishedRun:
         RunFolderError: it is no run folder, the run is not finished, or a part of it is gone.
     """
     folder = RunFolder(path)
-    settings = folder.settings()
-    if "kind" in settings["identity"]:
-        raise RunFolderError(f"{path} holds no audit but {settings['identity']['kind']}: its report.html lies in it.")
+    if folder.kind is not RunKind.AUDIT:
+        raise RunFolderError(f"{path} holds {folder.kind.words}, not an audit: give a folder that attnaudit audit wrote.")
+    settings = folder.header()
     try:
         summary = json.loads(folder.summary_file.read_text())
         summary["models"]

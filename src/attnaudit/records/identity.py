@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
+
+from pydantic import ConfigDict, with_config
 
 from attnaudit.errors import RunFolderError
-from attnaudit.records.fields import Fields
+from attnaudit.records import json_file
 
 #: What an identity file is, in the words of an error.
 SETTINGS = "the settings of a run"
+
+
+@with_config(ConfigDict(extra="allow"))
+class RunHeader(TypedDict):
+    """What every identity file has, beside what belongs to the kind of its run."""
+
+    identity: dict[str, Any]
+    format: NotRequired[int]
+    attnaudit: NotRequired[str]
 
 
 def begins(file: Path, identity: dict[str, Any]) -> bool:
@@ -24,7 +35,7 @@ def begins(file: Path, identity: dict[str, Any]) -> bool:
         if folder.is_dir() and any(folder.iterdir()):
             raise RunFolderError(f"{folder} is neither empty nor a run folder: give --out another folder.")
         return True
-    found = settings_in(file)["identity"]
+    found = read_header(file)["identity"]
     if found != identity:
         differing = [name for name in identity.keys() | found.keys() if found.get(name) != identity.get(name)]
         # Lists last: which images were drawn follows from a seed, which can be shown.
@@ -36,20 +47,18 @@ def begins(file: Path, identity: dict[str, Any]) -> bool:
     return False
 
 
-def settings_in(file: Path) -> dict[str, Any]:
-    """The content of an identity file: the `identity`, and what else was written down.
+def read_header(file: Path) -> RunHeader:
+    """The content of an identity file as plain data: the `identity`, and what else was written down.
 
     Raises:
         RunFolderError: there is no such file, or it is damaged.
     """
     try:
-        settings = Fields.in_file(file, SETTINGS)
+        return json_file.read(RunHeader, file, SETTINGS)
     except FileNotFoundError as error:
         raise RunFolderError(
             f"{file.parent} is not a run folder, for it has no {file.name}: give one that attnaudit wrote."
         ) from error
-    settings.mapping("identity")
-    return settings.content
 
 
 def _first_difference(found: dict[str, Any], wanted: dict[str, Any], names: Sequence[str]) -> str:

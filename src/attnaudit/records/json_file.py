@@ -10,7 +10,7 @@ import dataclasses
 import json
 import types
 import typing
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,13 +18,14 @@ from typing import Any, TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from attnaudit.errors import AttnAuditError, RunFolderError, UsageError, first_line, unknown
+from attnaudit.errors import AttnAuditError, RunFolderError, SettingError, UsageError, first_line, unknown
 from attnaudit.records.files import write_whole
 
 Content = TypeVar("Content")
 
 _CONFIG = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants")
 _SHOWN = 40
+_ADDED_LATER = "added later"
 _UNKNOWN = "unexpected_keyword_argument"
 
 #: What a value must be, by the type of pydantic's error.
@@ -42,15 +43,26 @@ _EXPECTED = {
 }
 
 
+def added_later(default: Any) -> Any:
+    """A field that files written before it was added lack: they have the default."""
+    return dataclasses.field(default=default, metadata={_ADDED_LATER: True})
+
+
 def read(kind: type[Content], file: Path, what: str) -> Content:
     """The content of a file, which an error calls `what`.
+
+    Every field must be in the file, those with a default too: a value that is lost must not become another one.
 
     Raises:
         FileNotFoundError: there is no such file; only the caller knows what that means.
         RunFolderError: it cannot be read, or is not of that kind.
     """
     try:
-        return _validated(kind, file.read_bytes())
+        text = file.read_bytes()
+        content = _validated(kind, text)
+        if missing := next(_missing(content, json.loads(text)), None):
+            raise SettingError(f"{_path(missing)} is missing")
+        return content
     except FileNotFoundError:
         raise
     except (ValidationError, OSError, AttnAuditError) as error:
@@ -98,6 +110,23 @@ def _validated(kind: type[Content], text: bytes) -> Content:
     return typing.cast(Content, found)
 
 
+def _missing(content: Any, written: Any) -> Iterator[list[int | str]]:
+    """Where the file lacks a field of a dataclass."""
+    if dataclasses.is_dataclass(content):
+        for field in dataclasses.fields(content):
+            if field.name in written:
+                deeper = _missing(getattr(content, field.name), written[field.name])
+                yield from ([field.name, *steps] for steps in deeper)
+            elif _ADDED_LATER not in field.metadata:
+                yield [field.name]
+    elif isinstance(content, tuple):
+        for place, (own, there) in enumerate(zip(content, written, strict=True)):
+            yield from ([place, *steps] for steps in _missing(own, there))
+    elif isinstance(content, Mapping):
+        for name, own in content.items():
+            yield from ([name, *steps] for steps in _missing(own, written[name]))
+
+
 def _fault(kind: type, error: Exception) -> str:
     """What is wrong, in a few words."""
     if not isinstance(error, ValidationError):
@@ -124,7 +153,9 @@ def _sentence(kind: type, error: ErrorDetails) -> str:
         place, given = f"{_path(steps, '.')}{context['discriminator'].strip(chr(39))}", context.get("tag")
         return f"{place} is missing" if given is None else _other(place, f"one of {context['expected_tags']}", given)
     expected = _EXPECTED.get(sort)
-    if expected is None:
+    if expected is None and "ge" in context:
+        expected = f"≥ {context['ge']}"
+    elif expected is None:
         expected = f"one of {context['expected']}" if "expected" in context else error["msg"]
     return _other(place or "its content", expected, error["input"])
 

@@ -2,23 +2,62 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from attnaudit.errors import RunFolderError
+from attnaudit.records import json_file
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.files import make_folder, write_whole
-from attnaudit.records.identity import begins, settings_in
+from attnaudit.records.identity import SETTINGS, begins, read_header
+from attnaudit.records.json_file import shortened
 from attnaudit.records.notes import Notes
 
+#: Of run folders: raised when older ones can no longer be read.
+FORMAT = 2
 _NOTES = b"attnaudit"
+
+Settings = TypeVar("Settings")
+
+
+class RunKind(StrEnum):
+    """What a run folder holds."""
+
+    AUDIT = "audit"
+    TRAINING = "training"
+    ROBUSTNESS = "robustness"
+    MONITOR = "monitor"
+
+    @property
+    def words(self) -> str:
+        """For an error."""
+        return _WORDS[self]
+
+    @property
+    def command(self) -> str:
+        """What writes such a folder."""
+        return _COMMANDS[self]
+
+
+_WORDS = {
+    RunKind.AUDIT: "an audit",
+    RunKind.TRAINING: "a training",
+    RunKind.ROBUSTNESS: "an evaluation of robustness",
+    RunKind.MONITOR: "the measurements of a monitor",
+}
+_COMMANDS = {
+    RunKind.AUDIT: "attnaudit audit",
+    RunKind.TRAINING: "attnaudit train",
+    RunKind.ROBUSTNESS: "attnaudit robust",
+    RunKind.MONITOR: "attnaudit.training.Monitor",
+}
 
 
 class RunFolder:
@@ -39,13 +78,15 @@ class RunFolder:
         Raises:
             RunFolderError: it cannot be written, holds something else, or a run with another identity.
         """
+        if self.settings_file.exists():
+            self._check_format()
         new = begins(self.settings_file, identity)
-        kept = {} if new else {name: value for name, value in self.settings().items() if name in keep}
+        kept = {} if new else {name: value for name, value in self.header().items() if name in keep}
         make_folder(self._parts)
         for leftover in (*self.path.glob(".*.tmp"), *self._parts.glob(".*.tmp")):
             with suppress(OSError):  # if it cannot go, nothing can be written either, which the next line says
                 leftover.unlink()
-        write_whole(self.settings_file, as_json({"identity": identity, **description, **kept}))
+        json_file.write(self.settings_file, {"format": FORMAT, "identity": identity, **description, **kept})
         return new
 
     def discard_if_empty(self) -> None:
@@ -56,9 +97,63 @@ class RunFolder:
                 with suppress(OSError):
                     parent.rmdir()
 
-    def settings(self) -> dict[str, Any]:
-        """The content of `run.json`."""
-        return settings_in(self.settings_file)
+    def header(self) -> dict[str, Any]:
+        """The content of `run.json` as plain data.
+
+        Raises:
+            RunFolderError: this is not a run folder, or the file is damaged.
+        """
+        return {**read_header(self.settings_file)}
+
+    @property
+    def kind(self) -> RunKind:
+        """What the folder holds.
+
+        Raises:
+            RunFolderError: it is not a run folder, was written in another format, or its `run.json` is damaged.
+        """
+        self._check_format()
+        kind = self.header()["identity"].get("kind")
+        if kind not in list(RunKind):
+            raise RunFolderError(
+                f"{self.settings_file} is not readable as {SETTINGS} (identity.kind must be one of "
+                f"{', '.join(RunKind)}, got {shortened(kind)}): restore the file as it was."
+            )
+        return RunKind(kind)
+
+    def settings(self, kind: type[Settings], run: RunKind) -> Settings:
+        """The content of the `run.json` of a run of one kind.
+
+        Raises:
+            RunFolderError: the folder holds something else, or the file is damaged.
+        """
+        if not self.path.is_dir():
+            raise RunFolderError(f"There is no folder {self.path}: give one that {run.command} wrote.")
+        if self.kind is not run:
+            raise RunFolderError(
+                f"{self.path} holds {self.kind.words}, not {run.words}: give a folder that {run.command} wrote."
+            )
+        return json_file.read(kind, self.settings_file, SETTINGS)
+
+    def summary(self, kind: type[Settings], what: str) -> Settings:
+        """The content of `summary.json`, which an error calls `what`.
+
+        Raises:
+            RunFolderError: the run is not finished, or the file is damaged.
+        """
+        try:
+            return json_file.read(kind, self.summary_file, what)
+        except FileNotFoundError as error:
+            raise RunFolderError(f"{self.path} holds a run that is not finished: repeat its command.") from error
+
+    def _check_format(self) -> None:
+        header = self.header()
+        if (found := header.get("format", 1)) != FORMAT:
+            version = header.get("attnaudit", "an unknown version")
+            raise RunFolderError(
+                f"{self.path} was written by attnaudit {version} in format {found}, but this version reads format "
+                f"{FORMAT}: repeat the command with --out another folder."
+            )
 
     def part(self, key: str) -> Path:
         """The file of a unit."""
@@ -109,13 +204,13 @@ class RunFolder:
         except (OSError, pa.ArrowInvalid) as error:
             raise _damaged(part) from error
 
-    def write_summary(self, summary: dict[str, Any]) -> None:
+    def write_summary(self, summary: Any) -> None:
         """Store `summary.json`."""
-        write_whole(self.summary_file, as_json(summary))
+        json_file.write(self.summary_file, summary)
 
     def extend_settings(self, **more: Any) -> None:
         """Add to `run.json` what is known only at the end."""
-        write_whole(self.settings_file, as_json({**self.settings(), **more}))
+        json_file.write(self.settings_file, {**self.header(), **more})
 
 
 def encoded(table: pa.Table, notes: Notes) -> bytes:
@@ -129,7 +224,3 @@ def encoded(table: pa.Table, notes: Notes) -> bytes:
 def _damaged(part: Path) -> RunFolderError:
     return RunFolderError(f"{part} is damaged: delete it and repeat the command to compute it again.")
 
-
-def as_json(content: dict[str, Any]) -> bytes:
-    """The text of a settings or summary file; a number that is not finite has no place in it."""
-    return (json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()

@@ -9,7 +9,8 @@ import numpy as np
 
 from attnaudit.claims.robust_groups import Group, named_groups
 from attnaudit.claims.robust_shared import Shared, clean, interval_over_seeds
-from attnaudit.records.evaluations import EvaluatedNetwork, Evaluation, Kind
+from attnaudit.records.evaluated_networks import EvaluatedNetwork, Evaluation
+from attnaudit.records.evaluation import ConditionKind
 
 
 @dataclass(frozen=True)
@@ -33,16 +34,18 @@ def holding_records(evaluations: Sequence[Evaluation]) -> list[HoldingRecord]:
     return [
         record
         for name, group in named_groups(evaluations)
-        for kind in (Kind.CORRUPTION, Kind.ATTACK)
+        for kind in (ConditionKind.CORRUPTION, ConditionKind.ATTACK)
         for record in _records(name, group, kind, evaluations)
     ]
 
 
-def _records(name: str, group: Group, kind: Kind, evaluations: Sequence[Evaluation]) -> Iterator[HoldingRecord]:
+def _records(
+    name: str, group: Group, kind: ConditionKind, evaluations: Sequence[Evaluation]
+) -> Iterator[HoldingRecord]:
     shared = Shared.of([group], kind, evaluations)
     if shared is None:
         return
-    kept = shared.corrupted if kind is Kind.CORRUPTION else shared.attacked
+    kept = shared.corrupted if kind is ConditionKind.CORRUPTION else shared.attacked
 
     def at(network: EvaluatedNetwork, strength: float) -> float:
         return kept(network, strength) if strength else clean(network)

@@ -10,10 +10,8 @@ import numpy as np
 
 from attnaudit.claims.robust_groups import Group, named_groups
 from attnaudit.claims.robust_shared import Shared, clean, interval_over_seeds
-from attnaudit.records.evaluations import EvaluatedNetwork, Evaluation, Kind
-
-#: What the card of a trained network says of all test images.
-_TESTED = "test_accuracy"
+from attnaudit.records.evaluated_networks import EvaluatedNetwork, Evaluation
+from attnaudit.records.evaluation import ConditionKind
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ def group_records(evaluations: Sequence[Evaluation]) -> list[GroupRecord]:
 
 
 def _records(group: Group, baseline: Group | None, evaluations: Sequence[Evaluation]) -> Iterator[GroupRecord]:
-    for kind in (Kind.CLEAN, Kind.CORRUPTION, Kind.ATTACK):
+    for kind in (ConditionKind.CLEAN, ConditionKind.CORRUPTION, ConditionKind.ATTACK):
         own = Shared.of([group], kind, evaluations)
         if own is None:
             continue
@@ -62,13 +60,13 @@ def _records(group: Group, baseline: Group | None, evaluations: Sequence[Evaluat
             yield GroupRecord(group.name, condition, len(values), float(values.mean()), *interval, gain, *gained)
 
 
-def _conditions(kind: Kind, shared: Shared) -> Iterator[tuple[str, Callable[[EvaluatedNetwork], float]]]:
+def _conditions(kind: ConditionKind, shared: Shared) -> Iterator[tuple[str, Callable[[EvaluatedNetwork], float]]]:
     """What a table tells apart, with how it is read off a network."""
-    if kind is Kind.CLEAN:
-        if all(_TESTED in network.facts for networks in shared.networks for network in networks):
-            yield "clean, whole test half", lambda network: float(network.facts[_TESTED])
+    if kind is ConditionKind.CLEAN:
+        if all("test_accuracy" in network.facts for networks in shared.networks for network in networks):
+            yield "clean, whole test half", lambda network: network.facts["test_accuracy"]
         yield "clean", clean
-    elif kind is Kind.CORRUPTION:
+    elif kind is ConditionKind.CORRUPTION:
         yield "corrupted", shared.corrupted
     else:
         for epsilon in shared.strengths:

@@ -12,18 +12,16 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from attnaudit.records.evaluations import Kind
-from attnaudit.robustness.masking_checks import Check
-from attnaudit.robustness.summary import Accuracy, Score, Summary
+from attnaudit.records.evaluation import Accuracy, ConditionKind, EvaluationScore, EvaluationSummary, MaskingCheck
 
-Named = TypeVar("Named", Accuracy, Score, Check)
+Named = TypeVar("Named", Accuracy, EvaluationScore, MaskingCheck)
 
 _TONES = {"pass": "green", "FAIL": "bold red", "not run": "dim"}
 #: As many models fit side by side on a terminal; the checks of more are counted.
 _ABREAST = 4
 
 
-def robustness_report(summary: Summary) -> RenderableType:
+def robustness_report(summary: EvaluationSummary) -> RenderableType:
     """Accuracies, scores and checks."""
     summary = with_short_names(summary)
     models = models_of(summary)
@@ -36,7 +34,7 @@ def robustness_report(summary: Summary) -> RenderableType:
     return Group(*parts)
 
 
-def with_short_names(summary: Summary) -> Summary:
+def with_short_names(summary: EvaluationSummary) -> EvaluationSummary:
     """The same with models called without the folder that all of them lie in."""
     models = models_of(summary)
     folders = {model.rpartition("/")[0] for model in models}
@@ -46,15 +44,15 @@ def with_short_names(summary: Summary) -> Summary:
     def short(entries: Sequence[Named]) -> tuple[Named, ...]:
         return tuple(replace(entry, model=entry.model.rpartition("/")[2]) for entry in entries)
 
-    return Summary(short(summary.accuracies), short(summary.scores), short(summary.checks))
+    return EvaluationSummary(short(summary.accuracies), short(summary.scores), short(summary.checks))
 
 
-def lines(summary: Summary) -> list[tuple[str, list[str]]]:
+def lines(summary: EvaluationSummary) -> list[tuple[str, list[str]]]:
     """What is done to the images, and the accuracy of every model; a corruption's severities are one line."""
     grouped: dict[str, dict[str, list[Accuracy]]] = {}
     for entry in summary.accuracies:
         own = entry.condition
-        words = own.name if own.kind is Kind.CORRUPTION else own.words
+        words = own.name if own.kind is ConditionKind.CORRUPTION else own.words
         grouped.setdefault(words, {}).setdefault(entry.model, []).append(entry)
     models = models_of(summary)
     return [
@@ -62,12 +60,12 @@ def lines(summary: Summary) -> list[tuple[str, list[str]]]:
     ]
 
 
-def models_of(summary: Summary) -> list[str]:
+def models_of(summary: EvaluationSummary) -> list[str]:
     """In the order of the command."""
     return list(dict.fromkeys(entry.model for entry in summary.accuracies))
 
 
-def accuracy_rows(summary: Summary) -> list[dict[str, object]]:
+def accuracy_rows(summary: EvaluationSummary) -> list[dict[str, object]]:
     """Every accuracy with its interval, for CSV."""
     return [
         {
@@ -91,7 +89,7 @@ def accuracy_rows(summary: Summary) -> list[dict[str, object]]:
 
 def _title(words: str, entries: Sequence[Accuracy]) -> str:
     first = entries[0].condition
-    if first.kind is Kind.CORRUPTION:
+    if first.kind is ConditionKind.CORRUPTION:
         severities = ", ".join(f"{entry.condition.strength:.0f}" for entry in entries)
         return f"{words}, severity {severities}" if len(entries) == 1 else f"{words}, mean of severities {severities}"
     return words if first.norm in (None, "max") else f"{words} ({first.norm})"
@@ -104,7 +102,7 @@ def _cell(entries: Sequence[Accuracy]) -> str:
     return f"{entries[0].accuracy:.1%} [{low:.1%}, {high:.1%}]"
 
 
-def _accuracies(summary: Summary, place: int, models: Sequence[str]) -> Table:
+def _accuracies(summary: EvaluationSummary, place: int, models: Sequence[str]) -> Table:
     """Of some models, from number `place` on."""
     images = summary.accuracies[0].images
     title = None if place else Text(f"Accuracy on {images:,} images [95 %]")
@@ -117,7 +115,7 @@ def _accuracies(summary: Summary, place: int, models: Sequence[str]) -> Table:
     return table
 
 
-def _scores(summary: Summary) -> Table:
+def _scores(summary: EvaluationSummary) -> Table:
     table = Table(title="Scores [95 %, bootstrap over images]", title_justify="left", box=box.SIMPLE_HEAD)
     for name in ("model", "score", "value"):
         table.add_column(name)
@@ -127,7 +125,7 @@ def _scores(summary: Summary) -> Table:
     return table
 
 
-def _checks(summary: Summary) -> Table:
+def _checks(summary: EvaluationSummary) -> Table:
     table = Table(title="Can the attacks be believed?", title_justify="left", box=box.SIMPLE_HEAD)
     several = len(models_of(summary)) > 1
     for name in (*(("model",) if several else ()), "check", "", "found"):
@@ -138,7 +136,7 @@ def _checks(summary: Summary) -> Table:
     return table
 
 
-def _counted_checks(summary: Summary) -> Table:
+def _counted_checks(summary: EvaluationSummary) -> Table:
     """How many models pass each check, and which fail."""
     table = Table(title="Can the attacks be believed?", title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("check")

@@ -7,21 +7,20 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from attnaudit.records.evaluations import Kind
+from attnaudit.records.evaluation import Accuracy, ConditionKind, EvaluationSummary
 from attnaudit.report.drawing import drawing, look
 from attnaudit.report.robustness import models_of, with_short_names
-from attnaudit.robustness.summary import Accuracy, Summary
 
 _CORRUPTIONS = "corruptions"
 
 
-def accuracy_curves(summary: Summary, paths: Sequence[Path]) -> bool:
+def accuracy_curves(summary: EvaluationSummary, paths: Sequence[Path]) -> bool:
     """A panel per attack with a line per model, from clean on, and one of the mean over corruptions; False if none."""
     summary = with_short_names(summary)
     models = models_of(summary)
-    attacks = [entry.condition.name for entry in summary.accuracies if entry.condition.kind is Kind.ATTACK]
+    attacks = [entry.condition.name for entry in summary.accuracies if entry.condition.kind is ConditionKind.ATTACK]
     panels = list(dict.fromkeys(attacks))
-    if any(entry.condition.kind is Kind.CORRUPTION for entry in summary.accuracies):
+    if any(entry.condition.kind is ConditionKind.CORRUPTION for entry in summary.accuracies):
         panels.append(_CORRUPTIONS)
     if not panels:
         return False
@@ -44,16 +43,16 @@ def accuracy_curves(summary: Summary, paths: Sequence[Path]) -> bool:
     return True
 
 
-def _curve(axis: Any, summary: Summary, model: str, panel: str, **style: Any) -> None:
+def _curve(axis: Any, summary: EvaluationSummary, model: str, panel: str, **style: Any) -> None:
     if panel == _CORRUPTIONS:
-        entries = summary.of(model, Kind.CORRUPTION)
+        entries = summary.of(model, ConditionKind.CORRUPTION)
         severities = sorted({entry.condition.strength for entry in entries})
         means = [fmean(e.accuracy for e in entries if e.condition.strength == severity) for severity in severities]
         axis.plot(severities, means, marker="o", ms=2.5, label=model, **style)
         axis.xaxis.get_major_locator().set_params(integer=True)
         return
-    own: list[Accuracy] = [entry for entry in summary.of(model, Kind.ATTACK) if entry.condition.name == panel]
-    shown = sorted([*summary.of(model, Kind.CLEAN), *own], key=lambda entry: entry.condition.strength)
+    own: list[Accuracy] = [entry for entry in summary.of(model, ConditionKind.ATTACK) if entry.condition.name == panel]
+    shown = sorted([*summary.of(model, ConditionKind.CLEAN), *own], key=lambda entry: entry.condition.strength)
     x = [entry.condition.strength * 255 for entry in shown]
     axis.plot(x, [entry.accuracy for entry in shown], marker="o", ms=2.5, label=model, **style)
     low, high = zip(*(entry.interval for entry in shown), strict=True)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from attnaudit.records.evaluations import Kind
+from attnaudit.records.evaluation import ConditionKind
 from attnaudit.report.drawing import drawing, look
 from attnaudit.report.robust_curves import HoldingRecord
 
-_NAMES = {Kind.CORRUPTION: ("mean over corruptions", "severity"), Kind.ATTACK: ("under the strongest attack", "255 ε")}
+_NAMES = {
+    ConditionKind.CORRUPTION: ("mean over corruptions", "severity"),
+    ConditionKind.ATTACK: ("under the strongest attack", "255 ε"),
+}
 #: Of the legend: names of recipes are long.
 _COLUMNS = 3
 
@@ -20,7 +23,7 @@ def holding_figure(records: Sequence[HoldingRecord], paths: Sequence[Path]) -> N
     kinds = [kind for kind in _NAMES if any(record.kind == kind for record in records)]
     with drawing(paths, 1, len(kinds), (3.4 * len(kinds), 2.4 + 0.14 * -(-len(recipes) // _COLUMNS))) as axes:
         for axis, kind in zip(axes[0], kinds, strict=True):
-            unit = 255 if kind is Kind.ATTACK else 1
+            unit = 255 if kind is ConditionKind.ATTACK else 1
             for place, recipe in enumerate(recipes):
                 own = [record for record in records if (record.recipe, record.kind) == (recipe, kind)]
                 at = [unit * record.strength for record in own]

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow.compute as pc
 
 from attnaudit.claims.kpca_values import CLAIM
-from attnaudit.claims.training import Training
 from attnaudit.measures import measure_named
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.head_table import head_table
+from attnaudit.records.training import ImageEpoch, TrainingRun
 from attnaudit.statistics.intervals import CONFIDENCE, student_interval
 from attnaudit.statistics.scores import head_score
 
@@ -46,27 +46,27 @@ class ScoreRecord:
     heads: int
 
 
-def accuracy_records(trainings: Sequence[Training]) -> list[AccuracyRecord]:
+def accuracy_records(trainings: Sequence[TrainingRun]) -> list[AccuracyRecord]:
     """By recipe and epoch, over the trainings that got that far; language models have no accuracy."""
     found: dict[tuple[str, int], list[float]] = defaultdict(list)
     for training in trainings:
-        for record in () if training.course.of_text else training.course.history:
-            found[str(training.course.recipe["name"]), int(record["epoch"])].append(record["test_accuracy"])
+        for epoch in training.history:
+            if isinstance(epoch, ImageEpoch):
+                found[training.recipe.name, epoch.epoch].append(epoch.test_accuracy)
     records = []
-    for (recipe, epoch), values in sorted(found.items()):
+    for (recipe, number), values in sorted(found.items()):
         low, high = student_interval(np.array(values), CONFIDENCE) or (None, None)
-        records.append(AccuracyRecord(recipe, epoch, float(np.mean(values)), low, high, len(values)))
+        records.append(AccuracyRecord(recipe, number, float(np.mean(values)), low, high, len(values)))
     return records
 
 
-def score_records(trainings: Sequence[Training]) -> list[ScoreRecord]:
+def score_records(trainings: Sequence[TrainingRun]) -> list[ScoreRecord]:
     """The measures that decide `kpca-values`, for every training with a monitor and every epoch it looked at."""
-    return [record for training in trainings if training.watched is not None for record in _of_training(training)]
+    return [record for training in trainings if training.is_monitored for record in _of_training(training)]
 
 
-def _of_training(training: Training) -> list[ScoreRecord]:
-    assert training.watched is not None
-    rows = training.watched.rows.table()
+def _of_training(training: TrainingRun) -> list[ScoreRecord]:
+    rows = training.rows.table()
     rows = rows.filter(pc.match_substring(pc.cast(rows["input"], "string"), _SCORED))
     records = []
     for step in sorted(pc.unique(rows["step"]).to_pylist()):
@@ -76,6 +76,6 @@ def _of_training(training: Training) -> list[ScoreRecord]:
             table = head_table(evidence, model, measure, CLAIM.theory)
             found = head_score(table, measure_named(measure), level=CONFIDENCE)
             low, high = found.interval or (None, None)
-            epoch = step / training.watched.steps_per_epoch
-            records.append(ScoreRecord(training.course.name, epoch, measure, found.mean, low, high, found.heads))
+            epoch = training.epoch_at(step)
+            records.append(ScoreRecord(training.name, epoch, measure, found.mean, low, high, found.heads))
     return records

@@ -3,57 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
 
 from attnaudit.errors import UsageError
 from attnaudit.protocol import Protocol
-from attnaudit.records.evaluations import Kind
+from attnaudit.records.evaluation import Condition, ConditionKind
 from attnaudit.robustness.attacks import Norm, attack_named
 from attnaudit.robustness.corruptions import CORRUPTIONS, SEVERITIES
 
-
-@dataclass(frozen=True)
-class Condition:
-    """One of them, at one strength: the severity of a corruption, the ε of an attack."""
-
-    kind: Kind
-    name: str
-    strength: float = 0.0
-    norm: str | None = None
-    steps: int | None = None
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What its results depend on."""
-        return asdict(self)
-
-    @property
-    def words(self) -> str:
-        """For a line of a table."""
-        if self.kind is Kind.CORRUPTION:
-            return f"{self.name}, severity {self.strength:.0f}"
-        return f"{self.name}, ε = {shown(self.strength)}" if self.kind is Kind.ATTACK else self.name
-
-
-CLEAN = Condition(Kind.CLEAN, "clean")
-OUTLIERS = Condition(Kind.OUTLIERS, "outliers")
+CLEAN = Condition(ConditionKind.CLEAN, "clean")
+OUTLIERS = Condition(ConditionKind.OUTLIERS, "outliers")
 #: Every image is within 1/2 of plain grey, so nothing can be left to see.
-EVERYTHING = Condition(Kind.CHECK, "everything", 0.5, Norm.MAX.value, 10)
+EVERYTHING = Condition(ConditionKind.CHECK, "everything", 0.5, Norm.MAX.value, 10)
 #: A quarter of a grey level along the gradient, and along random signs.
-GRADIENT = Condition(Kind.CHECK, "gradient", 0.25 / 255, Norm.MAX.value)
+GRADIENT = Condition(ConditionKind.CHECK, "gradient", 0.25 / 255, Norm.MAX.value)
 #: Twenty times what Square takes by default, and it takes most; a number with more digits is a slip, and never ends.
 MOST_ITERATIONS = 100_000
 #: Adversarial images of another model, made by PGD.
 TRANSFER = "transfer"
-
-
-def shown(epsilon: float) -> str:
-    """ε as people write it: 4/255, or a decimal."""
-    levels = epsilon * 255
-    finest = 1 if levels >= 2 else 4
-    whole = abs(levels * finest - round(levels * finest)) < 1e-6
-    return f"{levels:.4g}/255" if whole and 0 < levels <= 32 else f"{epsilon:.4g}"
 
 
 def attack_conditions(names: Sequence[str], epsilons: Sequence[float], protocol: Protocol) -> list[Condition]:
@@ -67,7 +33,10 @@ def attack_conditions(names: Sequence[str], epsilons: Sequence[float], protocol:
         attack = attack_named(plain, protocol)
         steps = _iterations(name, count, attack.steps) if count else attack.steps
         budgets = epsilons if attack.budget is None else (attack.budget,)
-        found += [Condition(Kind.ATTACK, plain, budget, attack.norm and attack.norm.value, steps) for budget in budgets]
+        found += [
+            Condition(ConditionKind.ATTACK, plain, budget, attack.norm and attack.norm.value, steps)
+            for budget in budgets
+        ]
     return list(dict.fromkeys(found))  # what is asked for twice counts once
 
 
@@ -86,7 +55,9 @@ def _iterations(name: str, count: str, default: int | None) -> int:
 def transfer_conditions(epsilons: Sequence[float], protocol: Protocol) -> list[Condition]:
     """Transfer from a twin at every ε."""
     steps = attack_named("pgd", protocol).steps
-    return [Condition(Kind.ATTACK, TRANSFER, epsilon, Norm.MAX.value, steps) for epsilon in dict.fromkeys(epsilons)]
+    return [
+        Condition(ConditionKind.ATTACK, TRANSFER, epsilon, Norm.MAX.value, steps) for epsilon in dict.fromkeys(epsilons)
+    ]
 
 
 def corruption_conditions(names: Sequence[str], severities: Sequence[int]) -> list[Condition]:
@@ -97,7 +68,7 @@ def corruption_conditions(names: Sequence[str], severities: Sequence[int]) -> li
     for severity in severities:
         if severity not in SEVERITIES:
             raise UsageError(f"There is no severity {severity}; there are {', '.join(map(str, SEVERITIES))}.")
-    asked = [Condition(Kind.CORRUPTION, name, float(severity)) for name in names for severity in severities]
+    asked = [Condition(ConditionKind.CORRUPTION, name, float(severity)) for name in names for severity in severities]
     return list(dict.fromkeys(asked))
 
 

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
+from attnaudit.records import json_file
+from attnaudit.records.evaluation import Condition
 from attnaudit.records.files import make_folder, write_whole
-from attnaudit.records.identity import begins, settings_in
-from attnaudit.records.run_folder import as_json
-from attnaudit.robustness.conditions import Condition
+from attnaudit.records.identity import begins, read_header
 from attnaudit.robustness.corruptions import corrupted, version
 from attnaudit.robustness.examples import Examples
 from attnaudit.robustness.pixels import PixelModel
@@ -53,7 +53,7 @@ def write_corrupted_sets(
     file, identity = out / IDENTITY_FILE, _identity(model, examples, seed)
     if begins(file, identity):
         make_folder(out)
-        write_whole(file, as_json({"identity": identity}))
+        json_file.write(file, {"identity": identity})
     images = examples.chosen
     clean, labels, names = examples.clean(model), images.labels.tolist(), images.names
     if not (out / CLEAN_FILE).exists():
@@ -71,7 +71,7 @@ def write_corrupted_sets(
 def classes_of(folder: Path) -> int | None:
     """How many classes the set has that the images of a folder were drawn from; None if we did not write it."""
     file = folder / IDENTITY_FILE
-    found = settings_in(file)["identity"].get("classes") if file.exists() else None
+    found = read_header(file)["identity"].get("classes") if file.exists() else None
     return found if isinstance(found, int) else None
 
 

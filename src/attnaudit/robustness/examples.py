@@ -13,8 +13,8 @@ from jaxtyping import UInt8
 from torch import Tensor
 
 from attnaudit.errors import InputError, UsageError
-from attnaudit.records.evaluations import Kind
-from attnaudit.robustness.conditions import OUTLIERS, Condition
+from attnaudit.records.evaluation import Condition, ConditionKind
+from attnaudit.robustness.conditions import OUTLIERS
 from attnaudit.robustness.corruptions import corrupted, ready_made
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.sources.labelled import LabelledImages
@@ -72,7 +72,7 @@ class Examples:
             if self.outliers is None:
                 raise UsageError("The condition 'outliers' needs images of unknown classes: give --outliers.")
             return self.outliers
-        if condition.kind is Kind.CORRUPTION and self.ready is not None:
+        if condition.kind is ConditionKind.CORRUPTION and self.ready is not None:
             return self.ready_images(condition)
         return self.chosen
 

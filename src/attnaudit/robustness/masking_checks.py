@@ -8,7 +8,6 @@ loss along the gradient itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
@@ -16,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from attnaudit.records.evaluations import Kind
-from attnaudit.robustness.conditions import EVERYTHING, GRADIENT, TRANSFER, Condition, shown
+from attnaudit.records.evaluation import Condition, ConditionKind, MaskingCheck, epsilon_text
+from attnaudit.robustness.conditions import EVERYTHING, GRADIENT, TRANSFER
 from attnaudit.robustness.table import Results
 
 _WHITE_BOX = "pgd"
@@ -38,24 +37,9 @@ _LEVEL = 0.05
 Pairs = Sequence[tuple[float, NDArray[np.bool_], NDArray[np.bool_]]]
 
 
-@dataclass(frozen=True)
-class Check:
-    """One check of one model; `passed` is None where the run has not what it takes."""
-
-    model: str
-    name: str
-    finding: str
-    passed: bool | None
-
-    @property
-    def word(self) -> str:
-        """`pass`, `FAIL`, or `not run`."""
-        return "not run" if self.passed is None else "pass" if self.passed else "FAIL"
-
-
-def masking_checks(results: Results, model: str, conditions: Sequence[Condition]) -> list[Check]:
+def masking_checks(results: Results, model: str, conditions: Sequence[Condition]) -> list[MaskingCheck]:
     """All checks of a model that was attacked by PGD; none if it was not."""
-    attacks = {(c.name, c.strength): c for c in conditions if c.kind is Kind.ATTACK}
+    attacks = {(c.name, c.strength): c for c in conditions if c.kind is ConditionKind.ATTACK}
     white = {strength: c for (name, strength), c in attacks.items() if name == _WHITE_BOX}
     if not white:
         return []
@@ -75,10 +59,10 @@ def masking_checks(results: Results, model: str, conditions: Sequence[Condition]
     return checks
 
 
-def _not_stronger(model: str, words: str, name: str, pairs: Pairs) -> Check:
+def _not_stronger(model: str, words: str, name: str, pairs: Pairs) -> MaskingCheck:
     """Exact sign test on the images that only one of the two fools, at the ε where it is worst for PGD."""
     if not pairs:
-        return Check(model, words, f"{name} was not run", None)
+        return MaskingCheck(model, words, f"{name} was not run", None)
     chances = {}
     for epsilon, weaker, white in pairs:
         only_weaker, only_white = int((white & ~weaker).sum()), int((weaker & ~white).sum())
@@ -86,41 +70,42 @@ def _not_stronger(model: str, words: str, name: str, pairs: Pairs) -> Check:
         chances[epsilon] = chance, weaker.mean(), white.mean()
     worst = min(chances, key=lambda epsilon: chances[epsilon][0])
     chance, weaker_left, white_left = chances[worst]
-    finding = f"{name} leaves {weaker_left:.1%}, {_WHITE_BOX} {white_left:.1%} at ε = {shown(worst)} (p = {chance:.2g})"
-    return Check(model, words, finding, chance >= _LEVEL)
+    left = f"{name} leaves {weaker_left:.1%}, {_WHITE_BOX} {white_left:.1%}"
+    finding = f"{left} at ε = {epsilon_text(worst)} (p = {chance:.2g})"
+    return MaskingCheck(model, words, finding, chance >= _LEVEL)
 
 
-def _agrees(model: str, pairs: Pairs) -> Check:
+def _agrees(model: str, pairs: Pairs) -> MaskingCheck:
     words = "AutoAttack leaves no more than PGD, and hardly less"
     if not pairs:
-        return Check(model, words, f"{_STRONGEST} was not run", None)
+        return MaskingCheck(model, words, f"{_STRONGEST} was not run", None)
     gaps = {epsilon: (white.mean() - strong.mean(), strong.mean(), white.mean()) for epsilon, strong, white in pairs}
     worst = max(gaps, key=lambda epsilon: abs(gaps[epsilon][0]))
     _, strong, white = gaps[worst]
-    finding = f"{_STRONGEST} leaves {strong:.1%}, {_WHITE_BOX} {white:.1%} at ε = {shown(worst)}"
-    return Check(model, words, finding, all(0 <= gap <= _GAP for gap, _, _ in gaps.values()))
+    finding = f"{_STRONGEST} leaves {strong:.1%}, {_WHITE_BOX} {white:.1%} at ε = {epsilon_text(worst)}"
+    return MaskingCheck(model, words, finding, all(0 <= gap <= _GAP for gap, _, _ in gaps.values()))
 
 
-def _falls(model: str, curve: Sequence[tuple[float, NDArray[np.bool_]]]) -> Check:
+def _falls(model: str, curve: Sequence[tuple[float, NDArray[np.bool_]]]) -> MaskingCheck:
     """Accuracy may rise with ε by chance alone: sign test on neighbours."""
     words = "a larger ε leaves less"
     if len(curve) < 2:
-        return Check(model, words, "one ε alone was run", None)
+        return MaskingCheck(model, words, "one ε alone was run", None)
     passed = True
     for (_, before), (_, after) in pairwise(curve):
         back, lost = int((after & ~before).sum()), int((before & ~after).sum())
         passed &= not back or bool(binom.sf(back - 1, back + lost, 0.5) >= _LEVEL)
-    finding = ", ".join(f"{right.mean():.1%} at {shown(epsilon)}" for epsilon, right in curve)
-    return Check(model, words, finding, passed)
+    finding = ", ".join(f"{right.mean():.1%} at {epsilon_text(epsilon)}" for epsilon, right in curve)
+    return MaskingCheck(model, words, finding, passed)
 
 
-def _nothing_left(model: str, right: NDArray[np.bool_]) -> Check:
-    finding = f"{right.mean():.1%} at ε = {shown(EVERYTHING.strength)}, {EVERYTHING.steps} steps of {_WHITE_BOX}"
-    return Check(model, "a ball that holds plain grey leaves nothing", finding, bool(right.mean() <= _LEFT))
+def _nothing_left(model: str, right: NDArray[np.bool_]) -> MaskingCheck:
+    finding = f"{right.mean():.1%} at ε = {epsilon_text(EVERYTHING.strength)}, {EVERYTHING.steps} steps of {_WHITE_BOX}"
+    return MaskingCheck(model, "a ball that holds plain grey leaves nothing", finding, bool(right.mean() <= _LEFT))
 
 
-def _rises(model: str, rises: NDArray[np.bool_]) -> Check:
-    finding = f"for {rises.mean():.1%} of images, at {shown(GRADIENT.strength)}"
-    return Check(
+def _rises(model: str, rises: NDArray[np.bool_]) -> MaskingCheck:
+    finding = f"for {rises.mean():.1%} of images, at {epsilon_text(GRADIENT.strength)}"
+    return MaskingCheck(
         model, "the loss rises along the gradient, more than along noise", finding, bool(rises.mean() >= _RISES)
     )

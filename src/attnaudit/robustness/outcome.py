@@ -9,9 +9,10 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from attnaudit.protocol import Protocol
+from attnaudit.records.evaluation import Condition
 from attnaudit.robustness.attacks import Norm, Problem, attack_named, distance
 from attnaudit.robustness.attacks.losses import cross_entropy
-from attnaudit.robustness.conditions import EVERYTHING, GRADIENT, TRANSFER, Condition
+from attnaudit.robustness.conditions import EVERYTHING, GRADIENT, TRANSFER
 from attnaudit.robustness.pixels import PixelModel
 
 

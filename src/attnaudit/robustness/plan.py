@@ -10,9 +10,9 @@ from typing import Any
 from attnaudit.errors import UsageError
 from attnaudit.numerics.digest import digest
 from attnaudit.records import json_file
-from attnaudit.records.card import ImageCard, TextCard
-from attnaudit.records.evaluation_folders import ROBUSTNESS
-from attnaudit.robustness.conditions import TRANSFER, Condition
+from attnaudit.records.card import ImageCard, NetworkCard
+from attnaudit.records.evaluation import Condition, EvaluatedModel, EvaluationIdentity
+from attnaudit.robustness.conditions import TRANSFER
 from attnaudit.robustness.examples import Examples, batches
 from attnaudit.robustness.table import VERSION
 from attnaudit.robustness.unit import Classifier, EvaluationSettings, EvaluationUnit
@@ -69,25 +69,18 @@ class EvaluationPlan:
     @cached_property
     def identity(self) -> dict[str, Any]:
         """What a run folder belongs to: more models and conditions may be added to it."""
-        return {"kind": ROBUSTNESS, "settings": self.settings.identity, "data": self._content(self.examples.chosen)}
+        own = EvaluationIdentity(self.settings.conventions, self._content(self.examples.chosen))
+        return dict(json_file.plain(own))
 
     @property
     def description(self) -> dict[str, Any]:
         """Whose results they are, and of what."""
         return {
-            "models": [
-                {
-                    "label": model.label,
-                    "fingerprint": model.fingerprint,
-                    "weights": model.weights_origin,
-                    "card": None if model.card is None else _described(model.card),
-                }
-                for model in self.models
-            ],
+            "models": [json_file.plain(_described(model)) for model in self.models],
             "twin": None if self.twin is None else self.twin.label,
             "data": self.examples.data.place.name,
             "images": len(self.examples.places),
-            "conditions": [condition.identity for condition in self.conditions],
+            "conditions": [json_file.plain(condition) for condition in self.conditions],
         }
 
     @property
@@ -130,7 +123,8 @@ class EvaluationPlan:
         source, images = self._shown(condition)
         for classifier in self.classifiers:
             model = [classifier.model.label, classifier.model.fingerprint]
-            whole = digest(VERSION, model, condition.identity, source, self.settings.identity)
+            how = json_file.plain(condition), source, json_file.plain(self.settings.conventions)
+            whole = digest(VERSION, model, *how)
             for batch in batches(images, self.settings.batch):
                 yield EvaluationUnit(classifier, condition, batch, digest(whole, batch.start))
 
@@ -138,5 +132,6 @@ class EvaluationPlan:
         return digest(images.fingerprint, self.examples.places)
 
 
-def _described(card: ImageCard | TextCard) -> dict[str, Any]:
-    return {"architecture": json_file.plain(card.architecture), "facts": dict(card.facts)}
+def _described(model: LoadedModel) -> EvaluatedModel:
+    card = NetworkCard(model.card.architecture, model.card.facts) if isinstance(model.card, ImageCard) else None
+    return EvaluatedModel(model.label, model.fingerprint, model.weights_origin, card)

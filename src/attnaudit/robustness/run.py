@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from attnaudit.records.engine import Progress, execute
+from attnaudit.records.evaluation import Condition, EvaluationSummary
 from attnaudit.records.run_folder import RunFolder
-from attnaudit.robustness.conditions import Condition
 from attnaudit.robustness.plan import EvaluationPlan
-from attnaudit.robustness.summary import Summary, summarise
+from attnaudit.robustness.summary import summarise
 from attnaudit.robustness.table import SCHEMA, Results
 from attnaudit.robustness.unit import EvaluationUnit
 
@@ -23,7 +23,7 @@ class Robustness:
 
     path: Path
     results: Results = field(repr=False)
-    summary: Summary
+    summary: EvaluationSummary
 
 
 def evaluate(
@@ -44,7 +44,7 @@ def evaluate(
     folder = execute(plan, out, progress=progress)
     results = _read(folder, plan.units)
     summary = summarise(results, plan, baseline)
-    folder.write_summary(summary.as_json())
+    folder.write_summary(summary)
     return Robustness(out, results, summary)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
 from functools import partial
 from math import isnan
 from typing import Any
@@ -12,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnaudit.errors import UsageError
-from attnaudit.records.evaluations import Kind
-from attnaudit.robustness.conditions import CLEAN, OUTLIERS, Condition
+from attnaudit.records.evaluation import Accuracy, Condition, ConditionKind, EvaluationScore, EvaluationSummary
+from attnaudit.robustness.conditions import CLEAN, OUTLIERS
 from attnaudit.robustness.corruption_error import ALEXNET_ERRORS, mean_corruption_error
 from attnaudit.robustness.corruptions import CORRUPTIONS, SEVERITIES
-from attnaudit.robustness.masking_checks import Check, masking_checks
+from attnaudit.robustness.masking_checks import masking_checks
 from attnaudit.robustness.plan import EvaluationPlan
 from attnaudit.robustness.table import Results
 from attnaudit.statistics.areas import area_under_precision_recall
@@ -26,52 +25,7 @@ ALEXNET = "AlexNet"
 _RESAMPLES = 1_000
 
 
-@dataclass(frozen=True)
-class Accuracy:
-    """How many images a model gets right under a condition, with Wilson's interval.
-
-    `source` is that of `EvaluationPlan.source`.
-    """
-
-    model: str
-    condition: Condition
-    source: str
-    images: int
-    right: int
-    accuracy: float
-    interval: tuple[float, float]
-    perturbation: float | None
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Score:
-    """A number of a model that is no accuracy, with a bootstrap interval over images."""
-
-    model: str
-    name: str
-    value: float
-    interval: tuple[float, float]
-
-
-@dataclass(frozen=True)
-class Summary:
-    """Everything a run amounts to."""
-
-    accuracies: tuple[Accuracy, ...]
-    scores: tuple[Score, ...]
-    checks: tuple[Check, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """The content of `summary.json`."""
-        return asdict(self)
-
-    def of(self, model: str, kind: Kind) -> list[Accuracy]:
-        """The accuracies of a model under conditions of one kind."""
-        return [entry for entry in self.accuracies if entry.model == model and entry.condition.kind is kind]
-
-
-def summarise(results: Results, plan: EvaluationPlan, baseline: str | None) -> Summary:
+def summarise(results: Results, plan: EvaluationPlan, baseline: str | None) -> EvaluationSummary:
     """Everything that the rows of a run amount to."""
     labels = [model.label for model in plan.models]
     judged = [condition for condition in plan.conditions if condition != OUTLIERS]
@@ -81,8 +35,8 @@ def summarise(results: Results, plan: EvaluationPlan, baseline: str | None) -> S
     scores = [*_corruption_errors(results, plan, labels, baseline), *_outlier_scores(results, plan, labels)]
     checked = labels if plan.checks else []
     checks = [check for label in checked for check in masking_checks(results, label, plan.conditions)]
-    shown = tuple(entry for entry in accuracies if entry.condition.kind is not Kind.CHECK)
-    return Summary(shown, tuple(scores), tuple(checks))
+    shown = tuple(entry for entry in accuracies if entry.condition.kind is not ConditionKind.CHECK)
+    return EvaluationSummary(shown, tuple(scores), tuple(checks))
 
 
 def _accuracy(results: Results, model: str, condition: Condition, source: str) -> Accuracy:
@@ -104,9 +58,9 @@ def _accuracy(results: Results, model: str, condition: Condition, source: str) -
 
 def _corruption_errors(
     results: Results, plan: EvaluationPlan, labels: Sequence[str], baseline: str | None
-) -> list[Score]:
+) -> list[EvaluationScore]:
     """The mCE of every model: against the named baseline, or AlexNet where its constants mean something."""
-    conditions = [condition for condition in plan.conditions if condition.kind is Kind.CORRUPTION]
+    conditions = [condition for condition in plan.conditions if condition.kind is ConditionKind.CORRUPTION]
     if baseline is not None and baseline not in labels:
         raise UsageError(f"The baseline {baseline} is none of the models evaluated: {', '.join(labels)}.")
     complete = {(c.name, round(c.strength)) for c in conditions} == {(c, s) for c in CORRUPTIONS for s in SEVERITIES}
@@ -131,10 +85,13 @@ def _corruption_errors(
             f"{baseline} makes no error under one of the corruptions, so that there is nothing to divide by: take more "
             "images, or leave --baseline out."
         )
-    return [Score(label, name, *_bootstrapped(partial(score, label), [images], plan.settings.seed)) for label in labels]
+    return [
+        EvaluationScore(label, name, *_bootstrapped(partial(score, label), [images], plan.settings.seed))
+        for label in labels
+    ]
 
 
-def _outlier_scores(results: Results, plan: EvaluationPlan, labels: Sequence[str]) -> list[Score]:
+def _outlier_scores(results: Results, plan: EvaluationPlan, labels: Sequence[str]) -> list[EvaluationScore]:
     """AUPR of telling outliers (positive) from the clean images by the smallness of the largest probability."""
     if OUTLIERS not in plan.conditions:
         return []
@@ -148,7 +105,9 @@ def _outlier_scores(results: Results, plan: EvaluationPlan, labels: Sequence[str
             return area_under_precision_recall(outlier[drawn], values[drawn])
 
         scores.append(
-            Score(label, "AUPR of outliers", *_bootstrapped(area, [len(known), len(unknown)], plan.settings.seed))
+            EvaluationScore(
+                label, "AUPR of outliers", *_bootstrapped(area, [len(known), len(unknown)], plan.settings.seed)
+            )
         )
     return scores
 

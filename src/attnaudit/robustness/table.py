@@ -11,8 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from attnaudit.protocol import Protocol
-from attnaudit.records.evaluations import Kind
-from attnaudit.robustness.conditions import Condition
+from attnaudit.records.evaluation import Condition, ConditionKind
 from attnaudit.robustness.outcome import Outcome
 
 #: Raised when the meaning of a number changes, so that older parts are not taken for newer ones.
@@ -48,7 +47,7 @@ def rows(
     seconds: float,
 ) -> pa.Table:
     """The rows of a batch."""
-    count, judged = len(places), condition.kind is not Kind.OUTLIERS
+    count, judged = len(places), condition.kind is not ConditionKind.OUTLIERS
     change = outcome.perturbation
     columns = {
         "model": [model] * count,

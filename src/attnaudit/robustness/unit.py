@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from jaxtyping import Int64
 from torch import Tensor
 
 from attnaudit.protocol import Protocol
-from attnaudit.robustness.conditions import Condition
+from attnaudit.records.evaluation import Condition, EvaluationConventions
 from attnaudit.robustness.examples import Examples
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.sources.class_outputs import outputs_of
@@ -28,15 +27,9 @@ class EvaluationSettings:
     batch: int = 64
 
     @property
-    def identity(self) -> dict[str, Any]:
+    def conventions(self) -> EvaluationConventions:
         """What results depend on."""
-        return {
-            "seed": self.seed,
-            "protocol": self.protocol.value,
-            "precision": self.precision,
-            "masked": self.masked,
-            "batch": self.batch,
-        }
+        return EvaluationConventions(self.seed, self.protocol, self.precision, self.masked, self.batch)
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from torch import Tensor
 from attnaudit.numerics.precision import matmul_precision
 from attnaudit.numerics.randomness import derived_seed
 from attnaudit.numerics.threads import half_the_threads
-from attnaudit.records.evaluations import Kind
+from attnaudit.records.evaluation import Condition, ConditionKind
 from attnaudit.records.notes import Notes
-from attnaudit.robustness.conditions import CLEAN, GRADIENT, OUTLIERS, TRANSFER, Condition
+from attnaudit.robustness.conditions import CLEAN, GRADIENT, OUTLIERS, TRANSFER
 from attnaudit.robustness.examples import Examples, seen
 from attnaudit.robustness.outcome import Outcome, along_gradient, attacked, plain
 from attnaudit.robustness.pixels import PixelModel
@@ -68,7 +68,7 @@ class EvaluationWorker:
         generator = torch.Generator(model.device).manual_seed(derived_seed(*parts))
         if condition == GRADIENT:
             return along_gradient(model, pixels, labels, generator)
-        if condition.kind not in (Kind.ATTACK, Kind.CHECK):
+        if condition.kind not in (ConditionKind.ATTACK, ConditionKind.CHECK):
             return plain(model, pixels, labels)
         twin = self._twin if condition.name == TRANSFER else None
         maker = model if twin is None else twin.model
@@ -76,7 +76,7 @@ class EvaluationWorker:
 
     def _pixels(self, model: PixelModel, condition: Condition) -> Tensor:
         """What the model sees under a condition, before an attack; made once for all batches."""
-        if condition.kind not in (Kind.CORRUPTION, Kind.OUTLIERS):
+        if condition.kind not in (ConditionKind.CORRUPTION, ConditionKind.OUTLIERS):
             return self._clean_pixels(model)
         if self._changed[0] != condition:
             self._changed = condition, {}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from torch import Tensor, nn
 
 from attnaudit.errors import UsageError
-from attnaudit.records.card import ImageCard
+from attnaudit.records.card import ImageCard, TrainingFacts
 from attnaudit.records.recipe import ImageRecipe
 from attnaudit.sources.labelled import LabelledImages
 from attnaudit.sources.preprocess import IMAGENET_MEAN, IMAGENET_STD
@@ -74,7 +74,7 @@ class ImageTask:
     def card(self, facts: Mapping[str, Any]) -> ImageCard:
         """With the names of the classes and ImageNet's statistics, by which all images are normalised."""
         mean, std = (tuple(round(float(n), 3) for n in numbers) for numbers in (IMAGENET_MEAN, IMAGENET_STD))
-        return ImageCard(self.recipe.name, self.recipe.model, mean, std, self.train.names, facts)  # type: ignore[arg-type]
+        return ImageCard(self.recipe.name, self.recipe.model, mean, std, self.train.names, cast(TrainingFacts, facts))  # type: ignore[arg-type]
 
 
 class ImageFeed:

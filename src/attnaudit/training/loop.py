@@ -152,7 +152,7 @@ class _Training:
             record |= {f"average_{name}": value for name, value in averaged.items()}
         self.going.history.append(record)
         if self.place.ranks.leads:
-            write_history(self.folder.path, self.going.history)
+            write_history(self.folder.path, self.recipe, self.going.history)
         self.going.loss = 0.0
         tell(
             f"epoch {epoch + 1}/{self.recipe.epochs}: loss {record['train_loss']:.3f}, {self.task.phrase(record)}, "

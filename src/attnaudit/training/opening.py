@@ -10,6 +10,7 @@ from attnaudit._version import __version__
 from attnaudit.errors import AttnAuditError
 from attnaudit.records import json_file
 from attnaudit.records.run_folder import RunFolder
+from attnaudit.records.training import TrainingIdentity
 from attnaudit.records.versions import installed_versions
 from attnaudit.training import checkpoint, ranks
 from attnaudit.training.batches import Layout
@@ -24,10 +25,9 @@ def opened(out: Path, task: Task, layout: Layout) -> Iterator[RunFolder]:
         RunFolderError: it cannot be written, or holds something else.
     """
     folder = RunFolder(out)
-    identity = {"recipe": json_file.plain(task.recipe), "seed": layout.seed, "data": task.fingerprints}
-    if task.recipe.monitored_inputs > 0:
-        # Each rank has its share of what the monitor looks at: with another number, one curve would be of two batches.
-        identity["ranks"] = layout.ranks.count
+    # Each rank has its share of what the monitor looks at: with another number, one curve would be of two batches.
+    ranks_count = layout.ranks.count if task.recipe.monitored_inputs > 0 else None
+    identity = json_file.plain(TrainingIdentity(task.recipe, layout.seed, tuple(task.fingerprints), ranks_count))
     about = {"attnaudit": __version__, "versions": installed_versions(), "steps_per_epoch": layout.steps}
     new = ranks.together(lambda: layout.ranks.leads and folder.open(identity, about, keep=("parts", "steps")))
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +15,9 @@ from attnaudit.numerics.digest import digest
 from attnaudit.records import json_file
 from attnaudit.records.card import CARD
 from attnaudit.records.files import write_whole
-from attnaudit.records.recipe import Recipe
+from attnaudit.records.recipe import Recipe, TextRecipe
 from attnaudit.records.run_folder import RunFolder
-from attnaudit.records.training_course import HISTORY
+from attnaudit.records.training import HISTORY, ImageEpoch, TextEpoch
 from attnaudit.sources.trained_models import WEIGHTS
 from attnaudit.training.task import Task
 
@@ -61,9 +60,10 @@ def write_outcome(trained: Trained, folder: RunFolder, task: Task, model: nn.Mod
     folder.write_summary({"training": trained.facts})
 
 
-def write_history(folder: Path, history: Sequence[Mapping[str, float]]) -> None:
+def write_history(folder: Path, recipe: Recipe, history: Sequence[Mapping[str, Any]]) -> None:
     """A record per finished epoch, for whoever looks in before the end."""
-    write_whole(folder / HISTORY, (json.dumps(history, indent=1) + "\n").encode())
+    kind = TextEpoch if isinstance(recipe, TextRecipe) else ImageEpoch
+    json_file.write(folder / HISTORY, [kind(**record) for record in history])
 
 
 def _tensors(model: nn.Module) -> bytes:

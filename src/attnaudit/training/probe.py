@@ -14,6 +14,7 @@ from attnaudit.measures import Selection
 from attnaudit.measures.measuring import measure_heads, measure_primal
 from attnaudit.records.notes import Notes
 from attnaudit.records.schema import rows
+from attnaudit.records.run_folder import RunKind
 from attnaudit.training import ranks
 from attnaudit.training.fixed_batches import FixedBatch
 from attnaudit.training.observation import Observation, batch_rows, observe
@@ -59,6 +60,7 @@ class Probe:
     def identity(self) -> dict[str, Any]:
         """All of it beside the weights, as plain data."""
         return {
+            "kind": RunKind.MONITOR.value,
             "monitor": {
                 "settings": self.selection.identity,
                 "scores": self.scores,

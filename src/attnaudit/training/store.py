@@ -41,7 +41,7 @@ class FolderStore:
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
-        self._run = folder.settings()["identity"]
+        self._run = folder.header()["identity"]
 
     @staticmethod
     def at(path: Path, identity: dict[str, Any]) -> FolderStore:
@@ -59,7 +59,7 @@ class FolderStore:
         """Write the part of a step."""
         key = self._key(step)
         self._folder.write_part(key, encoded(table, notes))
-        settings = self._folder.settings()
+        settings = self._folder.header()
         parts, steps = settings.get("parts", []), settings.get("steps", {})
         if steps.get(str(step)) != key:
             self._folder.extend_settings(parts=[*parts, key], steps={**steps, str(step): key})
@@ -70,5 +70,5 @@ class FolderStore:
     @property
     def evidence(self) -> Evidence:
         """All rows, in order of steps."""
-        steps = self._folder.settings().get("steps", {})
+        steps = self._folder.header().get("steps", {})
         return self._folder.evidence([steps[step] for step in sorted(steps, key=int)])

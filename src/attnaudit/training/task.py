@@ -45,7 +45,7 @@ class Task(typing.Protocol):
     pace: typing.ClassVar[str]
 
     @property
-    def recipe(self) -> Recipe:
+    def recipe(self) -> ImageRecipe | TextRecipe:
         """Complete, with what only the data knows, such as the number of classes."""
 
     @property

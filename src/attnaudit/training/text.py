@@ -12,7 +12,7 @@ from jaxtyping import Int64
 from torch import Tensor, nn
 
 from attnaudit.errors import InputError
-from attnaudit.records.card import TextCard
+from attnaudit.records.card import TextCard, TrainingFacts
 from attnaudit.records.recipe import TextRecipe
 from attnaudit.sources.corpora import Corpus
 from attnaudit.sources.decoder import Decoder, build_decoder
@@ -95,7 +95,7 @@ class TextTask:
 
     def card(self, facts: Mapping[str, Any]) -> TextCard:
         """With the vocabulary."""
-        return TextCard(self.recipe.name, self.recipe.model, self.vocabulary.words, facts)
+        return TextCard(self.recipe.name, self.recipe.model, self.vocabulary.words, cast(TrainingFacts, facts))
 
 
 class TextFeed:

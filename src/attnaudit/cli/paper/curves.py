@@ -13,7 +13,7 @@ from attnaudit.errors import UsageError
 def draw_training(name: str, folders: Sequence[str], out: Path, json: bool) -> None:
     """Curves of every run, a panel each, with the published points of the network that is like it."""
     from attnaudit.papers.curves import FIGURE1, FIGURE4, curves
-    from attnaudit.records.training_rows import BATCHES, open_training
+    from attnaudit.records.training import BATCHES, open_training
     from attnaudit.report.curves import error_curves, norm_curves
 
     if not folders:

@@ -8,16 +8,16 @@ from pathlib import Path
 from markupsafe import Markup
 
 from attnaudit._version import __version__
+from attnaudit.records.evaluation import EvaluationSummary
 from attnaudit.records.files import write_whole
 from attnaudit.report.page.templates import part, templates
 from attnaudit.report.robustness import accuracy_rows, lines, models_of, with_short_names
-from attnaudit.robustness.summary import Summary
 
 #: As many models are named in the heading.
 _NAMED = 3
 
 
-def write_robustness_page(summary: Summary, title: str, curves: Path | None, path: Path) -> Path:
+def write_robustness_page(summary: EvaluationSummary, title: str, curves: Path | None, path: Path) -> Path:
     """Write it, whole or not at all.
 
     Args:

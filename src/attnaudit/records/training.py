@@ -1,0 +1,199 @@
+"""A training, finished or still under way, as its folder has it: `run.json`, `history.json` and rows with a step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import pyarrow as pa
+
+from attnaudit.errors import RunFolderError
+from attnaudit.records import json_file
+from attnaudit.records.evidence import Evidence
+from attnaudit.records.ranges import check_range
+from attnaudit.records.recipe import AnyRecipe, ImageRecipe, TextRecipe
+from attnaudit.records.run_folder import RunFolder, RunKind
+from attnaudit.records.schema import OBSERVED
+
+HISTORY = "history.json"
+#: The fixed batches a training is monitored on, which name the rows that are means over a batch.
+BATCHES = ("train", "test")
+
+
+@dataclass(frozen=True)
+class TrainingIdentity:
+    """What a training depends on: `data` are fingerprints of both halves.
+
+    `ranks` is None without a monitor: with one, each process has its share of the inputs that are measured.
+    """
+
+    recipe: AnyRecipe
+    seed: int
+    data: tuple[str, ...]
+    ranks: int | None = None
+    kind: Literal[RunKind.TRAINING] = RunKind.TRAINING
+
+    def __post_init__(self) -> None:
+        check_range(0, seed=self.seed)
+
+
+@dataclass(frozen=True)
+class TrainingFile:
+    """The `run.json` of a training; `steps` has the part of every step at which the monitor measured."""
+
+    format: int
+    identity: TrainingIdentity
+    attnaudit: str
+    versions: Mapping[str, str]
+    steps_per_epoch: int
+    parts: tuple[str, ...] = json_file.added_later(())
+    steps: Mapping[str, str] | None = json_file.added_later(None)
+
+    def __post_init__(self) -> None:
+        check_range(1, steps_per_epoch=self.steps_per_epoch)
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What is known at the end of an epoch of any training; `rate` is the last learning rate."""
+
+    epoch: int
+    step: int
+    rate: float
+    train_loss: float
+    test_loss: float
+
+    def __post_init__(self) -> None:
+        check_range(1, epoch=self.epoch)
+
+
+@dataclass(frozen=True)
+class ImageEpoch(Epoch):
+    """Of a classifier; `average_…` are of the averaged weights."""
+
+    test_accuracy: float
+    images_per_second: float
+    average_test_loss: float | None = None
+    average_test_accuracy: float | None = None
+
+
+@dataclass(frozen=True)
+class TextEpoch(Epoch):
+    """Of a language model: perplexities with their intervals, of the test half as it is and with words swapped."""
+
+    test_perplexity: float
+    swapped_loss: float
+    swapped_perplexity: float
+    contexts_per_second: float
+    test_perplexity_low: float | None = None
+    test_perplexity_high: float | None = None
+    swapped_perplexity_low: float | None = None
+    swapped_perplexity_high: float | None = None
+    average_test_loss: float | None = None
+    average_test_perplexity: float | None = None
+    average_test_perplexity_low: float | None = None
+    average_test_perplexity_high: float | None = None
+    average_swapped_loss: float | None = None
+    average_swapped_perplexity: float | None = None
+    average_swapped_perplexity_low: float | None = None
+    average_swapped_perplexity_high: float | None = None
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """One training: what was trained, how it went so far, and what its monitor measured."""
+
+    path: Path
+    settings: TrainingFile
+    history: tuple[ImageEpoch | TextEpoch, ...]
+
+    @property
+    def recipe(self) -> ImageRecipe | TextRecipe:
+        """What it was trained by."""
+        return self.settings.identity.recipe
+
+    @property
+    def seed(self) -> int:
+        """Of every random choice."""
+        return self.settings.identity.seed
+
+    @property
+    def data(self) -> tuple[str, ...]:
+        """Fingerprints of both halves of the data."""
+        return self.settings.identity.data
+
+    @property
+    def name(self) -> str:
+        """Recipe and seed."""
+        return f"{self.recipe.name}, seed {self.seed}"
+
+    @property
+    def accuracies(self) -> tuple[float, ...]:
+        """On the test half after every epoch; none of a language model, which has perplexities instead."""
+        return tuple(epoch.test_accuracy for epoch in self.history if isinstance(epoch, ImageEpoch))
+
+    @property
+    def is_monitored(self) -> bool:
+        """Whether the recipe has a monitor, so that there are rows."""
+        return self.recipe.monitored_inputs > 0
+
+    def epoch_at(self, step: int) -> float:
+        """Which epoch a step belongs to."""
+        return step / self.settings.steps_per_epoch
+
+    @cached_property
+    def rows(self) -> Evidence:
+        """Everything that the monitor has measured so far.
+
+        Raises:
+            RunFolderError: that is nothing.
+        """
+        found = RunFolder(self.path).evidence_so_far()
+        if not len(found):
+            raise RunFolderError(f"{self.path} has no measurements of its training yet: repeat its command to resume.")
+        return found
+
+    @cached_property
+    def batches(self) -> tuple[str, ...]:
+        """Those of `BATCHES` that were measured.
+
+        Raises:
+            RunFolderError: there are none.
+        """
+        found = {name for (name,) in self.rows.combinations("input")}
+        if batches := tuple(name for name in BATCHES if name in found):
+            return batches
+        raise RunFolderError(
+            f"{self.path} has no rows of a batch named {' or '.join(BATCHES)}, only of {', '.join(sorted(found))[:80]}."
+        )
+
+    def batch_means(self, measures: Sequence[str]) -> pa.Table:
+        """Rows of these measures that are means over a whole batch: one per step, batch, layer and head.
+
+        Raises:
+            RunFolderError: one of them was not measured.
+        """
+        columns = ("step", "input", "layer", "head", "dim", "measure", "value")
+        table = self.rows.where(*columns, input=self.batches, reference=OBSERVED, measure=measures)
+        if missing := sorted({*measures} - {*table["measure"].unique().to_pylist()}):
+            raise RunFolderError(f"{self.path} has no rows of {', '.join(missing)}: train again to measure them.")
+        return table
+
+
+def open_training(path: Path) -> TrainingRun:
+    """Open the folder of a training, finished or not.
+
+    Raises:
+        RunFolderError: it is not the folder of a training, or a file of it is damaged.
+    """
+    settings = RunFolder(path).settings(TrainingFile, RunKind.TRAINING)
+    text = isinstance(settings.identity.recipe, TextRecipe)
+    kind: type[tuple[ImageEpoch | TextEpoch, ...]] = tuple[TextEpoch, ...] if text else tuple[ImageEpoch, ...]
+    try:
+        history = json_file.read(kind, path / HISTORY, "the history of a training")
+    except FileNotFoundError:  # no epoch is finished yet
+        history = ()
+    return TrainingRun(path, settings, history)
