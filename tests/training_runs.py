@@ -1,15 +1,19 @@
 """Folders of training runs with made-up evidence, as `attnaudit train` leaves them."""
 
-import json
 import math
 
 import pyarrow as pa
 
+from attnaudit.records.architecture import Architecture
+from attnaudit.records.json_file import plain, write
 from attnaudit.records.notes import Notes
+from attnaudit.records.recipe import ImageMonitorSettings, ImageRecipe
 from attnaudit.records.run_folder import RunFolder, encoded
 from attnaudit.records.schema import SCHEMA
+from attnaudit.records.training import ImageEpoch, TrainingIdentity
 
 STEPS_PER_EPOCH = 5
+ABOUT = {"attnaudit": "0", "versions": {}, "steps_per_epoch": STEPS_PER_EPOCH}
 #: What a measure is at an epoch, before layer and head move it a little.
 COURSE = {
     "projection_error_mae": lambda epoch: 8 * math.exp(-epoch / 40),
@@ -35,9 +39,9 @@ def write_training(
 ):
     """An unfinished run, a part per epoch; at the epochs in `lost` the numbers of the first head are missing."""
     folder = RunFolder(path)
-    model = {"heads": 3, "standardise": True, "attention": "softmax", "attention_layers": None, "attention_options": {}}
-    recipe = {"name": name, "model": model, "epochs": 300, "monitor": {"images": 4}}
-    folder.open({"recipe": recipe, "seed": 0}, {"attnaudit": "0", "steps_per_epoch": STEPS_PER_EPOCH})
+    model = Architecture(heads=3, standardise=True)
+    recipe = ImageRecipe(name, model=model, epochs=300, monitor=ImageMonitorSettings(images=4))
+    folder.open(plain(TrainingIdentity(recipe, 0, ("same",), ranks=1)), ABOUT)
     for epoch in epochs:
         rows = [
             _row(batch, layer, head, measure, epoch, dim, epoch in lost and (layer, head) == (0, 0), course)
@@ -54,13 +58,15 @@ def write_training(
 
 def write_course(path, accuracies, *, seed=0, attention="softmax", options=None, data="same", **model):
     """The folder of a training without a monitor, with the accuracy of each epoch."""
-    path.mkdir(parents=True)
-    architecture = {"depth": 2, "attention": attention, "attention_layers": None, "attention_options": options or {}}
-    recipe = {"name": f"{attention}-recipe", "model": architecture | model, "epochs": 50, "monitor": {"images": 0}}
-    run = {"identity": {"recipe": recipe, "seed": seed, "data": [data]}, "steps_per_epoch": STEPS_PER_EPOCH}
-    (path / "run.json").write_text(json.dumps(run))
-    history = [{"epoch": place + 1, "test_accuracy": accuracy} for place, accuracy in enumerate(accuracies)]
-    (path / "history.json").write_text(json.dumps(history))
+    architecture = Architecture(**{"depth": 2, "attention": attention, "attention_options": options or {}} | model)
+    monitor = ImageMonitorSettings(images=0)
+    recipe = ImageRecipe(f"{attention}-recipe", model=architecture, epochs=50, monitor=monitor)
+    RunFolder(path).open(plain(TrainingIdentity(recipe, seed, (data,))), ABOUT)
+    history = [
+        ImageEpoch(place + 1, STEPS_PER_EPOCH * (place + 1), 0.1, 1.0, 1.0, accuracy, 1.0)
+        for place, accuracy in enumerate(accuracies)
+    ]
+    write(path / "history.json", history)
     return path
 
 

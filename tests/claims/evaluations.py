@@ -5,7 +5,19 @@ import json
 from scipy import stats
 
 from attnaudit.claims.registry import ROBUSTNESS_CLAIMS
-from attnaudit.records.evaluation_folders import open_evaluations
+from attnaudit.protocol import Protocol
+from attnaudit.records.architecture import Architecture
+from attnaudit.records.evaluated_networks import open_evaluations
+from attnaudit.records.evaluation import (
+    Accuracy,
+    Condition,
+    ConditionKind,
+    EvaluationConventions,
+    EvaluationIdentity,
+    EvaluationSummary,
+    MaskingCheck,
+)
+from attnaudit.records.json_file import plain, write
 
 ROBUST, BECAUSE = ROBUSTNESS_CLAIMS["rpc-robust"], ROBUSTNESS_CLAIMS["rpc-because-of-pcp"]
 FIRST = {"attention_layers": [0], "other_attention": "symmetric"}
@@ -35,7 +47,7 @@ def network(
     for epsilon, left in zip(EPSILONS, (0.6, 0.42, 0.02), strict=True):
         conditions.append(("attack", "apgd", epsilon, norm, left + own + attacked))
         conditions.append(("attack", "pgd", epsilon, norm, left + own + attacked + 0.05 + pgd))
-    architecture = {"depth": 6, "width": 192, "attention_layers": None, "attention_options": {}, **attention}
+    architecture = plain(Architecture()) | {"depth": 6} | attention
     facts = {"recipe": recipe, "seed": seed, "epochs": epochs, "attention": {"blocks.0.attn": {"nonzero": sparse}}}
     card = {"architecture": architecture, "facts": facts}
     return f"{recipe}-{seed}", card, conditions, masked
@@ -47,25 +59,35 @@ def write_evaluation(
     """In a folder; of images of its own unless `data` names some; `how` are the steps and source of conditions."""
     steps, source = how.get("steps", 20), how.get("source", "images")
     path.mkdir()
-    models = [{"label": label, "fingerprint": label, "card": card} for label, card, _, _ in networks]
-    identity = {"kind": "robustness", "data": data or path.name}
-    run = {"identity": identity, "models": [*models, {"label": "timm:x", "fingerprint": "x", "card": None}]}
-    (path / "run.json").write_text(json.dumps(run | {"images": images}))
+    models = [{"label": name, "fingerprint": name, "weights": name, "card": card} for name, card, _, _ in networks]
+    settings = EvaluationConventions(seed=0, protocol=Protocol.EXACT, precision="fp32", masked=False, batch=64)
+    run = {
+        "format": 2,
+        "identity": plain(EvaluationIdentity(settings, data or path.name)),
+        "attnaudit": "0",
+        "versions": {},
+        "models": [*models, {"label": "timm:x", "fingerprint": "x", "weights": "x", "card": None}],
+        "twin": None,
+        "data": "test",
+        "images": images,
+        "conditions": [],
+        "parts": [],
+    }
+    (path / "run.json").write_text(json.dumps(run))
     accuracies = [
-        {
-            "model": label,
-            "condition": dict(zip(("kind", "name", "strength", "norm"), c[:4], strict=True)) | {"steps": steps},
-            "source": source,
-            "accuracy": c[4],
-        }
+        _accuracy(label, Condition(ConditionKind(kind), *how, steps=steps), source, images, accuracy)
         for label, _, conditions, _ in networks
-        for c in conditions
-        if c[0] in kinds
+        for kind, *how, accuracy in conditions
+        if kind in kinds
     ]
-    checks = [{"model": label, "name": name, "passed": False} for label, _, _, masked in networks for name in masked]
-    checks += [{"model": label, "name": "twin", "passed": True if checked else None} for label, _, _, _ in networks]
-    (path / "summary.json").write_text(json.dumps({"accuracies": accuracies, "checks": checks}))
+    checks = [MaskingCheck(label, name, "", False) for label, _, _, masked in networks for name in masked]
+    checks += [MaskingCheck(label, "twin", "", True if checked else None) for label, _, _, _ in networks]
+    write(path / "summary.json", EvaluationSummary(tuple(accuracies), (), tuple(checks)))
     return path
+
+
+def _accuracy(label, condition, source, images, accuracy):
+    return Accuracy(label, condition, source, images, round(images * accuracy), accuracy, (0.0, 1.0), None, 0.0)
 
 
 def pairs(corrupted, attacked, **more):

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from attnaudit.claims.registry import ROBUSTNESS_CLAIMS, TRAINING_CLAIMS
-from attnaudit.claims.training import open_trainings
 from attnaudit.errors import RunFolderError
-from attnaudit.records.evaluation_folders import open_evaluations
+from attnaudit.records.evaluated_networks import open_evaluations
+from attnaudit.records.training import open_trainings
 from attnaudit.report.robust_curves import holding_records
 from attnaudit.report.robust_table import group_records
 from attnaudit.report.training_curves import accuracy_records, score_records
@@ -105,14 +105,14 @@ EDITS = [
     (compared, "run.json", ("identity", "recipe", "model", "attention"), "model.attention is missing"),
     (compared, "run.json", ("identity", "recipe", "model", "attention_layers"), "attention_layers is missing"),
     (compared, "run.json", ("identity", "recipe", "model", "attention_options"), "attention_options is missing"),
-    (compared, "history.json", (1, "epoch"), "epochs[1].epoch is missing"),
-    (compared, "history.json", (1, "test_accuracy"), "epochs[1].test_accuracy is missing"),
+    (compared, "history.json", (1, "epoch"), "[1].epoch is missing"),
+    (compared, "history.json", (1, "test_accuracy"), "[1].test_accuracy is missing"),
     (evaluated, "run.json", ("models",), "models is missing"),
     (evaluated, "run.json", ("images",), "images is missing"),
     (evaluated, "run.json", ("models", 0, "label"), "models[0].label is missing"),
     (evaluated, "run.json", ("models", 0, "fingerprint"), "models[0].fingerprint is missing"),
     (evaluated, "run.json", ("models", 0, "card", "facts"), "models[0].card.facts is missing"),
-    (evaluated, "run.json", ("models", 0, "card", "facts", "recipe"), "card.facts.recipe is missing"),
+    (evaluated, "run.json", ("models", 0, "card", "facts", "recipe"), "models[0].card: facts.recipe is missing"),
     (evaluated, "run.json", ("models", 1, "card", "architecture"), "models[1].card.architecture is missing"),
     (evaluated, "run.json", ("models", 1, "card", "architecture", "attention"), "attention is missing"),
     (evaluated, "run.json", ("models", 1, "card", "architecture", "depth"), "depth is missing"),
@@ -142,7 +142,7 @@ def test_an_attention_that_there_is_not_is_named_with_its_network(tmp_path):
     options = ("models", 1, "card", "architecture", "attention_options")
     for value, fault in (
         ({"iterations": "x"}, "iterations must be a whole number"),
-        ({"iterations": 0}, "at least 1"),
+        ({"iterations": 0}, "≥ 1, got 0"),
         ({"preset": []}, "preset"),
     ):
         (path / "run.json").write_text(json.dumps(edited(content, options, value)))

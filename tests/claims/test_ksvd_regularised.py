@@ -4,10 +4,10 @@ import pyarrow as pa
 import pytest
 
 from attnaudit.claims.registry import TRAINING_CLAIMS
-from attnaudit.claims.training import open_trainings
 from attnaudit.records.notes import Notes
 from attnaudit.records.run_folder import RunFolder, encoded
 from attnaudit.records.schema import OBSERVED, SCHEMA
+from attnaudit.records.training import open_trainings
 from attnaudit.records.verdict import Word
 from attnaudit.theories import PRIMAL_SVD
 from attnaudit.training.loop import train
@@ -38,7 +38,7 @@ def test_a_training_of_a_few_steps_has_found_no_singular_vectors(run):
 def test_weights_of_the_svd_are_recognised(run):
     """At a later step the planted heads stand in the place of the observed ones."""
     (training,) = open_trainings([run])
-    rows = training.watched.rows.where(theory=PRIMAL_SVD.name)
+    rows = training.rows.where(theory=PRIMAL_SVD.name)
     found = [row | {"step": 10**6} for row in rows.to_pylist()]
     planted = [row | {"reference": OBSERVED} for row in found if row["reference"] == "planted"]
     kept = [row for row in found if row["reference"] != OBSERVED or row["measure"] == "identifiable"]

@@ -4,7 +4,7 @@ import pytest
 
 from attnaudit.claims.robust_groups import Choice, settings
 from attnaudit.errors import UsageError
-from attnaudit.records.evaluation_folders import open_evaluations
+from attnaudit.records.evaluated_networks import open_evaluations
 from attnaudit.records.verdict import Word
 from tests.claims.evaluations import (
     BECAUSE,
@@ -21,11 +21,11 @@ from tests.claims.evaluations import (
 )
 
 
-@pytest.mark.parametrize("fact", ["setting", "epochs"])
-def test_networks_that_were_trained_otherwise_are_not_compared(tmp_path, fact):
+@pytest.mark.parametrize(("fact", "value"), [("setting", ("one", "other")), ("epochs", (10, 20))])
+def test_networks_that_were_trained_otherwise_are_not_compared(tmp_path, fact, value):
     networks = pairs(GAIN, GAIN)
     for place, (_, card, _, _) in enumerate(networks):
-        card["facts"][fact] = place % 2
+        card["facts"][fact] = value[place % 2]
     assert judged(ROBUST, write_evaluation(tmp_path / "run", networks)) == []
 
 

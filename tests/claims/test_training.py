@@ -3,8 +3,8 @@
 import pytest
 
 from attnaudit.claims.registry import CLAIMS, TRAINING_CLAIMS, claims_named
-from attnaudit.claims.training import open_trainings
 from attnaudit.errors import RunFolderError, UsageError
+from attnaudit.records.training import open_trainings
 from attnaudit.records.verdict import Word
 from tests.training_runs import COURSE, write_course, write_training
 

@@ -2,7 +2,7 @@ import pytest
 
 from attnaudit.papers.curves import FIGURE1, FIGURE4, OURS, curves
 from attnaudit.papers.published_curves import EPOCHS, TRAININGS
-from attnaudit.records.training_rows import open_training
+from attnaudit.records.training import open_training
 from tests.training_runs import COURSE, write_training
 
 

@@ -1,14 +1,18 @@
 """Files are written whole or not at all, and what stands in the way is said in one sentence."""
 
 import errno
+import json
 import os
 from pathlib import Path
 
 import pytest
 
 from attnaudit.errors import RunFolderError
+from attnaudit.records.evaluated_networks import open_evaluation
 from attnaudit.records.files import write_whole
-from attnaudit.records.run_folder import RunFolder
+from attnaudit.records.finished import open_run
+from attnaudit.records.run_folder import FORMAT, RunFolder
+from attnaudit.records.training import open_training
 
 
 def full(*_, **__):
@@ -44,3 +48,33 @@ def test_a_full_disk_is_said_of_every_file_of_a_run(tmp_path, monkeypatch):
     for write in writers:
         with pytest.raises(RunFolderError, match=r"cannot be written \(No space left on device\): make room"):
             write()
+
+
+#: What identities looked like before run folders had a format.
+OLD = {
+    "audit": {"settings": {"protocol": "exact", "seed": 0}, "models": [["x", "y"]], "inputs": [["a", "b"]]},
+    "training": {"recipe": {"name": "x"}, "seed": 0, "data": ["a", "b"]},
+    "robustness": {"kind": "robustness", "settings": {"seed": 0}, "data": "x"},
+}
+
+
+@pytest.mark.parametrize("open_folder", [open_run, open_training, open_evaluation, lambda path: RunFolder(path).kind])
+@pytest.mark.parametrize("kind", OLD)
+def test_a_folder_of_an_older_format_is_refused_by_the_version_that_wrote_it(tmp_path, kind, open_folder):
+    run = {"identity": OLD[kind], "attnaudit": "0.1.0.dev0", "versions": {}, "parts": []}
+    (tmp_path / "run.json").write_text(json.dumps(run))
+    (tmp_path / "summary.json").write_text("{}")
+    with pytest.raises(RunFolderError, match=r"was written by attnaudit 0\.1\.0\.dev0 in format 1") as caught:
+        open_folder(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("other", [1, FORMAT + 1])
+def test_a_folder_of_another_format_is_not_written_into(tmp_path, other):
+    folder = RunFolder(tmp_path / "run")
+    folder.open({"kind": "audit"}, {"attnaudit": "9.9"})
+    text = folder.settings_file.read_text().replace(f'"format": {FORMAT}', f'"format": {other}')
+    folder.settings_file.write_text(text)
+    with pytest.raises(RunFolderError, match=rf"attnaudit 9\.9 in format {other}"):
+        folder.open({"kind": "audit"}, {"attnaudit": "9.9"})
+    assert folder.settings_file.read_text() == text

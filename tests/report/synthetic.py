@@ -47,6 +47,7 @@ def write_run(
     generator = np.random.default_rng(seed)
     names = names or [f"input-{place}" for place in range(inputs)]
     identity = {
+        "kind": "audit",
         "settings": AuditSettings(references=REFERENCES[1:]).identity | {"seed": seed},
         "models": [[model, "f" * 32]],
         "inputs": [[name, "0" * 32] for name in names],

@@ -1,7 +1,7 @@
 import pytest
 
 from attnaudit.papers.curves import FIGURE1, FIGURE4, curves
-from attnaudit.records.training_rows import open_training
+from attnaudit.records.training import open_training
 from attnaudit.report.curves import error_curves, norm_curves
 from attnaudit.report.drawing import for_screen_and_print
 from tests.training_runs import write_training

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attnaudit.records.evaluation_folders import open_evaluations
+from attnaudit.records.evaluated_networks import open_evaluations
 from attnaudit.report.robust_curves import holding_records
 from tests.claims.evaluations import EPSILONS, RPC, SYMMETRIC, network, write_evaluation
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attnaudit.records.evaluation_folders import open_evaluations
+from attnaudit.records.evaluated_networks import open_evaluations
 from attnaudit.report.robust_table import group_records
 from tests.claims.evaluations import CONTROLS, EPSILONS, RPC, SYMMETRIC, network, pairs, write_evaluation
 

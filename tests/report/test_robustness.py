@@ -5,13 +5,18 @@ import io
 import pytest
 from rich.console import Console
 
-from attnaudit.records.evaluations import Kind
+from attnaudit.records.evaluation import (
+    Accuracy,
+    Condition,
+    ConditionKind,
+    EvaluationScore,
+    EvaluationSummary,
+    MaskingCheck,
+)
 from attnaudit.report.page.robustness import write_robustness_page
 from attnaudit.report.robustness import accuracy_rows, lines, models_of, robustness_report, with_short_names
 from attnaudit.report.robustness_figures import accuracy_curves
-from attnaudit.robustness.conditions import CLEAN, Condition
-from attnaudit.robustness.masking_checks import Check
-from attnaudit.robustness.summary import Accuracy, Score, Summary
+from attnaudit.robustness.conditions import CLEAN
 from attnaudit.statistics.intervals import wilson_interval
 from tests.report.test_page import HOSTILE, Elements
 
@@ -25,14 +30,16 @@ def accuracy(model, condition, right, images=100):
 def summary(*models):
     conditions = [
         (CLEAN, 90),
-        *((Condition(Kind.CORRUPTION, "fog", float(severity)), 80 - 10 * severity) for severity in (1, 3)),
-        *((Condition(Kind.ATTACK, "pgd", e / 255, "max", 20), 50 - 10 * e) for e in (1, 4)),
-        (Condition(Kind.ATTACK, "cw", 1 / 255, "rms", 200), 33),
+        *((Condition(ConditionKind.CORRUPTION, "fog", float(severity)), 80 - 10 * severity) for severity in (1, 3)),
+        *((Condition(ConditionKind.ATTACK, "pgd", e / 255, "max", 20), 50 - 10 * e) for e in (1, 4)),
+        (Condition(ConditionKind.ATTACK, "cw", 1 / 255, "rms", 200), 33),
     ]
-    return Summary(
+    return EvaluationSummary(
         tuple(accuracy(model, condition, right) for model in models for condition, right in conditions),
-        tuple(Score(model, "mCE against AlexNet", 0.8, (0.7, 0.9)) for model in models),
-        tuple(Check(model, "a check", "a finding", passed) for model in models for passed in (True, False, None)),
+        tuple(EvaluationScore(model, "mCE against AlexNet", 0.8, (0.7, 0.9)) for model in models),
+        tuple(
+            MaskingCheck(model, "a check", "a finding", passed) for model in models for passed in (True, False, None)
+        ),
     )
 
 
@@ -110,7 +117,7 @@ def test_curves_are_drawn_the_same_every_time(tmp_path):
 
 
 def test_without_conditions_there_are_no_curves(tmp_path):
-    alone = Summary((accuracy("m", CLEAN, 9, 10),), (), ())
+    alone = EvaluationSummary((accuracy("m", CLEAN, 9, 10),), (), ())
     assert not accuracy_curves(alone, [tmp_path / "x.svg"])
     assert not (tmp_path / "x.svg").exists()
 
@@ -133,7 +140,7 @@ def test_the_page_fetches_nothing_and_lets_nothing_run(tmp_path):
 
 def test_a_page_without_curves_scores_and_checks_is_a_page(tmp_path):
     path = write_robustness_page(
-        Summary((accuracy("m", CLEAN, 9, 10),), (), ()), "ten images", None, tmp_path / "x.html"
+        EvaluationSummary((accuracy("m", CLEAN, 9, 10),), (), ()), "ten images", None, tmp_path / "x.html"
     )
     text = Elements(path.read_text()).text
     assert "90.0%" in text

@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy import stats
 
-from attnaudit.claims.training import open_trainings
+from attnaudit.records.training import open_trainings
 from attnaudit.report.training_curves import accuracy_records, score_records
 from attnaudit.report.training_figures import accuracy_figure, score_figure
 from attnaudit.training.loop import train

@@ -4,7 +4,8 @@ import pytest
 
 from attnaudit.errors import UsageError
 from attnaudit.protocol import Protocol
-from attnaudit.robustness.conditions import attack_conditions, corruption_conditions, epsilon, shown
+from attnaudit.records.evaluation import epsilon_text
+from attnaudit.robustness.conditions import attack_conditions, corruption_conditions, epsilon
 
 
 def test_what_is_asked_for_twice_counts_once():
@@ -31,7 +32,7 @@ def test_a_budget_that_is_no_number_is_refused(text):
 
 @pytest.mark.parametrize(("text", "words"), [("4/255", "4/255"), ("0.5/255", "0.5/255"), ("0.3", "0.3"), ("0", "0")])
 def test_budgets_are_shown_as_people_write_them(text, words):
-    assert shown(epsilon(text)) == words
+    assert epsilon_text(epsilon(text)) == words
 
 
 def test_iterations_belong_to_attacks_that_have_them():

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from attnaudit.errors import UsageError
-from attnaudit.records.evaluations import Kind
+from attnaudit.records import json_file
+from attnaudit.records.evaluation import ConditionKind, EvaluationSummary
 from attnaudit.robustness import EvaluationPlan, EvaluationSettings, Examples, evaluate
 from attnaudit.robustness.conditions import CLEAN, EVERYTHING, GRADIENT, OUTLIERS, corruption_conditions
 from tests.robustness.plans import ATTACKS, plan_of
@@ -16,7 +17,7 @@ from tests.robustness.subjects import constant, loaded, write_folders
 def test_the_summary_on_disk_is_the_summary(data, tmp_path):
     done = evaluate(plan_of(data, *ATTACKS, EVERYTHING, GRADIENT), tmp_path / "run")
     stored = json.loads((tmp_path / "run" / "summary.json").read_text())
-    assert stored == json.loads(json.dumps(done.summary.as_json()))
+    assert json_file.read(EvaluationSummary, tmp_path / "run" / "summary.json", "a summary") == done.summary
     assert [entry["condition"]["name"] for entry in stored["accuracies"]] == ["clean", "noise", "fgsm", "pgd"]
     assert {check["name"]: check["passed"] for check in stored["checks"]}["a ball that holds plain grey leaves nothing"]
 
@@ -29,7 +30,7 @@ def test_corruption_errors_are_divided_by_the_baselines(data, tmp_path):
     scores = {score.model: score for score in done.summary.scores}
     assert scores["constant"].value == 1
     assert scores["constant"].interval == (1, 1)
-    errors = [1 - entry.accuracy for entry in done.summary.of("model", Kind.CORRUPTION)]
+    errors = [1 - entry.accuracy for entry in done.summary.of("model", ConditionKind.CORRUPTION)]
     expected = (
         (errors[0] + errors[1]) / 1.0 + (errors[2] + errors[3]) / 1.0
     ) / 2  # the constant model errs half the time

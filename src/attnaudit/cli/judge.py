@@ -43,7 +43,7 @@ def judge(
     from attnaudit.errors import RunFolderError, UsageError
     from attnaudit.records.evaluated_networks import open_evaluations
     from attnaudit.records.run_folder import RunFolder, RunKind
-    from attnaudit.records.training import open_training
+    from attnaudit.records.training import open_trainings
     from attnaudit.report.judged import judged_verdicts
 
     for path in runs:
@@ -53,7 +53,7 @@ def judge(
             )
     kinds = {path: RunFolder(path).kind for path in runs}
     evaluations = open_evaluations([path for path in runs if kinds[path] is RunKind.ROBUSTNESS])
-    trainings = [open_training(path) for path in runs if kinds[path] is not RunKind.ROBUSTNESS]
+    trainings = open_trainings([path for path in runs if kinds[path] is not RunKind.ROBUSTNESS])
     judges = {name: (claim.needs, partial(claim.judge, trainings)) for name, claim in TRAINING_CLAIMS.items()}
     judges |= {name: (claim.needs, partial(claim.judge, evaluations)) for name, claim in ROBUSTNESS_CLAIMS.items()}
     everything = (*(TRAINING_CLAIMS if trainings else ()), *(ROBUSTNESS_CLAIMS if evaluations else ()))

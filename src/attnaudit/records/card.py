@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, TypedDict
+from typing import Annotated
 
 from pydantic import ConfigDict, Field, with_config
+from typing_extensions import TypedDict
 
 from attnaudit.errors import SettingError
 from attnaudit.records.architecture import Architecture, DecoderArchitecture

@@ -50,7 +50,9 @@ def open_run(path: Path) -> FinishedRun:
     """
     folder = RunFolder(path)
     if folder.kind is not RunKind.AUDIT:
-        raise RunFolderError(f"{path} holds {folder.kind.words}, not an audit: give a folder that attnaudit audit wrote.")
+        raise RunFolderError(
+            f"{path} holds {folder.kind.words}, not an audit: give a folder that attnaudit audit wrote."
+        )
     settings = folder.header()
     try:
         summary = json.loads(folder.summary_file.read_text())

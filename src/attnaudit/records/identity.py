@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NotRequired
 
 from pydantic import ConfigDict, with_config
+from typing_extensions import TypedDict
 
 from attnaudit.errors import RunFolderError
 from attnaudit.records import json_file

@@ -223,4 +223,3 @@ def encoded(table: pa.Table, notes: Notes) -> bytes:
 
 def _damaged(part: Path) -> RunFolderError:
     return RunFolderError(f"{part} is damaged: delete it and repeat the command to compute it again.")
-

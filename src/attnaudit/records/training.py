@@ -197,3 +197,8 @@ def open_training(path: Path) -> TrainingRun:
     except FileNotFoundError:  # no epoch is finished yet
         history = ()
     return TrainingRun(path, settings, history)
+
+
+def open_trainings(paths: Sequence[Path]) -> list[TrainingRun]:
+    """The trainings of several folders."""
+    return [open_training(path) for path in paths]

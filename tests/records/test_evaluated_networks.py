@@ -5,8 +5,8 @@ import json
 import pytest
 
 from attnaudit.errors import RunFolderError
-from attnaudit.records.evaluation_folders import holds_evaluation, open_evaluation, open_evaluations
-from attnaudit.records.evaluations import Kind
+from attnaudit.records.evaluated_networks import open_evaluation, open_evaluations
+from attnaudit.records.evaluation import ConditionKind
 from attnaudit.records.verdict import Word
 from tests.claims.evaluations import CONTROLS, GAIN, LOSS, ROBUST, SYMMETRIC, judged, network, pairs, write_evaluation
 
@@ -36,7 +36,7 @@ def test_conditions_of_one_network_add_up_across_folders_and_so_do_its_failed_ch
     attacked = write_evaluation(tmp_path / "a", masked, kinds=("clean", "attack"), data="same")
     (joined,) = open_evaluations([corrupted, attacked])
     assert len(joined.networks) == 6
-    assert {held.kind for held in joined.networks[0].held} == {"clean", "corruption", "attack"}
+    assert {own.condition.kind for own in joined.networks[0].accuracies} == {"clean", "corruption", "attack"}
     (verdict,) = judged(ROBUST, corrupted, attacked)
     assert verdict.word is Word.INCONCLUSIVE
 
@@ -67,7 +67,7 @@ def test_a_network_may_hold_otherwise_under_another_condition(tmp_path, how):
     other = [network("sym", SYMMETRIC, 0, attacked=0.1, norm=norm)]
     second = write_evaluation(tmp_path / "second", other, data="same", kinds=("clean", "attack"), **how)
     ((joined,),) = (own.networks for own in open_evaluations([first, second]))
-    assert len(joined.under(Kind.ATTACK)) == 12
+    assert len(joined.under(ConditionKind.ATTACK)) == 12
 
 
 def test_gradients_need_to_be_checked_in_one_of_the_folders(tmp_path):
@@ -112,12 +112,12 @@ def test_an_unfinished_or_damaged_evaluation_is_named(tmp_path):
     with pytest.raises(RunFolderError, match=r"summary\.json is not readable as the summary of an evaluation"):
         open_evaluation(path)
     (path / "summary.json").unlink()
-    with pytest.raises(RunFolderError, match="holds an evaluation that is not finished"):
+    with pytest.raises(RunFolderError, match="not finished"):
         open_evaluation(path)
-    assert holds_evaluation(path)
-    (path / "run.json").write_text('{"identity": {"kind": "training"}}')
-    assert not holds_evaluation(path)
-    with pytest.raises(RunFolderError, match="holds no evaluation"):
+    (path / "run.json").write_text('{"format": 2, "identity": {"kind": "training"}}')
+    with pytest.raises(RunFolderError, match="holds a training, not an evaluation of robustness"):
+        open_evaluation(path)
+    with pytest.raises(RunFolderError, match="nowhere"):
         open_evaluation(tmp_path / "nowhere")
 
 

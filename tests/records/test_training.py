@@ -4,16 +4,24 @@ import pytest
 
 from attnaudit.errors import RunFolderError
 from attnaudit.records.run_folder import RunFolder
-from attnaudit.records.training_rows import open_training
+from attnaudit.records.training import open_training
 from tests.report.synthetic import write_run
-from tests.training_runs import STEPS_PER_EPOCH, write_training
+from tests.training_runs import STEPS_PER_EPOCH, write_course, write_training
 
 
 def test_a_run_that_is_still_under_way_can_be_read(tmp_path):
     run = open_training(write_training(tmp_path / "run"))
     assert not (tmp_path / "run" / "summary.json").exists()
-    assert (run.name, run.folder, run.batches) == ("study-vit-tiny", "run", ("train", "test"))
-    assert run.steps_per_epoch == STEPS_PER_EPOCH
+    assert (run.name, run.batches, run.history) == ("study-vit-tiny, seed 0", ("train", "test"), ())
+    assert run.epoch_at(3 * STEPS_PER_EPOCH) == 3
+    assert run.is_monitored
+
+
+def test_what_a_training_wrote_comes_back(tmp_path):
+    run = open_training(write_course(tmp_path / "run", [0.5, 0.75], seed=3, attention="rpc", data="these"))
+    assert (run.recipe.name, run.seed, run.data, run.recipe.model.attention) == ("rpc-recipe", 3, ("these",), "rpc")
+    assert run.accuracies == (0.5, 0.75)
+    assert not run.is_monitored
 
 
 def test_batch_means_leave_out_single_images_and_references(tmp_path):
@@ -29,7 +37,7 @@ def test_a_batch_that_was_not_measured_is_missed(tmp_path):
 
 
 def empty(path):
-    RunFolder(path).open({"recipe": {"name": "x"}}, {"steps_per_epoch": 5})
+    write_training(path, epochs=())
 
 
 def without_epochs(path):
@@ -51,10 +59,11 @@ def without_names(path):
 BAD = {
     "There is no folder": lambda path: None,
     "has no run.json": lambda path: path.mkdir(),
-    "holds an audit, not a training run": lambda path: write_run(path, layers=1, heads=1, inputs=2),
-    "holds a run without a recipe": lambda path: RunFolder(path).open({"monitor": {}}, {}),
+    "holds an audit, not a training": lambda path: write_run(path, layers=1, heads=1, inputs=2),
+    "holds the measurements of a monitor": lambda path: RunFolder(path).open({"kind": "monitor"}, {}),
+    "identity.kind": lambda path: RunFolder(path).open({"kind": "concert"}, {}),
     "run.json is not readable as the settings of a run": without_names,
-    "nothing is measured yet": empty,
+    "has no measurements": empty,
     "The evidence cannot be read": damaged,
     "steps_per_epoch": without_epochs,
     "no rows of a batch named train or test, only of batch": lambda path: write_training(path, batches=("batch",)),
@@ -65,7 +74,7 @@ BAD = {
 def test_a_folder_that_is_no_training_run_is_refused_in_one_sentence(tmp_path, message):
     BAD[message](tmp_path / "run")
     with pytest.raises(RunFolderError, match=message) as caught:
-        open_training(tmp_path / "run")
+        _ = open_training(tmp_path / "run").batches
     assert "\n" not in str(caught.value)
 
 
