@@ -1,9 +1,12 @@
 """Which networks are compared with which."""
 
+from dataclasses import replace
+
 import pytest
 
 from attnaudit.claims.robust_groups import Choice, settings
 from attnaudit.errors import UsageError
+from attnaudit.records.architecture import Architecture
 from attnaudit.records.evaluated_networks import open_evaluations
 from attnaudit.records.verdict import Word
 from tests.claims.evaluations import (
@@ -65,7 +68,7 @@ def test_networks_of_other_size_or_epochs_are_not_compared(tmp_path):
     ("attention", "subjects"),
     [
         (RPC, ["it"]),
-        ({**RPC, "attention_layers": None}, ["it"]),
+        ({**RPC, "attention_layers": None, "other_attention": "softmax"}, ["it"]),
         (CONTROLS["one"], []),
         (CONTROLS["random"], []),
         ({**RPC, "other_attention": "softmax"}, []),
@@ -104,13 +107,13 @@ def test_the_share_of_the_sparse_part_is_a_mean_over_layers_and_networks_unless_
 
 def test_defaults_and_presets_are_the_same_attention_as_the_options_they_stand_for():
     spelt = {"iterations": 4, "lam": 4.0, "preset": "paper", "threshold": "lam*mu", "mu_width": "model"}
-    written = {"depth": 6, "attention": "rpc", "attention_layers": [-6], "other_attention": "symmetric"}
-    plain, long = (Choice.of(written | {"attention_options": options}) for options in ({}, spelt))
+    written = Architecture(depth=6, attention="rpc", attention_layers=(-6,), other_attention="symmetric")
+    plain, long = (Choice.of(replace(written, attention_options=options)) for options in ({}, spelt))
     assert plain == long
-    assert plain == Choice.of({**written, "attention_layers": [0]})
-    assert Choice.of({name: value for name, value in written.items() if name != "other_attention"}).other == "softmax"
-    assert plain != Choice.of({**written, "attention_options": {"form": "learned"}})
-    everywhere = {"depth": 2, "attention": "symmetric", "attention_options": {}}
-    both = {**everywhere, "attention_layers": [1], "other_attention": "symmetric"}
-    assert Choice.of(everywhere | {"attention_layers": None}) == Choice.of(both)
-    assert not Choice.of({**both, "attention_options": {"temperature": 2.0}}).is_plain_symmetric
+    assert plain == Choice.of(replace(written, attention_layers=(0,)))
+    assert Choice.of(replace(written, other_attention="softmax")).other == "softmax"
+    assert plain != Choice.of(replace(written, attention_options={"form": "learned"}))
+    everywhere = Architecture(depth=2, attention="symmetric")
+    both = replace(everywhere, attention_layers=(1,), other_attention="symmetric")
+    assert Choice.of(everywhere) == Choice.of(both)
+    assert not Choice.of(replace(both, attention_options={"temperature": 2.0})).is_plain_symmetric

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from attnaudit.papers.curves import FIGURE1, FIGURE4, curves
@@ -13,10 +15,10 @@ DRAW = [(norm_curves, FIGURE1), (error_curves, FIGURE4)]
 def drawn(folder, draw, measures, name="figure", **of_run):
     runs = [
         open_training(path if path.exists() else write_training(path, name=path.name, dim=dim, **of_run))
-        for path, dim in ((folder / "vit<b>", 64), (folder / "deit", 32), (folder / "narrow", 16))
+        for path, dim in ((folder / "vit", 64), (folder / "deit", 32), (folder / "narrow", 16))
     ]
     paths = for_screen_and_print(folder, name)
-    draw(curves(runs, measures), paths)
+    draw([replace(own, run=own.run.replace("vit", "vit<b>")) for own in curves(runs, measures)], paths)
     return paths
 
 

@@ -53,7 +53,7 @@ def test_parts_go_into_the_folder_of_another_owner(tmp_path):
     folder.open({"recipe": "mine"}, {"parts": ["something-else"]})
     monitor = Monitor(network(), batch(), out=folder, tell=quiet)
     table = monitor.measure(0)
-    settings = folder.settings()
+    settings = folder.header()
     assert settings["identity"] == {"recipe": "mine"}
     assert settings["parts"] == ["something-else", settings["steps"]["0"]]
     assert len(monitor.evidence) == table.num_rows

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from attnaudit.errors import RunFolderError
+from attnaudit.numerics.digest import digest
 from attnaudit.records import json_file
 from attnaudit.records.architecture import Architecture
 from attnaudit.records.card import NetworkCard, TrainingFacts
@@ -18,7 +19,6 @@ from attnaudit.records.evaluation import (
     EvaluationIdentity,
     EvaluationSummary,
 )
-from attnaudit.numerics.digest import digest
 from attnaudit.records.run_folder import RunFolder, RunKind
 
 

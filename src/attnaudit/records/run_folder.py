@@ -56,7 +56,7 @@ _COMMANDS = {
     RunKind.AUDIT: "attnaudit audit",
     RunKind.TRAINING: "attnaudit train",
     RunKind.ROBUSTNESS: "attnaudit robust",
-    RunKind.MONITOR: "attnaudit.training.Monitor",
+    RunKind.MONITOR: "a monitor",
 }
 
 
