@@ -13,8 +13,8 @@ from torch import nn
 from attnaudit.measures import Selection
 from attnaudit.measures.measuring import measure_heads, measure_primal
 from attnaudit.records.notes import Notes
-from attnaudit.records.schema import rows
 from attnaudit.records.run_folder import RunKind
+from attnaudit.records.schema import rows
 from attnaudit.training import ranks
 from attnaudit.training.fixed_batches import FixedBatch
 from attnaudit.training.observation import Observation, batch_rows, observe
