@@ -76,7 +76,7 @@ def test_figure5_is_drawn(cli, text_file):
 
 @pytest.mark.parametrize(
     ("content", "code", "message"),
-    [(b"", 1, "holds no text"), (b"\x7fELF\xff\x00", 1, "not a text file"), (None, 1, "cannot be read")],
+    [(b"", 1, "is empty"), (b"\x7fELF\xff\x00", 1, "not UTF-8"), (None, 1, "cannot be read")],
 )
 def test_unusable_text_gets_one_sentence(refused, tmp_path, content, code, message):
     path = tmp_path / "input.txt"

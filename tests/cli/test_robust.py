@@ -105,7 +105,7 @@ def test_a_corrupted_set_that_lacks_the_last_class_is_of_all_its_classes(tmp_pat
     if ours:
         assert [entry["images"] for entry in json.loads(result.stdout)["accuracies"]] == [4, 4]
     else:
-        assert f"vit tells 12 classes apart, but sets/clean.parquet has {max(labels) + 1}" in str(result.exception)
+        assert f"vit has 12 classes, but sets/clean.parquet has {max(labels) + 1}" in str(result.exception)
 
 
 def test_corrupt_refuses_a_folder_of_other_images(model):
@@ -206,7 +206,7 @@ LISTS = ("--eps", "--severities", "--attacks", "--corruptions")
         (("--corruptions", "fog", "--severities", "9"), "no severity 9; there are 1, 2"),
         (("--baseline", "other"), "--baseline other is none of the models to evaluate: vit"),
         (("--images", "x", "--parquet", "y"), "--images and --parquet exclude each other"),
-        (("--parquet", "three.parquet"), "vit tells 2 classes apart, but three.parquet has 3: give images"),
+        (("--parquet", "three.parquet"), "vit has 2 classes, but three.parquet has 3"),
         (("--corrupted", "nowhere", "--corruptions", "fog"), "There is no folder nowhere: give --corrupted"),
         (("--corrupted", "test.parquet"), "There is no folder test.parquet: give --corrupted"),
         (("--corrupted", "vit"), "--corrupted vit has images that no condition asks for: add --corruptions all"),
@@ -214,7 +214,7 @@ LISTS = ("--eps", "--severities", "--attacks", "--corruptions")
         (("--baseline", "vit"), "--baseline vit divides errors under corruption: say which"),
         (("--twin", "nothing"), "nothing"),
         (("--twin", "large"), "vit sees 32×32 pixels and its twin large 48×48, so that it cannot be shown"),
-        (("--twin", "three"), "three tells 3 classes apart, but test.parquet has 2: give images"),
+        (("--twin", "three"), "three has 3 classes, but test.parquet has 2"),
     ],
 )
 def test_bad_input_is_one_sentence(model, tmp_path, arguments, sentence):

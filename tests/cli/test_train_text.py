@@ -54,7 +54,7 @@ def test_text_that_is_not_there_is_said_in_a_sentence(cli, capsys):
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"), [("\n\n", "holds no text"), (LINE * 2, "model.context"), ("word", "has a single line")]
+    ("text", "sentence"), [("\n\n", "is empty"), (LINE * 2, "model.context"), ("word", "has only one line")]
 )
 def test_text_to_learn_nothing_from_is_an_error_of_one_line(cli, tmp_path, capsys, text, sentence):
     (tmp_path / "short.txt").write_text(text)

@@ -76,6 +76,6 @@ def test_a_damaged_part_is_named(data, tmp_path, damage):
 
 
 def test_a_model_of_other_classes_leaves_no_folder_behind(data, tmp_path):
-    with pytest.raises(InputError, match="tells 4 classes apart, but"):
+    with pytest.raises(InputError, match="has 4 classes, but"):
         evaluate(plan_of(data, models=(loaded(classes=4),)), tmp_path / "run")
     assert not (tmp_path / "run").exists()

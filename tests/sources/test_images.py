@@ -36,14 +36,14 @@ def test_a_limit_above_the_number_takes_all_in_order(image_folder):
 
 @pytest.mark.parametrize("limit", [0, -3])
 def test_a_limit_below_one_is_a_usage_error(image_folder, limit):
-    with pytest.raises(UsageError, match=f"--limit is {limit}"):
+    with pytest.raises(UsageError, match=f"--limit .* got {limit}"):
         choose_images(find_images(image_folder), image_folder, limit, seed=0)
 
 
 def test_a_folder_without_images_is_an_error(tmp_path):
-    with pytest.raises(InputError, match="holds no images"):
+    with pytest.raises(InputError, match="no images"):
         find_images(tmp_path)
-    with pytest.raises(InputError, match="no folder"):
+    with pytest.raises(InputError, match="does not exist"):
         find_images(tmp_path / "nowhere")
 
 

@@ -39,7 +39,7 @@ def as_parquet(images, path):
 
 def test_every_image_is_made_into_something_in_order(folders):
     train, _ = training_and_test(folders)
-    assert train.each(lambda image: image.getpixel((0, 0))[0]) == [0, 1, 2, 40, 41, 42]
+    assert train.map(lambda image: image.getpixel((0, 0))[0]) == [0, 1, 2, 40, 41, 42]
 
 
 def test_folders_and_parquet_hold_the_same_images(folders, tmp_path):
@@ -117,20 +117,20 @@ def test_a_image_that_vanishes_before_it_is_hashed_is_named(folders):
 def test_a_broken_image_is_named(tmp_path):
     rows = {"img": [{"bytes": b"no image", "path": None}] * 2, "label": [0, 1]}
     pq.write_table(pa.table(rows), tmp_path / "x.parquet")
-    with pytest.raises(InputError, match=r"Image number 1 of .*x\.parquet cannot be read \(it is no image\)"):
+    with pytest.raises(InputError, match=r"number 1 of .*x\.parquet .*not an image"):
         read_labelled(tmp_path / "x.parquet").image(1)
 
 
 @pytest.mark.parametrize(
     ("columns", "sentence"),
     [
-        ({"image_name": ["a"], "label": [1]}, "has columns image_name, label: it needs img and label"),
-        ({"img": ["a", "b"], "label": [0, 1]}, "the column img holds no encoded images"),
-        ({"img": [b"a", b"b"], "label": [-1, 1]}, r"has images without a label \(-1\)"),
-        ({"img": [b"a", b"b"], "label": ["cat", "dog"]}, "the column label holds labels of type string: classes are"),
-        ({"img": [b"a", b"b"], "label": [0.5, 1.5]}, "the column label holds labels of type double"),
-        ({"img": [b"a", b"b"], "label": [0, None]}, "the column label holds 1 empty labels"),
-        ({"img": [b"a", b"b"], "label": [1, 1]}, "has 2 images of 1 classes: a classifier needs two"),
+        ({"image_name": ["a"], "label": [1]}, "img and label, got image_name, label"),
+        ({"img": ["a", "b"], "label": [0, 1]}, "column img"),
+        ({"img": [b"a", b"b"], "label": [-1, 1]}, r"without a label \(-1\)"),
+        ({"img": [b"a", b"b"], "label": ["cat", "dog"]}, "column label .* type string"),
+        ({"img": [b"a", b"b"], "label": [0.5, 1.5]}, "column label .* type double"),
+        ({"img": [b"a", b"b"], "label": [0, None]}, "column label .* 1 empty labels"),
+        ({"img": [b"a", b"b"], "label": [1, 1]}, "got 2 images of 1"),
     ],
 )
 def test_columns_that_do_not_fit_are_said(tmp_path, columns, sentence):
@@ -143,12 +143,12 @@ def test_a_file_that_is_no_parquet_a_missing_one_and_an_empty_folder_are_refused
     (tmp_path / "x.parquet").write_text("text")
     with pytest.raises(InputError, match="cannot be read as Parquet"):
         read_labelled(tmp_path / "x.parquet")
-    with pytest.raises(InputError, match="There are no images at"):
+    with pytest.raises(InputError, match=r"does not exist"):
         read_labelled(tmp_path / "y.parquet")
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="has no class folders"):
         read_labelled(tmp_path / "empty")
-    with pytest.raises(InputError, match=r"x\.parquet is no folder: images come from one with"):
+    with pytest.raises(InputError, match=r"x\.parquet is not a folder"):
         training_and_test(tmp_path / "x.parquet")
     with pytest.raises(InputError, match=r"has no train\*\.parquet or train/"):
         training_and_test(tmp_path / "empty")
@@ -157,7 +157,7 @@ def test_a_file_that_is_no_parquet_a_missing_one_and_an_empty_folder_are_refused
 def test_a_test_half_with_more_classes_is_refused(folders):
     (folders / "val" / "eel").mkdir()
     Image.new("RGB", (6, 6)).save(folders / "val" / "eel" / "0.png")
-    with pytest.raises(InputError, match=r"has classes that the training half has not \(eel\)"):
+    with pytest.raises(InputError, match="eel"):
         training_and_test(folders)
 
 
@@ -179,6 +179,6 @@ def test_classes_that_are_numbers_are_numbered_by_their_size(tmp_path):
 
 
 def test_a_few_images_spread_over_class_folders_have_all_classes(folders):
-    few = training_and_test(folders)[0].spread(2)
+    few = training_and_test(folders)[0].evenly_spaced(2)
     assert few.labels.tolist() == [0, 1]
     assert few.first(1).classes == 2  # the other class has its name still

@@ -22,12 +22,12 @@ def test_an_unknown_model_comes_with_near_matches():
 def test_names_of_our_own_are_near_matches_too_and_without_any_it_is_said_where_names_are():
     with pytest.raises(ModelError, match="did you mean vit-small-cifar"):
         parse_model("vit-smal-cifar")
-    with pytest.raises(ModelError, match=r"'runs/zzz', nor is there a folder of that name: attnaudit ls models"):
+    with pytest.raises(ModelError, match=r"'runs/zzz'.*attnaudit ls models"):
         parse_model("runs/zzz")
 
 
 def test_an_unknown_source_is_named():
-    with pytest.raises(ModelError, match="no model source 'torchhub'"):
+    with pytest.raises(ModelError, match=r"model source 'torchhub'.*timm, hf, trained"):
         parse_model("torchhub:resnet")
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from attnaudit.sources.preprocess import middle_pixels
+from attnaudit.sources.preprocess import centre_crop
 
 
 def test_pixels_between_pixels_are_cubic():
@@ -13,14 +13,14 @@ def test_pixels_between_pixels_are_cubic():
     row = np.repeat(np.array([dark, dark + step], dtype=np.uint8), 4)
     image = Image.fromarray(np.broadcast_to(row[None, :, None], (8, 8, 3)).copy())
     before_the_edge = [dark + step * weight // 128 for weight in (-3, -3 - 9 + 3, 29 - 3)]
-    assert middle_pixels(image, 16)[0, 0, 5:8].tolist() == before_the_edge
+    assert centre_crop(image, 16)[0, 0, 5:8].tolist() == before_the_edge
 
 
 @pytest.mark.parametrize("size", [(12, 5), (5, 12), (5, 5), (3, 3), (999, 2)])
 def test_pixels_are_square_and_of_the_size_wanted(size):
-    assert middle_pixels(Image.new("RGB", size), 4).shape == (3, 4, 4)
+    assert centre_crop(Image.new("RGB", size), 4).shape == (3, 4, 4)
 
 
 def test_a_image_of_the_right_size_is_left_as_it_is():
     pixels = np.random.default_rng(0).integers(0, 256, (6, 6, 3), dtype=np.uint8)
-    assert np.array_equal(middle_pixels(Image.fromarray(pixels), 6), pixels.transpose(2, 0, 1))
+    assert np.array_equal(centre_crop(Image.fromarray(pixels), 6), pixels.transpose(2, 0, 1))

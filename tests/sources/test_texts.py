@@ -47,7 +47,7 @@ def test_python_brings_enough_text_for_a_first_audit():
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"", "holds no text"), (b" \n ", "holds no text"), (b"\xff\xfe\x00", "not a text file"), (b"a\x00b", "binary")],
+    [(b"", "empty"), (b" \n ", "empty"), (b"\xff\xfe\x00", "not UTF-8"), (b"a\x00b", "binary")],
 )
 def test_files_without_text_are_refused(tmp_path, content, message):
     path = tmp_path / "file.txt"
@@ -65,7 +65,7 @@ def test_a_folder_of_text_files_is_read_in_order(tmp_path):
 
 
 def test_limits_below_one_are_refused():
-    with pytest.raises(UsageError, match="--limit is 0"):
+    with pytest.raises(UsageError, match=r"--limit .* got 0"):
         passages("text", 0, 0)
 
 

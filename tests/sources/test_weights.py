@@ -42,7 +42,7 @@ class Payload:
 def test_a_pickle_with_code_is_refused_and_not_run(tmp_path, save, capsys):
     path = tmp_path / "evil.pth"
     save({"weight": Payload()}, path)
-    with pytest.raises(WeightsError, match="refused: it holds pickled code"):
+    with pytest.raises(WeightsError, match="pickled code"):
         read_weights(path)
     assert "never" not in capsys.readouterr().out
 
@@ -67,7 +67,7 @@ def test_broken_files_are_named(tmp_path, name, content, message):
 
 def test_a_file_without_a_state_dictionary_says_so(tmp_path):
     torch.save({"epoch": 3}, tmp_path / "w.pth")
-    with pytest.raises(WeightsError, match="no state dictionary"):
+    with pytest.raises(WeightsError, match="not a state dictionary"):
         read_weights(tmp_path / "w.pth")
 
 

@@ -56,7 +56,7 @@ def test_an_augmentation_that_timm_does_not_know_is_a_sentence(recipe_file, halv
 
 @pytest.mark.parametrize("workers", [0, 1])
 def test_a_broken_image_is_one_sentence_wherever_it_is_read(recipe_file, halves, workers):
-    broken = LabelledImages(halves[0].place, [b"no image"] * 8, halves[0].labels[:8])
+    broken = LabelledImages(halves[0].path, [b"no image"] * 8, halves[0].labels[:8])
     recipe = read_recipe(str(recipe_file), ["augmentation.kind=timm"])
     batches = image_batches(broken, recipe, Layout(8, 8, 0, Ranks()), "cpu", workers)
     with pytest.raises(InputError, match=r"\AImage number 0 of .*train\.parquet cannot be read \([^\n]*\)\.\Z"):

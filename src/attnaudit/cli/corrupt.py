@@ -52,7 +52,7 @@ def corrupt(
     data = labelled.labelled(images, parquet, subject.outputs)
     outputs_of(data, subject.outputs, subject.label)
     examples = Examples.drawn(data, limit, seed)
-    say(f"Corrupting {len(examples.places):,} images of {data.place} in {len(conditions)} ways.")
+    say(f"Corrupting {len(examples.places):,} images of {data.path} in {len(conditions)} ways.")
     with progress_bar("corrupting") as progress:
         write_corrupted_sets(subject, examples, conditions, out, seed=seed, workers=workers, progress=progress)
     typer.echo(str(out))

@@ -138,7 +138,7 @@ def robust(
         checks,
     )
     folder = out or work.RUNS / plan.name
-    about = f"{len(plan.examples.places):,} images of {plan.examples.data.place.name}, protocol {protocol.value}"
+    about = f"{len(plan.examples.places):,} images of {plan.examples.data.path.name}, protocol {protocol.value}"
     say(f"Evaluating {', '.join(model.label for model in loaded)} on {about}, on {place}, in {folder}.")
     divisor = None if baseline is None else loaded[models.index(baseline)].label
     with detailed_progress_bar("evaluating") as (progress, _):

@@ -57,14 +57,14 @@ class Examples:
             _draw(len(data), limit, seed),
             ready,
             cut,
-            None if outliers is None else outliers.chosen(_draw(len(outliers), limit, seed)),
+            None if outliers is None else outliers.select(_draw(len(outliers), limit, seed)),
             classes,
         )
 
     @cached_property
     def chosen(self) -> LabelledImages:
         """The images."""
-        return self.data.chosen(self.places)
+        return self.data.select(self.places)
 
     def images(self, condition: Condition) -> LabelledImages:
         """The images as they are on disk before the condition is made."""
@@ -96,15 +96,15 @@ class Examples:
         found = ready_made(Path(self.ready or "."), condition.name, round(condition.strength))
         if not torch.equal(found.labels, self.data.labels):
             raise InputError(
-                f"{found.place} has {len(found)} images and {self.data.place} {len(self.data)}, or in another order: "
+                f"{found.path} has {len(found)} images and {self.data.path} {len(self.data)}, or in another order: "
                 "give the clean images of the same set, such as the clean.parquet that attnaudit corrupt writes."
             )
-        return found.chosen(self.places)
+        return found.select(self.places)
 
 
 def seen(model: PixelModel, images: LabelledImages, *, ready: bool = False) -> UInt8[Tensor, "images 3 height width"]:
     """What a model sees of images; they are held in memory, a byte per number."""
-    return torch.stack(images.each(partial(model.seen, ready=ready)))
+    return torch.stack(images.map(partial(model.seen, ready=ready)))
 
 
 def _draw(total: int, limit: int | None, seed: int) -> tuple[int, ...]:

@@ -78,7 +78,7 @@ class EvaluationPlan:
         return {
             "models": [json_file.plain(_described(model)) for model in self.models],
             "twin": None if self.twin is None else self.twin.label,
-            "data": self.examples.data.place.name,
+            "data": self.examples.data.path.name,
             "images": len(self.examples.places),
             "conditions": [json_file.plain(condition) for condition in self.conditions],
         }

@@ -1,4 +1,4 @@
-"""Where models and inputs come from, by name."""
+"""Models and inputs by name."""
 
 from attnaudit.sources.model import LoadedModel, ModelSpec, load_model, parse_model, wrap_module
 

@@ -1,4 +1,4 @@
-"""Putting the attention variants that a recipe or a card chooses into a network of softmax attention."""
+"""Install the attention variants of a recipe or card in a network of softmax attention."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attnaudit.records.architecture import REFERENCE_ATTENTION, AttentionChoice
 
 
 def install_attention(model: nn.Module, choice: AttentionChoice, tokens: int, *, causal: bool = False) -> None:
-    """Swap the variants in, telling them what they need to know of the network's inputs."""
+    """Swap the variants in, with the arguments that depend on the network's inputs."""
     if choice.attention_layers is not None and choice.other_attention != REFERENCE_ATTENTION:
         depth = len(swappable_layers(model))
         chosen = {layer % depth for layer in choice.attention_layers}
@@ -25,7 +25,7 @@ def install_attention(model: nn.Module, choice: AttentionChoice, tokens: int, *,
 
 
 def _arguments(attention: str, options: Mapping[str, Any], tokens: int, causal: bool) -> dict[str, Any]:
-    """Options with the number of tokens where parameters depend on it; a causal layer cannot depend on its input."""
+    """Options, with the number of tokens if parameters depend on it; causal layers must not depend on their input."""
     known: dict[str, Any] = {}
     if attention == "primal" or options.get("form") == "learned":
         known["tokens"] = tokens

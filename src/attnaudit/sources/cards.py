@@ -1,4 +1,4 @@
-"""Trained models by their cards: read, built and fed."""
+"""Read the cards of trained models, build their networks, and prepare their inputs."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from attnaudit.records import json_file
 from attnaudit.records.card import CARD, ImageCard, TextCard
 from attnaudit.sources.decoder import build_decoder
 from attnaudit.sources.model import Preprocess, Tokenise
-from attnaudit.sources.preprocess import middle_pixels, squashed
+from attnaudit.sources.preprocess import centre_crop, squashed
 from attnaudit.sources.vision_transformer import build_vision_transformer
 from attnaudit.sources.words import Vocabulary
 
 
 def read_card(folder: Path) -> ImageCard | TextCard:
-    """The card of a folder; one with a vocabulary is a language model's.
+    """The card of a folder; a card with a vocabulary belongs to a language model.
 
     Raises:
-        ModelError: there is none, or it cannot be read.
+        ModelError: the card is missing or cannot be read.
     """
     file = folder / CARD
     try:
@@ -40,7 +40,7 @@ def read_card(folder: Path) -> ImageCard | TextCard:
 def _has_vocabulary(file: Path) -> bool:
     try:
         return "vocabulary" in json.loads(file.read_bytes())
-    except (ValueError, TypeError):  # damaged: whoever reads it says how
+    except (ValueError, TypeError):  # a damaged card is reported when it is read
         return False
 
 
@@ -52,19 +52,19 @@ def build_network(card: ImageCard | TextCard, seed: int) -> nn.Module:
 
 
 def preprocessing(card: ImageCard, protocol: Protocol) -> Preprocess:
-    """The shorter side to the model's size and the middle of the rest; squashed, as the study does, for `paper`."""
+    """A centre crop of the model's size; squashed, as in the study, for `paper`."""
     size = card.architecture.image_size
     if protocol is Protocol.PAPER:
         return squashed(size, size)
     mean, std = (np.array(numbers, dtype=np.float32)[:, None, None] for numbers in (card.mean, card.std))
 
     def prepared(image: Image.Image) -> Tensor:
-        return torch.from_numpy((middle_pixels(image, size).astype(np.float32) / 255 - mean) / std)
+        return torch.from_numpy((centre_crop(image, size).astype(np.float32) / 255 - mean) / std)
 
     return prepared
 
 
 def tokeniser(card: TextCard) -> Tokenise:
-    """The numbers of the words of some texts, as many of each as the model reads at once."""
+    """A function from texts to word numbers, truncated to the context of the model."""
     vocabulary, context = Vocabulary(card.vocabulary), card.architecture.context
     return lambda texts, length: vocabulary.batch(texts, min(length, context))

@@ -1,4 +1,4 @@
-"""Text to train on and text to test on: a folder with both, WikiText, or one file of which the end is held out."""
+"""Training and test text: a folder with both, WikiText, or one file whose last lines are held out."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from attnaudit.numerics.digest import content_digest
 from attnaudit.sources.texts import read_text
 from attnaudit.sources.words import words_of
 
-#: Names of training and test files, the first pair that is there. The last is WikiText without its training part: the
-#: articles of its raw test part are learned, those of its validation part, which are others, tested.
+#: Names of training and test files; the first pair that exists is used. The last pair is for WikiText without its
+#: training part: it trains on the raw test part and tests on the validation part, which has other articles.
 PAIRS = (
     ("train*.txt", "test*.txt"),
     ("wiki.train.raw", "wiki.test.raw"),
     ("wiki.train.tokens", "wiki.test.tokens"),
     ("wiki.test.raw", "valid.txt"),
 )
-#: Of a single file, this share of the lines, the last ones, is tested.
+#: The share of the lines of a single file, at its end, that is held out for testing.
 HELD_OUT = 0.1
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """One half of a data set of text."""
+    """The training or test half of a text data set."""
 
-    place: Path
+    path: Path
     text: str
 
     def words(self) -> Iterator[str]:
-        """Its words, line by line."""
+        """The words, line by line."""
         return words_of(self.text)
 
     @cached_property
@@ -48,23 +48,23 @@ class Corpus:
         return content_digest([self.text.encode()])
 
     def first(self, lines: int | None) -> Corpus:
-        """Its first lines that have words, all if None."""
-        return self if lines is None else Corpus(self.place, "\n".join(_full_lines(self.text)[:lines]))
+        """The first lines that contain words; all if None."""
+        return self if lines is None else Corpus(self.path, "\n".join(_full_lines(self.text)[:lines]))
 
 
-def training_and_test_text(place: Path) -> tuple[Corpus, Corpus]:
-    """Both halves of a text.
+def training_and_test_text(path: Path) -> tuple[Corpus, Corpus]:
+    """The training and the test half of a text.
 
     Raises:
-        InputError: there is no text, or none to hold out.
+        InputError: the text is missing or too short to hold some out.
     """
-    if place.is_dir():
-        return _of_folder(place)
-    lines = _full_lines(read_text(place))
+    if path.is_dir():
+        return _of_folder(path)
+    lines = _full_lines(read_text(path))
     cut = len(lines) - max(1, round(HELD_OUT * len(lines)))
     if cut < 1:
-        raise InputError(f"{place} has a single line: a text to train on needs another one to test on.")
-    return Corpus(place, "\n".join(lines[:cut])), Corpus(place, "\n".join(lines[cut:]))
+        raise InputError(f"{path} has only one line: training needs at least one more for testing.")
+    return Corpus(path, "\n".join(lines[:cut])), Corpus(path, "\n".join(lines[cut:]))
 
 
 def _of_folder(folder: Path) -> tuple[Corpus, Corpus]:
@@ -74,7 +74,7 @@ def _of_folder(folder: Path) -> tuple[Corpus, Corpus]:
             halves = ("\n".join(read_text(file) for file in files) for files in (train, test))
             return Corpus(train[0], next(halves)), Corpus(test[0], next(halves))
     wanted = ", or ".join(f"{train} and {test}" for train, test in PAIRS)
-    raise InputError(f"{folder} has no text to train on: it needs {wanted}.")
+    raise InputError(f"{folder} has no training and test text: it needs {wanted}.")
 
 
 def _full_lines(text: str) -> list[str]:

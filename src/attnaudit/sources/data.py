@@ -1,4 +1,4 @@
-"""The folder of real weights and data that `ATTNAUDIT_DATA` names, if any."""
+"""The folder of real weights and data named by `ATTNAUDIT_DATA`."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ VARIABLE = "ATTNAUDIT_DATA"
 
 
 def data_folder() -> Path | None:
-    """The folder, or None where the variable is unset or names no folder."""
+    """The folder, or None if the variable is unset or does not name a folder."""
     value = os.environ.get(VARIABLE)
     return Path(value) if value and Path(value).is_dir() else None
 
 
 def data_file(name: str) -> Path | None:
-    """A file or folder in it, such as `imagenet_val` or `wikitext/wiki.test.raw`."""
+    """A file or folder inside it, such as `imagenet_val` or `wikitext/wiki.test.raw`; None if it does not exist."""
     folder = data_folder()
     return folder / name if folder and (folder / name).exists() else None
 
 
 def data_weights(model: str) -> Path | None:
-    """Its weights for a model name: `<any folder>/<model>.safetensors`."""
+    """The weights for a model, `<any folder>/<model>.safetensors`; None if there are none."""
     folder = data_folder()
     return next(iter(sorted(folder.glob(f"*/{model}.safetensors"))), None) if folder else None

@@ -1,4 +1,4 @@
-"""A small causal language model, with any attention variant that can be causal: what `attnaudit train lm` trains."""
+"""A small causal language model, with any causal attention variant, as trained by `attnaudit train lm`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from attnaudit.numerics.randomness import seeded
 from attnaudit.records.architecture import DecoderArchitecture
 from attnaudit.sources.attention import install_attention
 
-#: Deviation of the weights at the start; those that write into the residual stream start smaller, by depth.
+#: Standard deviation of the initial weights; those that write to the residual stream are smaller, by depth.
 _DEVIATION = 0.02
 
 
 class Decoder(nn.Module):
-    """Embedded words and places, blocks of causal attention and perceptron, norms before each; tied output weights."""
+    """Word and position embeddings, pre-norm blocks of causal attention and MLP, and tied output weights."""
 
     def __init__(self, architecture: DecoderArchitecture) -> None:
         super().__init__()
@@ -35,10 +35,10 @@ class Decoder(nn.Module):
         self._initialise(architecture.depth)
 
     def forward(self, input_ids: Int64[Tensor, "batch words"]) -> Float[Tensor, "batch words vocabulary"]:
-        """For every word the scores of the word that follows it, from it and those before it."""
+        """For every word, the scores of the next word, given all words up to it."""
         count = input_ids.shape[-1]
         if count > self.context:
-            raise ShapeError(f"A text of {count} words was given to a model that reads {self.context} at once.")
+            raise ShapeError(f"The model reads at most {self.context} words at once, got {count}.")
         x = self.dropout(self.words(input_ids) + self.places.weight[:count])
         for block in self.blocks:
             x = block(x)
@@ -55,7 +55,7 @@ class Decoder(nn.Module):
 
 
 class _Block(nn.Module):
-    """x + attention(norm(x)), then x + perceptron(norm(x))."""
+    """x + attention(norm(x)), then x + MLP(norm(x))."""
 
     def __init__(self, width: int, heads: int, dropout: float) -> None:
         super().__init__()

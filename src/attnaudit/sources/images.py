@@ -1,4 +1,4 @@
-"""Images from a folder: found, chosen by seed, read, and skipped by name where they are broken."""
+"""Images from a folder: find them, choose some by seed, read them, and skip broken ones by name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SAMPLES = (
 
 @dataclass(frozen=True)
 class ImageItem:
-    """One image: its name in the evidence, where it is, and a hash of its bytes."""
+    """One image: its name in the evidence, its path, and a hash of its bytes."""
 
     name: str
     path: Path
@@ -34,11 +34,11 @@ class ImageItem:
 
     @staticmethod
     def of(path: Path, root: Path) -> ImageItem:
-        """The image as it is now; its path is absolute, so that it holds in other processes."""
+        """The image with its current hash; the path is absolute, so that other processes find it."""
         return ImageItem(path.relative_to(root).as_posix(), path.absolute(), _fingerprint(path))
 
     def check(self) -> None:
-        """Fail if it is no longer there or no longer the same: its rows are stored under what it was."""
+        """Check that the image still exists and has not changed, because its rows are stored under its hash."""
         try:
             same = _fingerprint(self.path) == self.fingerprint
         except OSError as error:
@@ -54,24 +54,24 @@ def _fingerprint(path: Path) -> str:
 def find_images(folder: Path) -> list[Path]:
     """Every image below a folder, in order of its path."""
     if not folder.is_dir():
-        raise InputError(f"There is no folder {folder}: give --images a folder with images.")
+        raise InputError(f"The folder {folder} does not exist: give --images a folder of images.")
     found = sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
     if not found:
-        raise InputError(f"{folder} holds no images ({', '.join(sorted(SUFFIXES))}), not even in its subfolders.")
+        raise InputError(f"{folder} and its subfolders have no images ({', '.join(sorted(SUFFIXES))}).")
     return found
 
 
 def sample_images() -> list[Path]:
-    """Photographs that scikit-image carries, for a first look without any data."""
+    """Photographs that come with scikit-image, for a first look without any data."""
     package = optional("skimage.data", "dev", "Auditing without --images")
     folder = Path(str(package.__file__)).parent
     return [folder / name for name in SAMPLES]
 
 
 def choose_images(paths: Sequence[Path], root: Path, limit: int | None, seed: int) -> tuple[ImageItem, ...]:
-    """`limit` of them, drawn as the study draws: `random.sample(range(n), limit)` after the seed; all if None."""
+    """`limit` images, drawn as in the study: `random.sample(range(n), limit)` after seeding; all if None."""
     if limit is not None and limit < 1:
-        raise UsageError(f"--limit is {limit}: give a number of inputs of at least 1.")
+        raise UsageError(f"--limit must be ≥ 1, got {limit}.")
     if limit is not None and limit < len(paths):
         paths = [paths[place] for place in random.Random(seed).sample(range(len(paths)), limit)]
     return tuple(ImageItem.of(path, root) for path in paths)
@@ -79,7 +79,7 @@ def choose_images(paths: Sequence[Path], root: Path, limit: int | None, seed: in
 
 @dataclass(frozen=True)
 class ImageShard:
-    """A few images that are read and run together."""
+    """A few images that are read and run as one batch."""
 
     items: tuple[ImageItem, ...]
 
@@ -89,7 +89,7 @@ class ImageShard:
         return [(item.name, item.fingerprint) for item in self.items]
 
     def prepare(self, model: LoadedModel, protocol: Protocol) -> Prepared:
-        """Read and preprocess the images; a broken one is left out and named, one that has changed is an error."""
+        """Read and preprocess the images; broken ones are skipped by name, changed ones are an error."""
         if model.preprocess is None:
             raise ModelError(f"{model.label} has no preprocessing for images: pass tensors instead.")
         preprocess = model.preprocess(protocol)
@@ -107,5 +107,5 @@ class ImageShard:
 
 
 def image_shards(items: Sequence[ImageItem], size: int) -> tuple[ImageShard, ...]:
-    """Cut a choice of images into shards."""
+    """Split images into shards."""
     return tuple(ImageShard(tuple(items[start : start + size])) for start in range(0, len(items), size))

@@ -1,4 +1,4 @@
-"""What every kind of input offers: shards that can travel to a worker and be prepared there."""
+"""Shards of inputs, which are sent to a worker and prepared there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from attnaudit.sources.model import LoadedModel
 
 @dataclass(frozen=True)
 class Prepared:
-    """A batch for the model (None if nothing could be read), its names, and what was left out, with the reason."""
+    """A batch for the model (None if nothing could be read), its names, and skipped inputs with reasons."""
 
     inputs: Tensor | Mapping[str, Tensor] | None
     names: tuple[str, ...]
@@ -25,19 +25,19 @@ class Prepared:
 
 
 class Shard(typing.Protocol):
-    """A few inputs that are prepared and run together."""
+    """A few inputs that are prepared and run as one batch."""
 
     @property
     def identity(self) -> list[tuple[str, str]]:
         """Name and content hash of each input."""
 
     def prepare(self, model: LoadedModel, protocol: Protocol) -> Prepared:
-        """The batch the model is called with."""
+        """The batch for the model."""
 
 
 @dataclass(frozen=True)
 class TensorShard:
-    """Inputs that a user has already made."""
+    """Inputs that the user passed as a tensor."""
 
     tensor: Tensor
     names: tuple[str, ...]
@@ -51,18 +51,16 @@ class TensorShard:
         ]
 
     def prepare(self, model: LoadedModel, protocol: Protocol) -> Prepared:
-        """As it is."""
+        """The tensor, unchanged."""
         return Prepared(self.tensor, self.names)
 
 
 def tensor_shards(tensor: Tensor, size: int, names: Sequence[str] | None = None) -> tuple[TensorShard, ...]:
-    """Cut a batch into shards."""
+    """Split a batch into shards."""
     if tensor.dim() == 0 or len(tensor) == 0:
-        raise InputError(
-            f"The input tensor has shape {tuple(tensor.shape)}: it needs a batch axis with something in it."
-        )
+        raise InputError(f"The input tensor must have a non-empty batch axis, got shape {tuple(tensor.shape)}.")
     labels = tuple(names) if names is not None else tuple(f"input-{place}" for place in range(len(tensor)))
     if len(labels) != len(tensor):
-        raise InputError(f"{len(labels)} names were given for a batch of {len(tensor)} inputs.")
+        raise InputError(f"Got {len(labels)} names for a batch of {len(tensor)} inputs.")
     starts = range(0, len(tensor), size)
     return tuple(TensorShard(torch.clone(tensor[s : s + size]), labels[s : s + size]) for s in starts)

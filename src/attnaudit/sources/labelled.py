@@ -1,4 +1,4 @@
-"""Images with class labels: folders of classes (ImageNet's layout), or Parquet with `img` and `label` (the hub's)."""
+"""Images with class labels: a folder per class (as in ImageNet), or Parquet with `img` and `label` (as on the hub)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from torch import Tensor
 from attnaudit.errors import InputError, first_line
 from attnaudit.numerics.digest import content_digest
 from attnaudit.sources.images import SUFFIXES
-from attnaudit.sources.preprocess import middle_pixels
+from attnaudit.sources.preprocess import centre_crop
 
 _PICTURES, _LABELS = ("img", "image"), ("label", "labels", "fine_label")
 _THREADS = 8
-#: Bytes of files that are hashed whole, at 0.8 GB a second once they are in memory: CIFAR-10 and its like, but not
-#: ImageNet, whose 140 GB would be minutes or hours before every start.
+#: Data sets up to this many bytes are hashed whole, at about 0.8 GB per second: CIFAR-10, but not ImageNet, whose
+#: 140 GB would take minutes or hours at every start.
 _READ_WHOLE = 2**31
-#: Under which key of a Parquet file's metadata the names of its classes stand, a line each, where we wrote it.
+#: The metadata key under which we write class names into a Parquet file, one per line.
 NAMES = b"attnaudit.classes"
 
 Made = TypeVar("Made")
@@ -37,9 +37,9 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class LabelledImages:
-    """Encoded images (bytes, or files) with their class numbers, decoded when they are asked for."""
+    """Encoded images (bytes or files) with class numbers, decoded on access."""
 
-    place: Path
+    path: Path
     encoded: Sequence[bytes | Path]
     labels: Int64[Tensor, "images"]
     names: tuple[str, ...] | None = None
@@ -49,15 +49,15 @@ class LabelledImages:
 
     @property
     def classes(self) -> int:
-        """As many as have names; else one more than the largest class number."""
+        """The number of class names, or else one more than the largest class number."""
         return int(self.labels.max()) + 1 if self.names is None else len(self.names)
 
     @cached_property
     def fingerprint(self) -> str:
         """A hash of labels and contents, the same on every machine and for files and Parquet.
 
-        Of files that are too many to read at every start, names, sizes and times of their last change instead: an edit
-        shows, but a copy that does not keep its times counts as other images.
+        For data too large to read at every start, a hash of file names, sizes and modification times instead: it
+        notices an edit, but a copy with new modification times counts as different images.
         """
         try:
             return content_digest(chain([self.labels.numpy().tobytes()], self._contents()))
@@ -65,7 +65,7 @@ class LabelledImages:
             raise InputError(f"Image {error.filename} cannot be read ({error.strerror}).") from error
 
     def _contents(self) -> Iterator[bytes]:
-        """What stands for each image in the fingerprint."""
+        """The contribution of each image to the fingerprint."""
         files = [entry for entry in self.encoded if isinstance(entry, Path)]
         states = [file.stat() for file in files]
         if sum(state.st_size for state in states) > _READ_WHOLE:
@@ -75,69 +75,69 @@ class LabelledImages:
             for entry in self.encoded:
                 yield entry.read_bytes() if isinstance(entry, Path) else entry
 
-    def image(self, place: int) -> Image.Image:
-        """Image number `place`, in colour."""
-        entry = self.encoded[place]
+    def image(self, index: int) -> Image.Image:
+        """Image number `index`, as RGB."""
+        entry = self.encoded[index]
         try:
             with Image.open(io.BytesIO(entry) if isinstance(entry, bytes) else entry) as image:
                 return image.convert("RGB")
         except (OSError, SyntaxError, Image.DecompressionBombError) as error:
-            name = f"number {place} of {self.place}" if isinstance(entry, bytes) else str(entry)
-            reason = "it is no image" if isinstance(error, UnidentifiedImageError) else first_line(error)
+            name = f"number {index} of {self.path}" if isinstance(entry, bytes) else str(entry)
+            reason = "not an image" if isinstance(error, UnidentifiedImageError) else first_line(error)
             raise InputError(f"Image {name} cannot be read ({reason}).") from error
 
-    def each(self, make: Callable[[Image.Image], Made]) -> list[Made]:
-        """What `make` makes of every image, in their order; by several threads, since decoding can be shared."""
+    def map(self, function: Callable[[Image.Image], Made]) -> list[Made]:
+        """The results of `function` for every image, in order, computed by several threads."""
         with ThreadPoolExecutor(_THREADS) as pool:
-            return list(pool.map(lambda place: make(self.image(place)), range(len(self))))
+            return list(pool.map(lambda index: function(self.image(index)), range(len(self))))
 
     def pixels(self, size: int) -> UInt8[Tensor, "images 3 size size"]:
-        """The middles of all images, in memory."""
-        return torch.from_numpy(np.stack(self.each(partial(middle_pixels, size=size))))
+        """The centre crops of all images, in memory."""
+        return torch.from_numpy(np.stack(self.map(partial(centre_crop, size=size))))
 
     def first(self, count: int | None) -> LabelledImages:
-        """The first `count` of them, all if None."""
+        """The first `count` images; all if None."""
         if count is None or count >= len(self):
             return self
-        return self.chosen(range(count))
+        return self.select(range(count))
 
-    def spread(self, count: int | None) -> LabelledImages:
-        """`count` of them at even distances, so that images in the order of classes lose none; all if None."""
+    def evenly_spaced(self, count: int | None) -> LabelledImages:
+        """`count` evenly spaced images, so that images sorted by class keep every class; all if None."""
         if count is None or count >= len(self):
             return self
-        return self.chosen([place * len(self) // count for place in range(count)])
+        return self.select([number * len(self) // count for number in range(count)])
 
-    def chosen(self, places: Sequence[int]) -> LabelledImages:
-        """Those at these places."""
-        encoded = [self.encoded[place] for place in places]
-        return LabelledImages(self.place, encoded, self.labels[list(places)], self.names)
+    def select(self, indices: Sequence[int]) -> LabelledImages:
+        """The images with these indices."""
+        encoded = [self.encoded[index] for index in indices]
+        return LabelledImages(self.path, encoded, self.labels[list(indices)], self.names)
 
 
 def read_labelled(path: Path) -> LabelledImages:
     """A Parquet file, or a folder with a folder of images per class.
 
     Raises:
-        InputError: there is nothing there, it has other columns, or fewer than two classes.
+        InputError: the path does not exist, or has wrong columns or fewer than two classes.
     """
     if path.is_dir():
         found = _from_folders(path)
     elif path.is_file():
         found = _from_parquet([path])
     else:
-        raise InputError(f"There are no images at {path}: give a Parquet file or a folder of class folders.")
+        raise InputError(f"{path} does not exist: give a Parquet file or a folder of class folders.")
     return _checked(found)
 
 
 def training_and_test(folder: Path) -> tuple[LabelledImages, LabelledImages]:
-    """Both halves of a data set: `train*.parquet` and `test*.parquet`, or the folders `train/` and `val/`."""
+    """The training and the test half: `train*.parquet` and `test*.parquet`, or the folders `train/` and `val/`."""
     if not folder.is_dir():
         raise InputError(
-            f"{folder} is no folder: images come from one with train*.parquet and test*.parquet, or train/ and val/."
+            f"{folder} is not a folder: give one with train*.parquet and test*.parquet, or with train/ and val/."
         )
     train = _checked(_half(folder, ("train",)))
     test = _checked(_half(folder, ("test", "val", "validation"), train.names))
     if test.classes > train.classes:
-        raise InputError(f"{test.place} has {test.classes} classes, but {train.place} only {train.classes}.")
+        raise InputError(f"{test.path} has {test.classes} classes, but {train.path} only {train.classes}.")
     return train, test
 
 
@@ -154,21 +154,21 @@ def _half(folder: Path, names: Sequence[str], classes: Sequence[str] | None = No
 def _checked(found: LabelledImages) -> LabelledImages:
     present = len(set(found.labels.tolist()))
     if present < 2:
-        raise InputError(f"{found.place} has {len(found)} images of {present} classes: a classifier needs two.")
+        raise InputError(f"{found.path} must have at least 2 classes, got {len(found)} images of {present}.")
     if int(found.labels.min()) < 0:
-        raise InputError(f"{found.place} has images without a label ({int(found.labels.min())}).")
+        raise InputError(f"{found.path} has images without a label ({int(found.labels.min())}).")
     return found
 
 
 def _from_folders(folder: Path, classes: Sequence[str] | None = None) -> LabelledImages:
-    """Classes are numbered in the order of their names, or in the order given; those that are numbers by their size."""
+    """Number classes by name, numerically if all names are numbers, or in the given order."""
     present = [entry.name for entry in folder.iterdir() if entry.is_dir()]
     if not present:
-        raise InputError(f"{folder} has no class folders: images go into one folder per class.")
+        raise InputError(f"{folder} has no class folders: put images into one folder per class.")
     if classes is None:
         classes = sorted(present, key=int) if all(name.isdecimal() for name in present) else sorted(present)
     if unknown := sorted(set(present) - set(classes)):
-        raise InputError(f"{folder} has classes that the training half has not ({', '.join(unknown[:3])}).")
+        raise InputError(f"{folder} has classes that the training half lacks: {', '.join(unknown[:3])}.")
     files: list[Path] = []
     labels: list[int] = []
     for number, name in enumerate(classes):
@@ -185,14 +185,14 @@ def _from_parquet(files: Sequence[Path]) -> LabelledImages:
         raise InputError(f"{files[0]} cannot be read as Parquet ({first_line(error)}).") from error
     columns = [next((c for c in wanted if c in table.column_names), None) for wanted in (_PICTURES, _LABELS)]
     if None in columns:
-        raise InputError(f"{files[0]} has columns {', '.join(table.column_names)}: it needs img and label.")
+        raise InputError(f"{files[0]} must have columns img and label, got {', '.join(table.column_names)}.")
     images, labels = (table[str(column)] for column in columns)
     entries = [entry["bytes"] if isinstance(entry, dict) else entry for entry in images.to_pylist()]
     if not all(isinstance(entry, bytes) for entry in entries):
-        raise InputError(f"{files[0]}: the column {columns[0]} holds no encoded images.")
+        raise InputError(f"{files[0]}: column {columns[0]} does not contain encoded images.")
     if labels.null_count or not pa.types.is_integer(labels.type):
         found = f"{labels.null_count} empty labels" if labels.null_count else f"labels of type {labels.type}"
-        raise InputError(f"{files[0]}: the column {columns[1]} holds {found}: classes are whole numbers from 0 on.")
+        raise InputError(f"{files[0]}: column {columns[1]} must contain integers ≥ 0, got {found}.")
     names = (table.schema.metadata or {}).get(NAMES)
     return LabelledImages(
         files[0],

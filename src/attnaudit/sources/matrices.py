@@ -1,4 +1,4 @@
-"""Matrices from files, and the digits that scikit-learn carries."""
+"""Matrices from files, and the digits data set of scikit-learn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Matrix = NDArray[np.float64]
 
 
 def read_matrix(path: Path) -> Matrix:
-    """A matrix of numbers from `.npy`, or from text with commas between them."""
+    """A matrix from a `.npy` file, or from comma-separated text."""
     try:
         content = (
             np.load(path, allow_pickle=False) if path.suffix == ".npy" else np.loadtxt(path, delimiter=",", ndmin=2)
@@ -23,11 +23,11 @@ def read_matrix(path: Path) -> Matrix:
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}): give a .npy or .csv file of numbers.") from error
     except ValueError as error:
-        raise InputError(f"{path} does not hold a matrix of numbers: give a .npy or .csv file.") from error
+        raise InputError(f"{path} is not a matrix of numbers: give a .npy or .csv file.") from error
 
 
 def digits() -> Matrix:
-    """1797 handwritten digits of 8 x 8 pixels, a row each."""
+    """1797 handwritten digits of 8 x 8 pixels, one per row."""
     datasets = optional("sklearn.datasets", "sklearn", "The digits data set")
     rows: Matrix = datasets.load_digits().data
     return rows

@@ -1,4 +1,4 @@
-"""A model by name: what travels between processes, and what a process builds from it."""
+"""A model by name: the spec that is sent between processes, and the model built from it."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from attnaudit.records.card import CARD, ImageCard, TextCard
 from attnaudit.sources.weights import fingerprint
 
 Preprocess = Callable[[Image.Image], Tensor]
-#: From texts and a largest number of tokens to what a model is called with.
+#: From texts and a maximum number of tokens to the inputs of a model.
 Tokenise = Callable[[Sequence[str], int], Mapping[str, Tensor]]
 
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """How to build a model; a few strings, so that it can go to another process or machine.
+    """How to build a model, as a few strings that can be sent to another process or machine.
 
-    `weights` is a local file; `random_seed` asks for an untrained network instead; `download` allows the network.
+    `weights` is a local file; with `random_seed` the model is untrained instead; `download` allows network access.
     """
 
     source: str
@@ -36,20 +36,20 @@ class ModelSpec:
 
     @property
     def reads_text(self) -> bool:
-        """Whether its inputs are texts rather than images."""
+        """Whether the model reads text rather than images."""
         return _source(self.source).reads_text(self.name)
 
     @property
     def label(self) -> str:
-        """How the model appears in evidence: its name, marked if its weights are random."""
+        """The model's label in the evidence: its name, marked if its weights are random."""
         return self.name if self.random_seed is None else f"{self.name} (random weights)"
 
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A built model, how to feed it, and how to build its untrained twin from a seed, where its source can.
+    """A built model, how to prepare its inputs, and, if known, how to build it untrained from a seed.
 
-    `card` is what is known of a model that we trained.
+    Models trained by attnaudit have a `card`.
     """
 
     label: str
@@ -63,28 +63,28 @@ class LoadedModel:
 
 
 class Source(typing.Protocol):
-    """What a module of this folder offers for the prefix it serves."""
+    """The interface of a module that provides models for a prefix."""
 
     def check(self, name: str) -> None:
-        """Raise `ModelError`, with near matches, unless there is such a model."""
+        """Raise `ModelError`, with similar names, if the model is unknown."""
 
     def locate_weights(self, spec: ModelSpec) -> ModelSpec:
-        """The spec with a local weights file, or `WeightsError` saying what to do."""
+        """The spec with a local weights file; `WeightsError` says how to provide one."""
 
     def reads_text(self, name: str) -> bool:
-        """Whether its inputs are texts rather than images."""
+        """Whether the model reads text rather than images."""
 
     def load(self, spec: ModelSpec) -> LoadedModel:
-        """Build it."""
+        """Build the model."""
 
 
-#: Prefix of a model name and the module that serves it; the first is the default.
+#: The module for each prefix of a model name; the first is the default.
 SOURCES = {
     "timm": "attnaudit.sources.timm_models",
     "hf": "attnaudit.sources.hf_models",
     "trained": "attnaudit.sources.trained_models",
 }
-#: Names that mean one model of one source.
+#: Short names of models.
 ALIASES = {"minilm": "hf:minilm", "vit-small-cifar": "trained:vit-small-cifar"}
 
 
@@ -100,14 +100,14 @@ def parse_model(
     seed: int = 0,
     download: bool = False,
 ) -> ModelSpec:
-    """A spec from `PREFIX:NAME` or a bare name; fails early if there is no such model or it has no weights."""
+    """A spec from `PREFIX:NAME` or `NAME`; fails at once if the model is unknown or has no weights."""
     name = ALIASES.get(name, name)
     prefix, _, rest = name.rpartition(":")
     prefix = prefix or _prefix(Path(rest))
     if prefix not in SOURCES:
-        raise ModelError(f"There is no model source {prefix!r} (in {name!r}); there is {', '.join(SOURCES)}.")
+        raise ModelError(f"Unknown model source {prefix!r} in {name!r}. Known: {', '.join(SOURCES)}.")
     if random_weights and weights is not None:
-        raise UsageError("--random-weights and --weights exclude each other: give one of them.")
+        raise UsageError("--random-weights and --weights exclude each other: give only one.")
     source = _source(prefix)
     source.check(rest)
     spec = ModelSpec(prefix, rest, weights, seed if random_weights else None, download)
@@ -115,7 +115,7 @@ def parse_model(
 
 
 def _prefix(place: Path) -> str:
-    """Whose a name without prefix is: a folder's by what is in it, any other timm's."""
+    """The source of a name without a prefix: for a folder by its files, otherwise timm."""
     if not place.is_dir():
         return next(iter(SOURCES))
     return "trained" if (place / CARD).is_file() else "hf"
@@ -127,5 +127,5 @@ def load_model(spec: ModelSpec) -> LoadedModel:
 
 
 def wrap_module(module: nn.Module, label: str | None = None) -> LoadedModel:
-    """A model that a user has already built."""
+    """A model that the user has already built."""
     return LoadedModel(label or type(module).__name__, module, fingerprint(module), "given in memory")

@@ -1,4 +1,4 @@
-"""From an image to what a model reads: its middle, for models we trained; squashed, as the reproduction study does."""
+"""Image preprocessing: a centre crop for models that we trained, or squashed as in the reproduction study."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ IMAGENET_MEAN = np.array([0.485, 0.456, 0.406], dtype=np.float32)
 IMAGENET_STD = np.array([0.229, 0.224, 0.225], dtype=np.float32)
 
 
-def middle_pixels(image: Image.Image, size: int) -> UInt8[np.ndarray, "3 size size"]:
-    """The shorter side resized to `size`, and the middle of the longer one: nothing is distorted.
+def centre_crop(image: Image.Image, size: int) -> UInt8[np.ndarray, "3 size size"]:
+    """Resize the shorter side to `size` and crop the middle of the longer one, without distortion.
 
-    Training, audits and evaluations of robustness all see images in this way, so that their accuracies compare.
+    Training, audits and robustness evaluations all use it, so that their accuracies are comparable.
     """
     factor = size / min(image.size)
     width, height = (max(size, round(side * factor)) for side in image.size)
@@ -27,9 +27,9 @@ def middle_pixels(image: Image.Image, size: int) -> UInt8[np.ndarray, "3 size si
 
 
 def squashed(height: int, width: int) -> Callable[[Image.Image], Tensor]:
-    """Bilinear resize without keeping the aspect ratio or cropping, then ImageNet mean and deviation.
+    """Bilinear resize that ignores the aspect ratio, then normalisation with ImageNet's mean and deviation.
 
-    Models whose own statistics differ (the four ViTs of Table 1 want 0.5/0.5) get these all the same.
+    Models trained with other statistics (the four ViTs of Table 1 use 0.5/0.5) get these too, as in the study.
     """
 
     def preprocess(image: Image.Image) -> Tensor:

@@ -25,22 +25,22 @@ def _timm() -> Any:
 
 
 def check(name: str) -> None:
-    """Fail, naming what is spelled almost like it, unless timm knows the architecture (a `.tag` may follow)."""
+    """Check that timm knows the architecture (a `.tag` may follow); the error suggests similar names."""
     if _timm().is_model(name.partition(".")[0]):
         return
     close = difflib.get_close_matches(name, [*ALIASES, *_timm().list_models()], n=3, cutoff=0.6)
-    other = "nor is there a folder of that name: attnaudit ls models has names to try."
-    raise ModelError(f"timm has no model {name!r}" + (f": did you mean {', '.join(close)}?" if close else f", {other}"))
+    hint = f"did you mean {' or '.join(close)}?" if close else "attnaudit ls models lists names."
+    raise ModelError(f"Unknown model {name!r}: {hint}")
 
 
 def locate_weights(spec: ModelSpec) -> ModelSpec:
-    """The spec with its weights file: given, in the data folder, or in the hub's local cache; else it must download."""
+    """The spec with a weights file: given, in the data folder, or in the hub's local cache."""
     if spec.weights is not None or spec.download:
         return spec
     found = data_weights(spec.name) or _cached(spec.name)
     if found is None:
         raise WeightsError(
-            f"There are no local weights for {spec.name}: give --weights FILE, point {VARIABLE} at a folder that has "
+            f"{spec.name} has no local weights: give --weights FILE, set {VARIABLE} to a folder with "
             f"*/{spec.name}.safetensors, allow the network with --download, or audit an untrained network with "
             "--random-weights."
         )
@@ -58,12 +58,12 @@ def _cached(name: str) -> Path | None:
 
 
 def reads_text(name: str) -> bool:
-    """Images, always."""
+    """Always False."""
     return False
 
 
 def load(spec: ModelSpec) -> LoadedModel:
-    """Build the network with its weights, and note how to build it without."""
+    """Build the network with its weights."""
     module = _build(spec.name, spec.random_seed or 0, pretrained=spec.download and spec.weights is None)
     if spec.weights is not None:
         fit_weights(module, read_weights(spec.weights), spec.weights, spec.name)

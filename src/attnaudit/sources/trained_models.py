@@ -1,4 +1,4 @@
-"""Models that `attnaudit train` made: a folder with `card.json` and `model.safetensors`, and one that ships."""
+"""Models trained by `attnaudit train`: a folder with `card.json` and `model.safetensors`, or a built-in one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attnaudit.sources.model import LoadedModel, ModelSpec
 from attnaudit.sources.weights import fingerprint, fit_weights, read_weights
 
 WEIGHTS = "model.safetensors"
-#: Models that come with the package.
+#: The folder of models that come with the package.
 BUILT_IN = Path(__file__).parent / "built_in"
 
 
@@ -23,7 +23,7 @@ def folder_of(name: str) -> Path:
 
 
 def check(name: str) -> None:
-    """Fail unless the folder has a card."""
+    """Check that the folder has a readable card."""
     read_card(folder_of(name))
 
 
@@ -33,15 +33,15 @@ def locate_weights(spec: ModelSpec) -> ModelSpec:
 
 
 def reads_text(name: str) -> bool:
-    """Whether its card has a vocabulary."""
+    """Whether the card has a vocabulary."""
     return isinstance(read_card(folder_of(name)), TextCard)
 
 
 def load(spec: ModelSpec) -> LoadedModel:
-    """Build the network with its weights, in float32, and note how to build it without.
+    """Build the network with its weights, in float32.
 
     Raises:
-        ModelError: its card cannot be read, or the network not be built.
+        ModelError: the card cannot be read, or the network cannot be built.
     """
     folder = folder_of(spec.name)
     card = read_card(folder)

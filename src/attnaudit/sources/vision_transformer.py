@@ -1,4 +1,4 @@
-"""A small vision transformer with any attention variant, built from its numbers."""
+"""A small vision transformer with any attention variant."""
 
 from __future__ import annotations
 
@@ -44,6 +44,6 @@ def _standardise(model: nn.Module) -> None:
     for layer in swappable_layers(model):
         names = [name for name in ("q_norm", "k_norm") if hasattr(layer.module, name)]
         if not names:
-            raise ModelError(f"{layer.names[0]} has no place to standardise queries and keys in.")
+            raise ModelError(f"{layer.names[0]} cannot standardise queries and keys: it has no q_norm and k_norm.")
         for name in names:
             setattr(layer.module, name, TokenStandardisation())

@@ -1,4 +1,4 @@
-"""Reading weights safely, and fitting them to a model or saying which keys do not fit."""
+"""Read weights safely, and load them into a model or name the keys that do not fit."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _SHOWN = 4
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file, or of a torch file that holds nothing but tensors and plain containers."""
+    """The tensors of a safetensors file, or of a torch file that contains only tensors and plain containers."""
     if not path.is_file():
-        raise WeightsError(f"There is no weights file at {path}.")
+        raise WeightsError(f"The weights file {path} does not exist.")
     try:
         if path.suffix == ".safetensors":
             tensors: dict[str, Tensor] = load_file(path)
@@ -29,7 +29,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         raise WeightsError(
-            f"{path} is refused: it holds pickled code, not plain tensors; convert it to safetensors first."
+            f"{path} is refused because it contains pickled code, not plain tensors: convert it to safetensors first."
         ) from error
     except (SafetensorError, RuntimeError, OSError, EOFError, ValueError, KeyError) as error:
         raise WeightsError(f"{path} cannot be read as weights ({first_line(error)}).") from error
@@ -37,12 +37,12 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         if isinstance(content, Mapping) and isinstance(content.get(wrapper), Mapping):
             content = content[wrapper]
     if not isinstance(content, Mapping) or not all(isinstance(value, Tensor) for value in content.values()):
-        raise WeightsError(f"{path} holds no state dictionary (names with tensors).")
+        raise WeightsError(f"{path} is not a state dictionary (names with tensors).")
     return dict(content)
 
 
 def fit_weights(model: nn.Module, weights: Mapping[str, Tensor], path: Path, model_name: str) -> None:
-    """Load all weights, or change nothing and say which keys are missing, unknown or of another shape."""
+    """Load all weights, or change nothing and name the keys that are missing, unknown or of another shape."""
     own = model.state_dict()
     missing = [key for key in own if key not in weights]
     unknown = [key for key in weights if key not in own]

@@ -1,4 +1,4 @@
-"""Text as words: how it is split, which words are known, and their numbers."""
+"""Splitting text into words, and a vocabulary of numbered words."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from torch.nn.utils.rnn import pad_sequence
 
 from attnaudit.errors import InputError
 
-#: A word that is not known, as WikiText writes it, and the end of a line.
+#: An unknown word, as in WikiText, and the end of a line.
 UNKNOWN, LINE_END = "<unk>", "<eos>"
 
 
 def words_of(text: str) -> Iterator[str]:
-    """The words of a text, as white space separates them, with `<eos>` after every line that has any.
+    """The words of a text, split at white space, with `<eos>` after every line that has words.
 
-    WikiText is tokenised in this sense already; in its raw form every word is itself, elsewhere rare ones are `<unk>`.
+    WikiText is already tokenised in this way; only its raw form has no `<unk>` in place of rare words.
     """
     for line in text.split("\n"):
         if words := line.split():
@@ -32,21 +32,21 @@ def words_of(text: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Known words by number: `<unk>` is 0, `<eos>` 1, then the others, the most frequent first."""
+    """Numbered words: `<unk>` is 0, `<eos>` is 1, then all others, the most frequent first."""
 
     words: tuple[str, ...]
 
     @staticmethod
     def of(words: Iterable[str], min_count: int) -> Vocabulary:
-        """Those that occur `min_count` times or more.
+        """The words that occur at least `min_count` times.
 
         Raises:
-            InputError: there are none.
+            InputError: no word does.
         """
         counts = Counter(words)
         known = [word for word, count in counts.items() if count >= min_count and word not in (UNKNOWN, LINE_END)]
         if not known:
-            raise InputError(f"No word of the text occurs {min_count} times or more: give --set min_count=1.")
+            raise InputError(f"No word of the text occurs at least {min_count} times: use --set min_count=1.")
         return Vocabulary((UNKNOWN, LINE_END, *sorted(known, key=lambda word: (-counts[word], word))))
 
     def __len__(self) -> int:
@@ -57,14 +57,14 @@ class Vocabulary:
         return {word: number for number, word in enumerate(self.words)}
 
     def number(self, word: str) -> int:
-        """Of a word, or of `<unk>` if it is not known."""
+        """The number of a word, or of `<unk>` if it is not known."""
         return self._numbers.get(word, 0)
 
     def numbers(self, words: Iterable[str]) -> Int64[Tensor, "words"]:
-        """Of all words of a text."""
+        """The numbers of all words."""
         return torch.from_numpy(np.fromiter((self.number(word) for word in words), dtype=np.int64))
 
     def batch(self, texts: Sequence[str], length: int) -> dict[str, Tensor]:
-        """Texts side by side, cut at `length` words; ends of lines fill up the shorter ones, after their words."""
+        """Texts as a batch, truncated to `length` words; shorter ones are padded at the end with `<eos>`."""
         rows = [self.numbers(words_of(text))[:length] for text in texts]
         return {"input_ids": pad_sequence(rows, batch_first=True, padding_value=self.number(LINE_END))}

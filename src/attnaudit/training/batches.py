@@ -22,7 +22,7 @@ from attnaudit.extras import optional
 from attnaudit.numerics.randomness import preserved_random_state, seed_everything, torch_generator
 from attnaudit.records.recipe import ImageRecipe
 from attnaudit.sources.labelled import LabelledImages
-from attnaudit.sources.preprocess import middle_pixels
+from attnaudit.sources.preprocess import centre_crop
 from attnaudit.training.processes import Ranks
 
 #: Examples and what is to be said of them: images as bytes and their classes, words and the words that follow.
@@ -92,7 +92,7 @@ class LoadedBatches:
     def __init__(self, images: LabelledImages, recipe: ImageRecipe, layout: Layout, device: str, workers: int) -> None:
         self._images, self._layout, self._device, self._workers = images, layout, device, workers
         size, wishes = recipe.model.image_size, recipe.augmentation
-        self._plain = partial(middle_pixels, size=size)
+        self._plain = partial(centre_crop, size=size)
         try:
             self._augmenting = optional("timm.data", "timm", "Training").create_transform(
                 size,

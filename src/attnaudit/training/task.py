@@ -86,9 +86,9 @@ def read_halves(recipe: Recipe, place: Path, limit: int | None = None) -> Halves
     if isinstance(recipe, TextRecipe):
         learned, tested = training_and_test_text(place)
         return learned.first(limit), tested.first(limit)
-    train, test = (half.spread(limit) for half in training_and_test(place))
+    train, test = (half.evenly_spaced(limit) for half in training_and_test(place))
     if len(set(train.labels.tolist())) < 2:
-        raise InputError(f"--limit {limit} takes images of one class only from {train.place}: take more, or all.")
+        raise InputError(f"--limit {limit} takes images of one class only from {train.path}: take more, or all.")
     return train, test
 
 

@@ -43,7 +43,7 @@ class TextTask:
         context = recipe.model.context
         if len(train) <= context:
             raise InputError(
-                f"{train.place} has {len(train)} words (ends of lines count) to learn from, but a context takes "
+                f"{train.path} has {len(train)} words (ends of lines count) to learn from, but a context takes "
                 f"{context} and the one that follows: give more text, or --set model.context=…"
             )
         vocabulary = Vocabulary.of(train.words(), recipe.min_count)
