@@ -43,7 +43,7 @@ def test_audit_in_json_prints_nothing_else_on_stdout(cli, capsys, image_folder):
 
 def test_audit_without_images_takes_those_of_an_installed_package(cli, capsys):
     assert cli("audit", "test_vit", "--random-weights", "--limit", "2") == 0
-    assert "photographs that scikit-image carries" in capsys.readouterr().err
+    assert "photographs from scikit-image" in capsys.readouterr().err
 
 
 def test_a_second_audit_resumes_in_the_default_folder(cli, capsys, image_folder):
@@ -91,25 +91,25 @@ def bad_weights(tmp_path):
 BAD = [
     (("audit", "test_vitt", "--random-weights"), 1, "did you mean test_vit"),
     (("audit", "test_vit"), 1, "no local weights"),
-    (("audit", "test_vit", "--weights", "nowhere.safetensors"), 1, "no weights file"),
+    (("audit", "test_vit", "--weights", "nowhere.safetensors"), 1, "nowhere.safetensors does not exist"),
     (("audit", "test_vit", "--weights", "other.safetensors", "--images", "IMAGES"), 1, "does not fit test_vit"),
     (("audit", "test_vit", "--weights", "evil.pth", "--images", "IMAGES"), 1, "refused"),
-    (("audit", "test_vit", "test_vit2", "--weights", "other.safetensors"), 2, "belongs to one model"),
-    (("audit", "test_vit", "--random-weights", "--images", "."), 1, "holds no images"),
-    (("audit", "test_vit", "--random-weights", "--images", "nowhere"), 1, "no folder"),
-    (("audit", "test_vit", "--random-weights", "--images", "IMAGES", "--limit", "0"), 2, "--limit is 0"),
-    (("audit", "test_vit", "--random-weights", "--images", "IMAGES", "--limit", "0", "--first"), 2, "--limit is 0"),
+    (("audit", "test_vit", "test_vit2", "--weights", "other.safetensors"), 2, "exactly one model, got 2"),
+    (("audit", "test_vit", "--random-weights", "--images", "."), 1, "no images"),
+    (("audit", "test_vit", "--random-weights", "--images", "nowhere"), 1, "nowhere does not exist"),
+    (("audit", "test_vit", "--random-weights", "--images", "IMAGES", "--limit", "0"), 2, "≥ 1, got 0"),
+    (("audit", "test_vit", "--random-weights", "--images", "IMAGES", "--limit", "0", "--first"), 2, "≥ 1, got 0"),
     (("audit", "test_vit", "--random-weights", "--images", "IMAGES", "--out", "/proc/nope"), 1, "cannot be written"),
     (("audit", "test_vit", "--random-weights", "--protocol", "vibes"), 2, "vibes"),
     (("audit",), 2, "Missing argument"),
     (("audit", "resnet18", "--random-weights", "--images", "IMAGES"), 1, "attention layer of resnet18"),
     (("paper", "table9"), 2, "table9"),
     (("paper", "table1"), 1, "None of the 10 models"),
-    (("paper", "table1", "--weights", "other.safetensors"), 2, "needs the name of its model"),
-    (("paper", "table1", "deit_tiny_patch16_224", "--random-weights"), 1, "no images to work on"),
-    (("paper", "figure2", "test_vit", "--random-weights", "--images", "IMAGES", "--limit", "0"), 2, "--limit is 0"),
-    (("paper", "figure3", "test_vit", "test_vit2", "--random-weights", "--images", "IMAGES"), 2, "shows one model"),
-    (("audit", "test_vit", "--random-weights", "--images", "IMAGES", "--lines"), 2, "have no --lines"),
+    (("paper", "table1", "--weights", "other.safetensors"), 2, "--weights needs a model name"),
+    (("paper", "table1", "deit_tiny_patch16_224", "--random-weights"), 1, "--images DIR"),
+    (("paper", "figure2", "test_vit", "--random-weights", "--images", "IMAGES", "--limit", "0"), 2, "≥ 1, got 0"),
+    (("paper", "figure3", "test_vit", "test_vit2", "--random-weights", "--images", "IMAGES"), 2, "one model, got 2"),
+    (("audit", "test_vit", "--random-weights", "--images", "IMAGES", "--lines"), 2, "--lines is for text"),
     (("audit", "test_vit", "--random-weights", "--memory", "lots"), 2, "'lots'"),
     (("audit", "test_vit", "--random-weights", "--memory", "1MB"), 2, "is too little"),
     (("audit", "test_vit", "--random-weights", "--workers", "2", "--cluster", "tcp://127.0.0.1:1"), 2, "exclude"),

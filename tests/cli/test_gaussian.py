@@ -81,7 +81,7 @@ BAD = [
     ),
     (("landscape", "--length", "1"), 2, "≥ 2, got 1"),
     (("landscape", "--axes", "1"), 2, "two numbers, such as 1,2, got 1"),
-    (("landscape", "--axes", "one,two"), 2, "not a list of whole numbers"),
+    (("landscape", "--axes", "one,two"), 2, "list of integers, such as 1,4,16, got one,two"),
     (("finite-prompt", "--lengths", "1,64"), 2, "≥ 2, got 1"),
     (("in-context", "--theta", "-1"), 2, "≥ 0, got -1"),
     (("in-context", "-n", "0"), 2, "≥ 1, got 0"),

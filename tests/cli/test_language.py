@@ -28,12 +28,12 @@ def test_minilm_is_audited_on_text(cli, capsys, text_file):
 
 
 def test_the_first_passages_are_taken_in_order_when_asked(text_file):
-    from attnaudit.cli.work import Choice, inputs
+    from attnaudit.cli.work import InputChoice, inputs
     from attnaudit.protocol import Protocol
     from attnaudit.sources import parse_model
 
     specs = [parse_model("minilm")]
-    first, _ = inputs(specs, Choice(None, text_file, 3, 0, first=True), Protocol.EXACT)
+    first, _ = inputs(specs, InputChoice(None, text_file, 3, 0, first=True), Protocol.EXACT)
     assert [shard.identity[0][0] for shard in first] == ["passage-0", "passage-1", "passage-2"]
 
 
@@ -89,7 +89,7 @@ def test_the_wrong_kind_of_input_is_a_usage_error(cli, capsys, image_folder, tex
     assert cli("audit", "minilm", "--images", image_folder) == 2
     assert "reads text" in capsys.readouterr().err
     assert cli("audit", "test_vit", "--random-weights", "--text", text_file) == 2
-    assert "looks at images" in capsys.readouterr().err
+    assert "reads images" in capsys.readouterr().err
 
 
 def test_doctor_lists_packages_and_looks_at_models(cli, capsys):

@@ -96,7 +96,7 @@ def test_evaluations_are_drawn_over_seeds(tmp_path):
 
 
 def test_judging_nothing_of_ours_is_refused(tmp_path):
-    with pytest.raises(RunFolderError, match=r"There is no folder .* attnaudit train or attnaudit robust wrote"):
+    with pytest.raises(RunFolderError, match=r"does not exist: .*attnaudit train or attnaudit robust"):
         run("judge", tmp_path / "nowhere")
     with pytest.raises(
         UsageError, match="'kpca-values' is no claim about training or robustness; there are jproj-convergence"

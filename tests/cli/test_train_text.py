@@ -43,14 +43,12 @@ def test_a_trained_language_model_is_audited_on_text(cli, book, capsys):
     assert capture["replay_error"] < 1e-5
     assert capture["refused_layers"] == []
     assert cli("audit", "run", "--images", book.parent, "--out", "other") == 2
-    assert "run reads text: give --text instead of --images." in capsys.readouterr().err
+    assert "run reads text" in capsys.readouterr().err
 
 
 def test_text_that_is_not_there_is_said_in_a_sentence(cli, capsys):
     assert cli("train", "lm") == 1
-    assert "There is no data to train on: give --data DIR, or wikitext/ in ATTNAUDIT_DATA's folder." in (
-        " ".join(capsys.readouterr().err.split())
-    )
+    assert "give --data DIR, or put wikitext/ into ATTNAUDIT_DATA" in (" ".join(capsys.readouterr().err.split()))
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def test_what_cannot_be_compared_or_was_not_measured_is_said(cli, capsys):
     write_training(Path("run"), dim=16, batches=("train",))
     assert cli("paper", "figure1", "run", "--out", "figures") == 0
     err = capsys.readouterr().err
-    assert "no published points are marked" in err
+    assert "no published points" in err
     assert "not measured on a test batch" in err
     assert {row["source"] for row in read_csv("figures/figure1.csv")} == {"ours"}
 
@@ -39,10 +39,10 @@ def test_what_cannot_be_compared_or_was_not_measured_is_said(cli, capsys):
 BAD = [
     ((), 2, "attnaudit train study-vit-tiny --data"),
     (("nowhere",), 1, "There is no folder nowhere"),
-    (("deit_tiny_patch16_224", "--random-weights"), 2, "leave out --random-weights"),
-    (("run", "--images", "images"), 2, "leave out --images"),
-    (("run", "--limit", "0"), 2, "leave out --limit"),
-    (("run", "--cluster", "tcp://127.0.0.1:1"), 2, "is for tables"),
+    (("deit_tiny_patch16_224", "--random-weights"), 2, "omit --random-weights"),
+    (("run", "--images", "images"), 2, "omit --images"),
+    (("run", "--limit", "0"), 2, "omit --limit"),
+    (("run", "--cluster", "tcp://127.0.0.1:1"), 2, "--cluster is for tables"),
     (("run", "empty"), 1, "has no run.json"),
 ]
 

@@ -39,7 +39,7 @@ def test_without_claims_the_plain_numbers_are_printed(cli, capsys, image_folder)
         (("--claims", "hearsay"), "no claim 'hearsay'"),
         (("--references", "placebo"), "no reference 'placebo'"),
         (("--theories", "astrology"), "no theory 'astrology'"),
-        (("--fail-on", "guilty"), "'guilty' is no verdict"),
+        (("--fail-on", "guilty"), "verdict in --fail-on 'guilty'"),
     ],
 )
 def test_unknown_names_are_refused_with_the_known_ones(refused, image_folder, arguments, message):

@@ -1,4 +1,4 @@
-"""The command line: one file per verb. Nothing here imports torch until a verb runs, so `--help` is quick."""
+"""The command line: one file per command. torch is imported only when a command runs, so that `--help` is fast."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def _root(
 
 
 def main() -> None:
-    """Entry point: errors of ours become one line on stderr and their exit code."""
+    """Entry point: our errors become one line on stderr and an exit code."""
     try:
         app()
     except AttnAuditError as error:
         typer.echo(f"attnaudit: {error}", err=True)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
-        typer.echo("attnaudit: stopped; repeat the command to go on where it was.", err=True)
+        typer.echo("attnaudit: stopped; repeat the command to resume.", err=True)
         sys.exit(130)

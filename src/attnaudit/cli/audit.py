@@ -1,4 +1,4 @@
-"""`attnaudit audit`: measure every head of a model among its references, and judge the claims."""
+"""`attnaudit audit`: measure every head of a model against references, and judge the claims."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ def audit(
     download: options.Download = False,
     images: options.Images = None,
     text: options.TextOption = None,
-    limit: Annotated[int, typer.Option(help="How many images or passages to draw.")] = _DEFAULT_LIMIT,
+    limit: Annotated[int, typer.Option(help="Number of images or passages to draw.")] = _DEFAULT_LIMIT,
     first: options.First = False,
-    lines: Annotated[bool, typer.Option("--lines", help="Text: lines, drawn as the study does, not passages.")] = False,
+    lines: Annotated[bool, typer.Option("--lines", help="Use lines of text, as in the study, not passages.")] = False,
     seed: options.Seed = 0,
-    protocol: Annotated[Protocol, typer.Option(help="exact: right; paper: as the study computed.")] = Protocol.EXACT,
-    claims: Annotated[str, typer.Option(help="Claims to judge, comma-separated, `all` or `none`.")] = "all",
-    references: Annotated[str, typer.Option(help="References to compute, comma-separated, `all` or `none`.")] = "all",
-    repeats: Annotated[int, typer.Option(min=1, help="How often each random reference is drawn.")] = 1,
+    protocol: Annotated[Protocol, typer.Option(help="exact: correct; paper: as in the study.")] = Protocol.EXACT,
+    claims: Annotated[str, typer.Option(help="Claims to judge: comma-separated, `all` or `none`.")] = "all",
+    references: Annotated[str, typer.Option(help="References to compute: comma-separated, `all` or `none`.")] = "all",
+    repeats: Annotated[int, typer.Option(min=1, help="Draws of each random reference.")] = 1,
     theories: Annotated[
-        str, typer.Option(help="Theories to rank beside those the claims need, e.g. kpca,ksvd,pca.")
+        str, typer.Option(help="Theories to rank in addition to those of the claims, such as kpca,ksvd,pca.")
     ] = "none",
-    threshold: Annotated[float, typer.Option(min=0, max=1, help="Score from which on a claim counts as met.")] = 0.8,
+    threshold: Annotated[float, typer.Option(min=0, max=1, help="Score at which a claim counts as met.")] = 0.8,
     fail_on: Annotated[
-        str, typer.Option(help="Verdict words, comma-separated, that make the exit code 3.", show_default=False)
+        str, typer.Option(help="Verdicts that cause exit code 3, comma-separated.", show_default=False)
     ] = "none",
     device: options.DeviceOption = Device.AUTO,
     workers: options.Workers = None,
@@ -49,7 +49,7 @@ def audit(
     out: options.Out = None,
     json: options.Json = False,
 ) -> None:
-    """Capture every attention head of MODELS, measure it among its references, and judge what papers claim about it.
+    """Capture every attention head of MODELS, measure it against references, and judge what papers claim about it.
 
     Examples:
         attnaudit audit minilm
@@ -89,12 +89,12 @@ def audit(
         device=work.device_name(device),
     )
     shards, inputs = work.inputs(
-        specs, work.Choice(images, text, limit, seed, first, lines=lines), protocol, settings.device
+        specs, work.InputChoice(images, text, limit, seed, first, lines=lines), protocol, settings.device
     )
     plan = plan_audit(specs, shards, settings)
     for model in plan.loaded:
         weights_note = (
-            "RANDOM weights: this is an untrained network, its numbers say nothing about training"
+            "RANDOM weights: this network is untrained, so its numbers say nothing about training"
             if model.weights_origin == "random"
             else f"weights {model.weights_origin}"
         )
@@ -121,7 +121,7 @@ def audit(
 
 
 def _draw(run: Judged) -> None:
-    """The page of the run, and its image where matplotlib is installed."""
+    """Write the page of the run and, if matplotlib is installed, the figure of its references."""
     from attnaudit.errors import AttnAuditError, MissingExtraError
     from attnaudit.records.finished import open_run
     from attnaudit.report.page import FILE, write_page
@@ -130,19 +130,19 @@ def _draw(run: Judged) -> None:
     if run.verdicts:
         with suppress(MissingExtraError):
             reference_figure(run, run.path / "references.svg")
-            say(f"Observed heads among their references: {run.path / 'references.svg'}")
+            say(f"Observed heads and their references: {run.path / 'references.svg'}")
     try:
         say(f"Report, to open in a browser: {write_page([open_run(run.path)], run.path / FILE)}")
-    except AttnAuditError as error:  # the numbers are safe, and the verdicts still decide the exit code
-        say(f"There is no report: {error}")
+    except AttnAuditError as error:  # the numbers are stored, and the verdicts still determine the exit code
+        say(f"The report could not be written: {error}")
 
 
 def _failing_words(text: str) -> tuple[str, ...]:
-    from attnaudit.errors import UsageError
+    from attnaudit.errors import unknown
     from attnaudit.records.verdict import Word
 
     words = options.names(text, "--fail-on")
     for word in words:
         if word not in tuple(Word):
-            raise UsageError(f"--fail-on {word!r} is no verdict; there are {', '.join(Word)}.")
+            raise unknown("verdict in --fail-on", word, Word)
     return words

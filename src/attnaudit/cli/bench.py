@@ -1,4 +1,4 @@
-"""`attnaudit bench`: where the time of an audit goes on this machine."""
+"""`attnaudit bench`: time the stages of an audit on this machine."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 def bench(
     model: Annotated[str, typer.Argument(help="A vision model; its weights may be random.")] = "deit_tiny_patch16_224",
-    limit: Annotated[int | None, typer.Option(min=1, help="Images of noise. Default: one unit of work.")] = None,
-    protocol: Annotated[Protocol, typer.Option(help="Which arithmetic.")] = Protocol.PAPER,
+    limit: Annotated[int | None, typer.Option(min=1, help="Number of noise images. Default: one unit of work.")] = None,
+    protocol: Annotated[Protocol, typer.Option(help="Protocol to time.")] = Protocol.PAPER,
     device: options.DeviceOption = Device.AUTO,
     json: options.Json = False,
 ) -> None:
-    """Time the stages of an audit (Table 1's measures) on this machine, beside the floor that no audit goes below.
+    """Time the stages of an audit (the measures of Table 1) on this machine, and compare them with a lower bound.
 
-    The floor is what the forward pass, the Gram matrices, the eigensolver and the assignment take by themselves.
-    Images are noise, made beforehand; one thread on a CPU.
+    The lower bound, the floor, is the time of the forward pass, the Gram matrices, the eigensolver and the assignment
+    alone. Images are noise, generated beforehand; a CPU uses one thread.
 
     Examples:
         attnaudit bench
@@ -51,7 +51,7 @@ def bench(
         loaded = load_model(parse_model(model, random_weights=True))
     config = getattr(loaded.module, "default_cfg", None)
     if config is None:
-        raise UsageError(f"{model} reads text: attnaudit bench times vision models.")
+        raise UsageError(f"{model} reads text, but attnaudit bench times vision models only.")
     place = work.device_name(device)
     count = limit or shard_size(place)
     noise = torch.randn(count, *config["input_size"], generator=torch.Generator().manual_seed(0))
@@ -59,7 +59,7 @@ def bench(
     (unit,) = plan_audit([loaded], tensor_shards(noise, count), settings).units
     trained = "random" if loaded.weights_origin == "random" else "trained"
     name = loaded.label.partition(" ")[0]
-    say(f"Timing {name} ({trained} weights) on noise, {count} at a time, {_device_label(place)}.")
+    say(f"Timing {name} ({trained} weights) on {count} images of noise at a time, on {_device_label(place)}.")
     with single_threaded():
         stages = measure_stages(loaded, unit, default_memory())
     if json:

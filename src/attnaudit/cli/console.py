@@ -1,4 +1,4 @@
-"""Where things are printed: data on stdout, talk on stderr."""
+"""Printing: results on stdout, messages on stderr."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-#: Wide enough for our tables when the output is not a terminal.
+#: The width of tables if the output is not a terminal.
 _PIPE_WIDTH = 120
 
 
 def data_console() -> Console:
-    """For results."""
+    """The console for results."""
     return Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH, highlight=False)
 
 
 def talk_console() -> Console:
-    """For everything else."""
+    """The console for messages."""
     return Console(stderr=True, highlight=False)
 
 
 def print_json(content: Any) -> None:
-    """A result as JSON on stdout; a number that is not finite becomes null, which JSON has no other word for."""
+    """Print a result as JSON on stdout; numbers that are not finite, which JSON lacks, become null."""
     data_console().print_json(json.dumps(_finite(content), ensure_ascii=False))
 
 
@@ -40,13 +40,13 @@ def _finite(content: Any) -> Any:
 
 
 def say(text: str) -> None:
-    """One line of talk."""
+    """Print a message on stderr."""
     talk_console().print(text, markup=False, soft_wrap=True)
 
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar with the time left; yields the function that moves it."""
+    """Show a progress bar with the remaining time; yields the function that updates it."""
     with _bar() as bar:
         task = bar.add_task(label, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
@@ -54,7 +54,7 @@ def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def detailed_progress_bar(label: str) -> Iterator[tuple[Callable[[int, int, str], None], Callable[[str], None]]]:
-    """The same with words that change as it moves, and a function for lines above it."""
+    """Show a progress bar with a changing description; also yields a function that prints lines above it."""
     with _bar() as bar:
         task = bar.add_task(label, total=None)
 

@@ -1,4 +1,4 @@
-"""How a figure is handed over: as SVG and PDF, with its numbers as CSV, and as JSON on request."""
+"""Write a figure as SVG and PDF, and its numbers as CSV and, on request, JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def deliver(
     out: Path,
     json: bool,
 ) -> None:
-    """Write the files of a figure into a folder and say which."""
+    """Write the files of a figure to a folder and print their names."""
     from attnaudit.records.files import make_folder
     from attnaudit.report.drawing import for_screen_and_print
     from attnaudit.report.figures import write_csv

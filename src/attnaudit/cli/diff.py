@@ -1,4 +1,4 @@
-"""`attnaudit diff`: what changed from one run to another, beyond noise."""
+"""`attnaudit diff`: what changed between two runs, beyond noise."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from attnaudit.cli.console import data_console, print_json
 
 def diff(
     first: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN", show_default=False)],
-    second: Annotated[Path, typer.Argument(help="Another one.", metavar="RUN", show_default=False)],
+    second: Annotated[Path, typer.Argument(help="Another run folder.", metavar="RUN", show_default=False)],
     json: options.Json = False,
 ) -> None:
     """Compare two runs head by head: the mean difference of every measure, with an interval over inputs.
 
-    Heads are paired by input, layer, head and window. Models are paired by name; two runs of one model each are
-    compared whatever the models are called, as a trained network and its untrained twin.
+    Heads are paired by input, layer, head and window, and models by name. If both runs have one model, their names may
+    differ, as for a trained network and its untrained twin.
 
     Examples:
         attnaudit diff attnaudit-runs/before attnaudit-runs/after

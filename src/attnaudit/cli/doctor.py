@@ -1,4 +1,4 @@
-"""`attnaudit doctor`: what is installed, which device there is, and what of a model can be captured."""
+"""`attnaudit doctor`: show what is installed, the device, and which layers of a model can be captured."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.text import Text
 from attnaudit.cli import options
 from attnaudit.cli.console import data_console, print_json
 
-#: Package and the extra that brings it; None: always needed.
+#: Packages and the extra that installs them; None if required.
 _PACKAGES = {
     "torch": None,
     "numpy": None,
@@ -31,13 +31,13 @@ _PACKAGES = {
 
 
 def doctor(
-    model: Annotated[str | None, typer.Argument(help="A model to look at.", show_default=False)] = None,
+    model: Annotated[str | None, typer.Argument(help="A model to examine.", show_default=False)] = None,
     download: options.Download = False,
     json: options.Json = False,
 ) -> None:
-    """Say what is installed and, of a model, which attention layers can be captured and which not, and why.
+    """Show what is installed or, for a model, which attention layers can be captured, and why others cannot.
 
-    A model without local weights is looked at with random ones: what can be captured does not depend on them.
+    A model without local weights is examined with random ones, because capturing does not depend on the weights.
 
     Examples:
         attnaudit doctor
@@ -69,8 +69,8 @@ def _environment() -> dict[str, dict[str, str]]:
         except PackageNotFoundError:
             packages[package] = f"missing: pip install 'attnaudit[{extra}]'" if extra else "missing"
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else f"CPU, {torch.get_num_threads()} threads"
-    place = {"python": platform.python_version(), "device": device, VARIABLE: str(data_folder() or "unset")}
-    return {"Machine": place, "Packages": packages}
+    machine = {"python": platform.python_version(), "device": device, VARIABLE: str(data_folder() or "unset")}
+    return {"Machine": machine, "Packages": packages}
 
 
 def _model(name: str, download: bool) -> dict[str, dict[str, str]]:
@@ -85,12 +85,12 @@ def _model(name: str, download: bool) -> dict[str, dict[str, str]]:
     except WeightsError:
         spec = parse_model(name, random_weights=True)
     loaded = load_model(spec)
-    shards, _ = work.inputs([spec], work.Choice(None, None, 1, seed=0), Protocol.EXACT)
+    shards, _ = work.inputs([spec], work.InputChoice(None, None, 1, seed=0), Protocol.EXACT)
     prepared = shards[0].prepare(loaded, Protocol.EXACT)
     try:
         captured = capture_prepared(loaded.module, prepared, "cpu", loaded.label)
     except CaptureError as error:
-        return {f"{loaded.label}: nothing can be captured": {"why": str(error)}}
+        return {f"{loaded.label}: nothing can be captured": {"reason": str(error)}}
     layers = {
         layer: f"{len(heads)} heads x {heads.tokens} tokens x {heads.dim} dims, replay error {error:.1e}"
         for heads, (layer, error) in zip(captured.layers, captured.certificate.errors.items(), strict=True)

@@ -1,4 +1,4 @@
-"""`attnaudit judge`: what trainings and evaluations say of claims about training and robustness."""
+"""`attnaudit judge`: judge claims about training and robustness from training runs and evaluations."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
 def judge(
     runs: Annotated[
         list[Path],
-        typer.Argument(help="Folders of attnaudit train, attnaudit robust, or both.", show_default=False),
+        typer.Argument(help="Folders written by attnaudit train or attnaudit robust.", show_default=False),
     ],
-    claims: Annotated[str, typer.Option(help="Claims to judge, comma-separated, or `all`.")] = "all",
-    out: Annotated[Path | None, typer.Option(help="Folder for images and their numbers.", show_default=False)] = None,
+    claims: Annotated[str, typer.Option(help="Claims to judge: comma-separated, or `all`.")] = "all",
+    out: Annotated[Path | None, typer.Option(help="Folder for figures and their numbers.", show_default=False)] = None,
     json: options.Json = False,
 ) -> None:
-    """Judge claims about training and robustness on the folders of trainings, finished or not, and of evaluations.
+    """Judge claims about training and robustness from training runs, finished or not, and evaluations.
 
-    With --out, also draw test accuracy and calibrated scores of trainings by epoch, how attentions hold in evaluations
-    as corruption and attack grow stronger, and what they gain over symmetric attention.
+    With --out, also draw test accuracy and calibrated scores by epoch, accuracy under corruptions and attacks of
+    growing strength, and gains over symmetric attention.
 
     Examples:
         attnaudit judge attnaudit-runs/vit-small-cifar-0
 
-        attnaudit judge attnaudit-runs/converge-* --claims scaled-attention-converges-faster --out images/
+        attnaudit judge attnaudit-runs/converge-* --claims scaled-attention-converges-faster --out figures/
 
         attnaudit judge attnaudit-runs/corrupted attnaudit-runs/attacked --claims rpc-robust
     """
     from attnaudit.claims.registry import ROBUSTNESS_CLAIMS, TRAINING_CLAIMS
-    from attnaudit.errors import RunFolderError, UsageError
+    from attnaudit.errors import RunFolderError, unknown
     from attnaudit.records.evaluated_networks import open_evaluations
     from attnaudit.records.run_folder import RunFolder, RunKind
     from attnaudit.records.training import open_trainings
@@ -49,7 +49,7 @@ def judge(
     for path in runs:
         if not path.is_dir():
             raise RunFolderError(
-                f"There is no folder {path}: give those that attnaudit train or attnaudit robust wrote."
+                f"The folder {path} does not exist: give folders written by attnaudit train or attnaudit robust."
             )
     kinds = {path: RunFolder(path).kind for path in runs}
     evaluations = open_evaluations([path for path in runs if kinds[path] is RunKind.ROBUSTNESS])
@@ -60,7 +60,7 @@ def judge(
     chosen = everything if claims == "all" else options.listed(claims, "--claims")
     for name in chosen:
         if name not in judges:
-            raise UsageError(f"{name!r} is no claim about training or robustness; there are {', '.join(judges)}.")
+            raise unknown("claim about training or robustness", name, judges)
     verdicts = []
     for name in chosen:
         needs, judged = judges[name]
@@ -95,4 +95,4 @@ def _draw(trainings: Sequence[TrainingRun], evaluations: Sequence[Evaluation], o
     if any(record.gain is not None for record in gains):
         deliver("gains", gains, gains_figure, out, json=False)
     elif gains:
-        say("No gains are drawn: there is no symmetric attention among the networks to compare others with.")
+        say("Gains are not drawn: none of the networks has symmetric attention, with which others are compared.")

@@ -1,4 +1,4 @@
-"""`attnaudit ls`: what there is to choose from."""
+"""`attnaudit ls`: list models, claims, measures and other choices."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from rich.table import Table
 
 from attnaudit.cli import options
 from attnaudit.cli.console import data_console, print_json
-from attnaudit.errors import UsageError
+from attnaudit.errors import UsageError, unknown
 
 
-class Kind(StrEnum):
+class Listing(StrEnum):
     """What can be listed."""
 
     MODELS = "models"
@@ -29,11 +29,11 @@ class Kind(StrEnum):
 
 
 def ls(
-    kind: Annotated[Kind, typer.Argument(help="What to list.", show_default=False)],
-    name: Annotated[str | None, typer.Argument(help="A claim, to read it in full.", show_default=False)] = None,
+    kind: Annotated[Listing, typer.Argument(help="What to list.", show_default=False)],
+    name: Annotated[str | None, typer.Argument(help="A claim, to show it in full.", show_default=False)] = None,
     json: options.Json = False,
 ) -> None:
-    """List what there is to choose from; with the name of a claim, print its page.
+    """List models, claims, measures and other choices; with the name of a claim, show its page.
 
     Examples:
         attnaudit ls claims
@@ -46,15 +46,15 @@ def ls(
         _page(kind, name)
         return
     listing = {
-        Kind.MODELS: _models,
-        Kind.CLAIMS: _claims,
-        Kind.MEASURES: _measures,
-        Kind.REFERENCES: _references,
-        Kind.THEORIES: _theories,
-        Kind.ATTENTION: _attention,
-        Kind.RECIPES: _recipes,
-        Kind.ATTACKS: _attacks,
-        Kind.CORRUPTIONS: _corruptions,
+        Listing.MODELS: _models,
+        Listing.CLAIMS: _claims,
+        Listing.MEASURES: _measures,
+        Listing.REFERENCES: _references,
+        Listing.THEORIES: _theories,
+        Listing.ATTENTION: _attention,
+        Listing.RECIPES: _recipes,
+        Listing.ATTACKS: _attacks,
+        Listing.CORRUPTIONS: _corruptions,
     }
     rows = listing[kind]()
     if json:
@@ -68,15 +68,15 @@ def ls(
     data_console().print(table)
 
 
-def _page(kind: Kind, name: str) -> None:
+def _page(kind: Listing, name: str) -> None:
     from attnaudit.claims.registry import statements
     from attnaudit.report.verdicts import claim_page
 
-    if kind is not Kind.CLAIMS:
-        raise UsageError(f"Only claims have a page: attnaudit ls {kind.value} takes no name.")
+    if kind is not Listing.CLAIMS:
+        raise UsageError(f"Only claims have a page: remove {name!r} after attnaudit ls {kind.value}.")
     known = statements()
     if name not in known:
-        raise UsageError(f"There is no claim {name!r}; there are {', '.join(known)}.")
+        raise unknown("claim", name, known)
     data_console().print(claim_page(known[name]))
 
 

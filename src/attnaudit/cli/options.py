@@ -1,4 +1,4 @@
-"""Options that several verbs share, so that they read and behave alike."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ Weights = Annotated[
 RandomWeights = Annotated[
     bool, typer.Option("--random-weights", help="Audit an untrained network, initialised from the seed.")
 ]
-Download = Annotated[
-    bool, typer.Option("--download", help="Allow the network, to fetch weights. Off: only local files are used.")
-]
+Download = Annotated[bool, typer.Option("--download", help="Allow network access to download weights.")]
 Images = Annotated[
     Path | None,
     typer.Option(help="Folder of images, nested or flat. Default: $ATTNAUDIT_DATA/imagenet_val.", show_default=False),
@@ -36,21 +34,21 @@ Images = Annotated[
 TextOption = Annotated[
     Path | None,
     typer.Option(
-        "--text", help="Text file or folder, for language models. Default: Python's own reference.", show_default=False
+        "--text", help="Text file or folder, for language models. Default: Python's reference.", show_default=False
     ),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of every random choice.")]
-First = Annotated[bool, typer.Option("--first", help="Take the first inputs in order instead of a draw.")]
+First = Annotated[bool, typer.Option("--first", help="Take the first inputs in order, not random ones.")]
 DeviceOption = Annotated[Device, typer.Option(help="Where to compute.")]
 Workers = Annotated[
     int | None,
-    typer.Option(min=1, help="Worker processes, one thread each. Default: as many as pay off.", show_default=False),
+    typer.Option(min=1, help="Worker processes, one thread each. Default: as many as are useful.", show_default=False),
 ]
 Cluster = Annotated[
     str | None,
     typer.Option(
         metavar="ADDRESS",
-        help="A dask scheduler whose workers do it, e.g. tcp://127.0.0.1:8786.",
+        help="Address of a dask scheduler whose workers do the work, such as tcp://127.0.0.1:8786.",
         show_default=False,
     ),
 ]
@@ -58,7 +56,7 @@ Memory = Annotated[
     str | None,
     typer.Option(
         metavar="SIZE",
-        help="What an audit may take, e.g. 8GB; on a cluster, each worker. Default: half of this machine's memory.",
+        help="Memory limit, such as 8GB; on a cluster, per worker. Default: half of this machine's memory.",
         show_default=False,
     ),
 ]
@@ -70,21 +68,21 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on 
 
 
 def listed(text: str, option: str) -> tuple[str, ...]:
-    """A comma-separated list of one entry at least: an empty one is a mistake, such as a variable that is not set."""
+    """A comma-separated list with at least one entry; an empty list is an error, such as from an unset variable."""
     found = tuple(part.strip() for part in text.split(",") if part.strip())
     if not found:
-        raise UsageError(f"{option} is empty: give a comma-separated list, or leave the option out.")
+        raise UsageError(f"{option} must not be empty: give a comma-separated list, or omit the option.")
     return found
 
 
 def names(text: str, option: str) -> tuple[str, ...]:
-    """A comma-separated list; `none` is the empty one."""
+    """A comma-separated list; `none` is the empty list."""
     return () if text == "none" else listed(text, option)
 
 
 def whole_numbers(text: str, option: str) -> tuple[int, ...]:
-    """A comma-separated list of whole numbers."""
+    """A comma-separated list of integers."""
     try:
         return tuple(int(part) for part in listed(text, option))
     except ValueError as error:
-        raise UsageError(f"{option} {text} is not a list of whole numbers, e.g. 1,4,16.") from error
+        raise UsageError(f"{option} must be a list of integers, such as 1,4,16, got {text}.") from error

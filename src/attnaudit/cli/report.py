@@ -1,4 +1,4 @@
-"""`attnaudit report`: the page of one run, or of several beside each other."""
+"""`attnaudit report`: write an HTML page of one run, or of several side by side."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ def report(
     runs: Annotated[list[Path], typer.Argument(help="Run folders.", metavar="RUN...", show_default=False)],
     out: Annotated[
         Path | None,
-        typer.Option(help="The file. Default: report.html in the run folder, or here for several.", show_default=False),
+        typer.Option(
+            help="Output file. Default: report.html in the run folder, or here for several runs.", show_default=False
+        ),
     ] = None,
 ) -> None:
-    """Write one self-contained HTML page: verdicts, heads among their references, heat maps, tables.
+    """Write one self-contained HTML page: verdicts, heads and their references, heat maps, tables.
 
-    It needs no network and opens from disk; several runs are compared in it. Its name is printed on stdout.
+    The page opens from disk and needs no network; several runs are compared. Its path is printed on stdout.
 
     Examples:
         attnaudit report attnaudit-runs/minilm-exact-1a2b3c4d

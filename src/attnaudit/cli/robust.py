@@ -1,4 +1,4 @@
-"""`attnaudit robust`: how a classifier holds under corruptions and attacks, and whether the attacks can be believed."""
+"""`attnaudit robust`: accuracy under corruptions and attacks, and whether the attacks can be trusted."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 
 class Precision(StrEnum):
-    """What products are computed in."""
+    """The precision of matrix products."""
 
     FP32 = "fp32"
     TF32 = "tf32"
     BF16 = "bf16"
 
 
-#: Images at a time, by device.
+#: Batch size by device.
 _BATCH = {"cpu": 64, "cuda": 256}
 
 
 def robust(
     models: Annotated[
         list[str],
-        typer.Argument(help="Vision classifiers: vit-small-cifar, timm:NAME, or a folder of attnaudit train."),
+        typer.Argument(help="Vision classifiers: vit-small-cifar, timm:NAME, or a folder from attnaudit train."),
     ],
     weights: options.Weights = None,
     random_weights: options.RandomWeights = False,
@@ -43,52 +43,52 @@ def robust(
     images: labelled.ClassFolders = None,
     parquet: labelled.Parquet = None,
     attacks: Annotated[
-        str, typer.Option(help="Attacks, comma-separated, or `none`; pgd:50 runs 50 iterations (attnaudit ls attacks).")
+        str, typer.Option(help="Attacks (attnaudit ls attacks): comma-separated or `none`; pgd:50 runs 50 iterations.")
     ] = "noise,fgsm,pgd",
-    eps: Annotated[str, typer.Option(help="Budgets of the attacks in pixels, between 0 and 1.")] = "1/255,4/255",
+    eps: Annotated[str, typer.Option(help="Attack budgets in pixel values, between 0 and 1.")] = "1/255,4/255",
     corruptions: labelled.Corruptions = "none",
     severities: labelled.Severities = "1,2,3,4,5",
     corrupted: Annotated[
         Path | None,
         typer.Option(
-            help="Corrupted images: ImageNet-C, or of attnaudit corrupt. Default: made now.", show_default=False
+            help="Corrupted images: ImageNet-C, or from attnaudit corrupt. Default: generated now.", show_default=False
         ),
     ] = None,
     baseline: Annotated[
         str | None,
-        typer.Option(help="The model whose errors divide in mCE. Default: AlexNet, on ImageNet.", show_default=False),
+        typer.Option(help="The model whose errors normalise mCE. Default: AlexNet, on ImageNet.", show_default=False),
     ] = None,
     twin: Annotated[
         str | None,
-        typer.Option(help="A model, such as the softmax twin, whose adversarial images are tried.", show_default=False),
+        typer.Option(help="A model, such as a softmax twin, whose adversarial images are tried.", show_default=False),
     ] = None,
     outliers: Annotated[
         Path | None,
-        typer.Option(help="Class folders of images of no known class, such as ImageNet-O: AUPR.", show_default=False),
+        typer.Option(help="Class folders of images of unknown classes, such as ImageNet-O: AUPR.", show_default=False),
     ] = None,
     mask: Annotated[
-        bool, typer.Option("--mask", help="Only the classes of the images count, as for ImageNet-A, -R and -O.")
+        bool, typer.Option("--mask", help="Use only outputs for the classes of the images, as for ImageNet-A, -R, -O.")
     ] = False,
-    checks: Annotated[bool, typer.Option(help="Look for gradient masking.")] = True,
-    limit: Annotated[int | None, typer.Option(min=1, help="How many images to draw; all by default.")] = None,
+    checks: Annotated[bool, typer.Option(help="Check for gradient masking.")] = True,
+    limit: Annotated[int | None, typer.Option(min=1, help="Number of images to draw. Default: all.")] = None,
     seed: options.Seed = 0,
     protocol: Annotated[
-        Protocol, typer.Option(help="exact: ε in pixels, clipped, true labels; paper: as Teo & Nguyen's code.")
+        Protocol, typer.Option(help="exact: ε in pixels, clipped, true labels; paper: as in Teo & Nguyen's code.")
     ] = Protocol.EXACT,
     precision: Annotated[
-        Precision, typer.Option(help="Of the model's products; tf32 is for GPUs, and on a CPU fp32.")
+        Precision, typer.Option(help="Precision of matrix products; tf32 is for GPUs, on a CPU it is fp32.")
     ] = Precision.FP32,
-    batch: Annotated[int | None, typer.Option(min=1, help="Images at a time. Default: 64, on a GPU 256.")] = None,
+    batch: Annotated[int | None, typer.Option(min=1, help="Batch size. Default: 64, on a GPU 256.")] = None,
     device: options.DeviceOption = Device.AUTO,
     out: Annotated[
         Path | None, typer.Option(help="Run folder. Default: attnaudit-runs/robust-<model>-….", show_default=False)
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Measure accuracy of MODELS under corruptions and attacks, with intervals, and check for gradient masking.
+    """Measure the accuracy of MODELS under corruptions and attacks, with intervals, and check for gradient masking.
 
-    Repeated, the command goes on where it was; with more attacks, ε or models beside those before, in the same --out,
-    it computes what is new. Tables and page show what the last command named.
+    Repeating the command resumes it. With the same --out and additional attacks, ε or models, it computes only what is
+    new. Tables and page show what the last command named.
 
     Examples:
         attnaudit robust vit-small-cifar --limit 64
@@ -109,14 +109,14 @@ def robust(
     from attnaudit.sources.model import load_model
 
     if baseline is not None and baseline not in models:
-        raise UsageError(f"--baseline {baseline} is none of the models to evaluate: {', '.join(models)}.")
+        raise UsageError(f"--baseline must be one of the models to evaluate ({', '.join(models)}), got {baseline}.")
     kinds = labelled.corruption_names(corruptions)
     if baseline is not None and not kinds:
-        raise UsageError(f"--baseline {baseline} divides errors under corruption: say which, as in --corruptions all.")
+        raise UsageError(f"--baseline {baseline} needs corruptions: name some, or use --corruptions all.")
     if corrupted is not None and not corrupted.is_dir():
-        raise InputError(f"There is no folder {corrupted}: give --corrupted ImageNet-C or one of attnaudit corrupt.")
+        raise InputError(f"--corrupted must be a folder, ImageNet-C or from attnaudit corrupt, got {corrupted}.")
     if corrupted is not None and not kinds:
-        raise UsageError(f"--corrupted {corrupted} has images that no condition asks for: add --corruptions all.")
+        raise UsageError(f"--corrupted {corrupted} needs corruptions: name some, or use --corruptions all.")
     budgets = [epsilon(text) for text in options.listed(eps, "--eps")]
     conditions = _conditions(
         corruption_conditions(kinds, options.whole_numbers(severities, "--severities")),
@@ -155,7 +155,7 @@ def robust(
 def _conditions(
     corruptions: list[Condition], attacks: list[Condition], transfers: list[Condition], *, checks: bool, outliers: bool
 ) -> tuple[Condition, ...]:
-    """Everything a command asks for; gradients are looked at where they were used."""
+    """All conditions that the options name; gradients are checked if an attack uses them."""
     from attnaudit.robustness.conditions import CLEAN, EVERYTHING, GRADIENT, OUTLIERS
 
     looks = (EVERYTHING, GRADIENT) if checks and any(attack.name == "pgd" for attack in attacks) else ()
@@ -171,7 +171,7 @@ def _examples(
     limit: int | None,
     seed: int,
 ) -> Examples:
-    """The images; beside corrupted ones of ours lie the clean ones they were made from."""
+    """The images; a folder from attnaudit corrupt also has the clean ones."""
     from attnaudit.robustness import Examples
     from attnaudit.robustness.corrupted_sets import CLEAN_FILE, classes_of
     from attnaudit.robustness.pixels import PixelModel
@@ -187,7 +187,7 @@ def _examples(
 
 
 def _deliver(done: Robustness, title: str) -> None:
-    """CSV, curves and page, beside the evidence."""
+    """Write CSV, curves and page next to the evidence."""
     from attnaudit.errors import MissingExtraError
     from attnaudit.report.drawing import for_screen_and_print
     from attnaudit.report.figures import write_rows

@@ -1,4 +1,4 @@
-"""`attnaudit train`: train a small transformer on images or text by a recipe, with the monitor looking on."""
+"""`attnaudit train`: train a small transformer on images or text, with a monitor of its heads."""
 
 from __future__ import annotations
 
@@ -28,28 +28,30 @@ def train(
             show_default=False,
         ),
     ] = None,
-    epochs: Annotated[int | None, typer.Option(min=1, help="Instead of the recipe's.", show_default=False)] = None,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, help="Epochs. Default: the recipe's.", show_default=False)
+    ] = None,
     change: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Change a setting, e.g. --set model.depth=6; repeatable.", show_default=False),
+        typer.Option("--set", help="Change a setting, as in --set model.depth=6; repeatable.", show_default=False),
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(min=1, help="Only so many images or lines of each half.", show_default=False),
+        typer.Option(min=1, help="Number of images or lines per half. Default: all.", show_default=False),
     ] = None,
     seed: options.Seed = 0,
     device: options.DeviceOption = Device.AUTO,
     compiled: Annotated[bool, typer.Option("--compile", help="Compile the model with torch.compile.")] = False,
     graph: Annotated[
-        bool, typer.Option("--graph", help="Record a step as a CUDA graph and replay it: faster for small models.")
+        bool, typer.Option("--graph", help="Record a step as a CUDA graph and replay it; faster for small models.")
     ] = False,
-    workers: Annotated[int, typer.Option(min=0, help="Processes that read images, for timm's augmentation.")] = 4,
+    workers: Annotated[int, typer.Option(min=0, help="Processes that read images, with timm's augmentation.")] = 4,
     out: Annotated[
         Path | None, typer.Option(help="Run folder. Default: attnaudit-runs/<recipe>-<seed>.", show_default=False)
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Train a vision transformer or a language model by a recipe; after a kill the same command goes on as if none.
+    """Train a vision transformer or a language model by a recipe; after an interruption the same command resumes.
 
     On several GPUs: torchrun --nproc-per-node 8 -m attnaudit train deit-tiny --data /data/imagenet
 
@@ -100,7 +102,7 @@ def train(
 
 @contextmanager
 def _watched(leads: bool) -> Iterator[tuple[Callable[[int, int, str], None], Callable[[str], None]]]:
-    """A bar and lines for the rank that talks."""
+    """A progress bar and messages, on the leading rank only."""
     if not leads:
         yield (lambda done, total, words: None), (lambda line: None)
         return
@@ -114,5 +116,5 @@ def _place(recipe: Recipe, data: Path | None) -> Path:
 
     found = data or data_file(recipe.data)
     if found is None:
-        raise InputError(f"There is no data to train on: give --data DIR, or {recipe.data}/ in {VARIABLE}'s folder.")
+        raise InputError(f"No training data was found: give --data DIR, or put {recipe.data}/ into {VARIABLE}.")
     return found

@@ -1,4 +1,4 @@
-"""From the options of a verb to a finished run; torch is imported here, when a verb really runs."""
+"""From the options of a command to a finished run; functions import torch when they run."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ RUNS = Path("attnaudit-runs")
 def specs(
     names: Sequence[str], *, weights: Path | None, random_weights: bool, seed: int, download: bool
 ) -> list[ModelSpec]:
-    """The models a command names."""
+    """The models that a command names."""
     from attnaudit.sources.model import parse_model
 
     if weights is not None and len(names) != 1:
-        raise UsageError(f"--weights belongs to one model, but {len(names)} are given.")
+        raise UsageError(f"--weights needs exactly one model, got {len(names)}.")
     return [
         parse_model(name, weights=weights, random_weights=random_weights, seed=seed, download=download)
         for name in names
@@ -38,8 +38,8 @@ def specs(
 
 
 @dataclass(frozen=True)
-class Choice:
-    """Which inputs a command asks for."""
+class InputChoice:
+    """The inputs that the options name."""
 
     images: Path | None
     text: Path | None
@@ -51,31 +51,31 @@ class Choice:
 
 
 def inputs(
-    specs: Sequence[ModelSpec], choice: Choice, protocol: Protocol, device: str = "cpu"
+    specs: Sequence[ModelSpec], choice: InputChoice, protocol: Protocol, device: str = "cpu"
 ) -> tuple[tuple[Shard, ...], str]:
-    """The shards for models of one kind on a device, and a phrase that says what they are."""
+    """The shards for models of one kind on a device, and a description of them."""
     from attnaudit.audit import shard_size
     from attnaudit.sources.images import image_shards
     from attnaudit.sources.texts import text_shards
 
     readers = {spec.reads_text for spec in specs}
     if len(readers) > 1:
-        raise UsageError("Models for images and models for text cannot share their inputs: audit them separately.")
+        raise UsageError("Image and text models cannot share their inputs: audit them separately.")
     if readers == {True}:
         if choice.images is not None:
-            raise UsageError(f"{specs[0].name} reads text: give --text instead of --images.")
+            raise UsageError(f"{specs[0].name} reads text: use --text instead of --images.")
         texts, kind = _texts(choice, protocol)
         return text_shards(texts, protocol, shard_size()), f"{len(texts)} {kind}"
     if choice.text is not None:
-        raise UsageError(f"{specs[0].name} looks at images: give --images instead of --text.")
+        raise UsageError(f"{specs[0].name} reads images: use --images instead of --text.")
     if choice.lines:
-        raise UsageError(f"{specs[0].name} looks at images, which have no --lines.")
+        raise UsageError(f"{specs[0].name} reads images: --lines is for text.")
     items = images(choice)
     return image_shards(items, shard_size(device)), f"{len(items)} images"
 
 
-def images(choice: Choice) -> tuple[ImageItem, ...]:
-    """The images a command asks for: its folder, the data folder's, or samples of an installed package."""
+def images(choice: InputChoice) -> tuple[ImageItem, ...]:
+    """The images of the given folder, of the data folder, or samples from an installed package."""
     from attnaudit.sources.data import VARIABLE, data_file
     from attnaudit.sources.images import choose_images, find_images, sample_images
 
@@ -85,16 +85,16 @@ def images(choice: Choice) -> tuple[ImageItem, ...]:
     elif choice.samples_allowed:
         paths = sample_images()
         root = paths[0].parent
-        say(f"No --images given and {VARIABLE} is unset: using {len(paths)} photographs that scikit-image carries.")
+        say(f"No --images given and {VARIABLE} is unset: using {len(paths)} photographs from scikit-image.")
     else:
-        raise InputError(f"There are no images to work on: give --images DIR, or point {VARIABLE} at the data folder.")
+        raise InputError(f"No images were found: give --images DIR, or set {VARIABLE} to the data folder.")
     if choice.first and choice.limit > 0:
         paths = paths[: choice.limit]
     return choose_images(paths, root, choice.limit, choice.seed)
 
 
-def _texts(choice: Choice, protocol: Protocol) -> tuple[tuple[TextItem, ...], str]:
-    """The study's lines or our passages: of a file, the data folder's WikiText (`paper`), or the standard library."""
+def _texts(choice: InputChoice, protocol: Protocol) -> tuple[tuple[TextItem, ...], str]:
+    """Lines or passages of a file, of the data folder's WikiText (`paper`), or of the standard library."""
     from attnaudit.protocol import Protocol
     from attnaudit.sources.data import VARIABLE, data_file
     from attnaudit.sources.texts import passages, read_text, standard_text, study_lines
@@ -102,7 +102,7 @@ def _texts(choice: Choice, protocol: Protocol) -> tuple[tuple[TextItem, ...], st
     paper = protocol is Protocol.PAPER
     place = choice.text or (data_file("wikitext/wiki.test.raw") if paper else None)
     if place is None and not choice.samples_allowed:
-        raise InputError(f"There is no text to work on: give --text FILE, or point {VARIABLE} at the data folder.")
+        raise InputError(f"No text was found: give --text FILE, or set {VARIABLE} to the data folder.")
     if place is None:
         say("No --text given: using the language reference that comes with Python (pydoc_data.topics).")
     text = standard_text() if place is None else read_text(place)
@@ -113,25 +113,25 @@ def _texts(choice: Choice, protocol: Protocol) -> tuple[tuple[TextItem, ...], st
 
 
 def device_name(device: Device) -> str:
-    """`cpu` or `cuda`, what there is."""
+    """`cpu` or `cuda`; `auto` prefers `cuda`."""
     import torch
 
     if device is Device.CUDA and not torch.cuda.is_available():
-        raise UsageError("--device cuda, but torch sees no CUDA device here: use --device cpu.")
+        raise UsageError("--device cuda is not available, as torch finds no CUDA device: use --device cpu.")
     if device is Device.AUTO:
         return "cuda" if torch.cuda.is_available() else "cpu"
     return device.value
 
 
 def resources(workers: int | None, cluster: str | None, memory: str | None) -> Resources:
-    """Where a command wants its work done; as many worker processes as pay off, unless it says."""
+    """The workers, cluster and memory that the options name."""
     from attnaudit.records.engine import Resources, default_memory, parse_memory
 
     return Resources(workers, cluster, default_memory() if memory is None else parse_memory(memory))
 
 
 def measure_with_progress(plan: AuditPlan, out: Path | None, resources: Resources, label: str) -> Measured:
-    """Compute an audit in its folder, with a progress bar."""
+    """Run an audit in its folder, with a progress bar."""
     from attnaudit.audit import measure
 
     with progress_bar(label) as progress:
@@ -144,7 +144,7 @@ def measure_with_progress(plan: AuditPlan, out: Path | None, resources: Resource
 
 
 def report_losses(run: Measured) -> None:
-    """Say what was left out, with reasons and numbers."""
+    """Report what was left out, with reasons and numbers."""
     for name, reason in run.summary["skipped_inputs"]:
         say(f"skipped input {name}: {reason}")
     for layer, reason in run.summary["capture"]["refused_layers"]:

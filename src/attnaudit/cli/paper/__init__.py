@@ -1,4 +1,4 @@
-"""`attnaudit paper`: repeat a table or figure of the reproduction study, the published numbers beside ours."""
+"""`attnaudit paper`: repeat a table or figure of the reproduction study, with published numbers beside ours."""
 
 from attnaudit.cli.paper.command import paper
 

@@ -1,4 +1,4 @@
-"""A few inputs, captured at once: what the figures of heads and the forensics look at."""
+"""Capture a few inputs as one batch, for the figures of heads and for the forensics."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from attnaudit.errors import InputError
 
 if TYPE_CHECKING:
     from attnaudit.capture import Capture
-    from attnaudit.cli.work import Choice
+    from attnaudit.cli.work import InputChoice
     from attnaudit.sources.inputs import Shard
     from attnaudit.sources.model import ModelSpec
 
 
-def one_batch(specs: Sequence[ModelSpec], choice: Choice) -> Shard:
-    """All inputs of a command as one batch."""
+def one_batch(specs: Sequence[ModelSpec], choice: InputChoice) -> Shard:
+    """All inputs that the options name, as one batch."""
     from attnaudit.cli import work
     from attnaudit.protocol import Protocol
     from attnaudit.sources.images import ImageShard
@@ -29,7 +29,7 @@ def one_batch(specs: Sequence[ModelSpec], choice: Choice) -> Shard:
 
 
 def capture_batch(spec: ModelSpec, shard: Shard, device: str) -> Capture:
-    """Every head of a model on that batch; inputs that cannot be read are named."""
+    """Every head of a model on this batch; inputs that cannot be read are reported."""
     from attnaudit.audit.unit import capture_prepared
     from attnaudit.protocol import Protocol
     from attnaudit.sources.model import load_model

@@ -1,4 +1,4 @@
-"""The verb: what can be repeated, and with which options."""
+"""The command `attnaudit paper`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from attnaudit.errors import UsageError
 
 
 class Item(StrEnum):
-    """What of the study can be repeated."""
+    """The tables and figures that can be repeated."""
 
     TABLE1 = "table1"
     TABLE2 = "table2"
@@ -35,22 +35,22 @@ class Item(StrEnum):
 
     @property
     def about_language(self) -> bool:
-        """Whether it is about language encoders."""
+        """Whether it shows language encoders."""
         return self in (Item.TABLE4, Item.FIGURE5)
 
     @property
     def is_table(self) -> bool:
-        """Whether it is an audit in units, rather than an image of a few inputs."""
+        """Whether it is a table, computed as an audit, rather than a figure of a few inputs."""
         return self in (Item.TABLE1, Item.TABLE2, Item.TABLE3, Item.TABLE4)
 
     @property
     def about_training(self) -> bool:
-        """Whether it is drawn from training runs, rather than from models."""
+        """Whether it is drawn from training runs, not from models."""
         return self in (Item.FIGURE1, Item.FIGURE4)
 
     @property
     def study_inputs(self) -> int:
-        """How many images or lines the study used; ours for what it does not have."""
+        """The number of images or lines that the study used; for the forensics our choice."""
         from attnaudit.papers.tables import TABLES
 
         others = {Item.FIGURE2: 1, Item.FIGURE3: 1, Item.FIGURE5: 2, Item.FORENSICS: 5}
@@ -58,13 +58,13 @@ class Item(StrEnum):
 
 
 def paper(
-    item: Annotated[Item, typer.Argument(help="Which table or figure.", show_default=False)],
+    item: Annotated[Item, typer.Argument(help="The table or figure.", show_default=False)],
     models: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="MODEL|RUN",
-            help="Models; default: those of the study whose weights are found. For figure1 and figure4: folders that "
-            "attnaudit train wrote.",
+            help="Models. Default: those of the study with local weights. For figure1 and figure4: folders written by "
+            "attnaudit train.",
             show_default=False,
         ),
     ] = None,
@@ -74,7 +74,7 @@ def paper(
     images: options.Images = None,
     text: options.TextOption = None,
     limit: Annotated[
-        int | None, typer.Option(help="How many images or lines; default: as many as the study.", show_default=False)
+        int | None, typer.Option(help="Number of images or lines. Default: as in the study.", show_default=False)
     ] = None,
     first: options.First = False,
     seed: options.Seed = 0,
@@ -87,7 +87,7 @@ def paper(
 ) -> None:
     """Repeat a table or figure of Sarıtaş & Yıldız (2025) under their protocol.
 
-    `forensics` tries 96 conventions for the eigenvalues Teo & Nguyen (2024) report.
+    `forensics` tries 96 conventions for the eigenvalues reported by Teo & Nguyen (2024).
 
     Examples:
         attnaudit paper table1 deit_tiny_patch16_224 --weights deit_tiny.safetensors --images imagenet/val
@@ -104,7 +104,7 @@ def paper(
 
     resources = work.resources(workers, cluster, memory)
     if cluster is not None and not item.is_table:
-        raise UsageError(f"{item.value} is one short computation in this process: --cluster is for tables.")
+        raise UsageError(f"--cluster is for tables only: {item.value} is one short computation.")
     folder = out or work.RUNS / item.value
     if item.about_training:
         of_models = {"weights": weights, "random-weights": random_weights, "download": download}
@@ -125,7 +125,7 @@ def paper(
             say(f"{spec.name} has RANDOM weights: its numbers say nothing about training.")
     place = work.device_name(device)
     number = item.study_inputs if limit is None else limit
-    choice = work.Choice(images, text, number, seed, first, samples_allowed=False)
+    choice = work.InputChoice(images, text, number, seed, first, samples_allowed=False)
     if item.is_table:
         repeat_table(item.value, specs, choice, place, resources, out, json)
     elif item is Item.FORENSICS:
@@ -137,9 +137,7 @@ def paper(
 
 
 def _refuse(item: Item, options: Mapping[str, object]) -> None:
-    """A figure of training takes neither weights nor inputs: its runs had them."""
+    """Refuse options for weights and inputs, which the training runs have fixed."""
     for option, value in options.items():
         if value is not None and value is not False:
-            raise UsageError(
-                f"{item.value} is drawn from training runs, which had their own inputs: leave out --{option}."
-            )
+            raise UsageError(f"{item.value} is drawn from training runs, which have their own inputs: omit --{option}.")

@@ -1,4 +1,4 @@
-"""Figures 1 and 4: what training does, drawn from the folders of `attnaudit train`."""
+"""Figures 1 and 4: quantities over training, drawn from folders written by `attnaudit train`."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ from attnaudit.errors import UsageError
 
 
 def draw_training(name: str, folders: Sequence[str], out: Path, json: bool) -> None:
-    """Curves of every run, a panel each, with the published points of the network that is like it."""
+    """Draw the curves of every run, one panel each, with the published points of the matching network."""
     from attnaudit.papers.curves import FIGURE1, FIGURE4, curves
     from attnaudit.records.training import BATCHES, open_training
     from attnaudit.report.curves import error_curves, norm_curves
 
     if not folders:
         raise UsageError(
-            f"{name} is drawn from training runs: make one with attnaudit train study-vit-tiny --data DIR and name its "
-            "folder here."
+            f"{name} is drawn from training runs: give the folder of attnaudit train study-vit-tiny --data DIR."
         )
     runs = [open_training(Path(folder)) for folder in folders]
     measures, draw = (FIGURE1, norm_curves) if name == "figure1" else (FIGURE4, error_curves)
     drawn = curves(runs, measures)
     for run, lines in zip(runs, drawn, strict=True):
         if lines.published is None:
-            say(f"{lines.run} has heads of width {lines.width}, the study's 64 or 32: no published points are marked.")
+            say(f"{lines.run} has heads of dimension {lines.width}, not 64 or 32 as in the study: no published points.")
         for batch in (name for name in BATCHES if name not in run.batches):
             say(f"{lines.run} was not measured on a {batch} batch.")
     records = [record for lines in drawn for record in lines.records]

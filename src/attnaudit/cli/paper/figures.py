@@ -1,4 +1,4 @@
-"""Figures 2, 3 and 5: images of the heads of a few inputs."""
+"""Figures 2, 3 and 5: the heads of a few inputs."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from attnaudit.cli.paper.batch import capture_batch, one_batch
 from attnaudit.errors import UsageError
 
 if TYPE_CHECKING:
-    from attnaudit.cli.work import Choice
+    from attnaudit.cli.work import InputChoice
     from attnaudit.sources.model import ModelSpec
 
 
 def draw_norms(
-    name: str, specs: Sequence[ModelSpec], choice: Choice, device: str, out: Path, json: bool, *, language: bool
+    name: str, specs: Sequence[ModelSpec], choice: InputChoice, device: str, out: Path, json: bool, *, language: bool
 ) -> None:
     """Figure 2, and for `language` Figure 5: ‖φ(q)‖² and ‖h‖² by layer, a panel per model."""
     from attnaudit.papers.figures import norm_records
@@ -33,17 +33,17 @@ def draw_norms(
     deliver(name, records, norm_figure, out, json)
 
 
-def draw_gammas(name: str, specs: Sequence[ModelSpec], choice: Choice, device: str, out: Path, json: bool) -> None:
+def draw_gammas(name: str, specs: Sequence[ModelSpec], choice: InputChoice, device: str, out: Path, json: bool) -> None:
     """Figure 3: differences of γ in the third block of one model."""
     from attnaudit.papers.figures import GAMMA_BLOCK, gamma_records
     from attnaudit.report.figures import gamma_figure
 
     if len(specs) > 1:
-        raise UsageError(f"Figure 3 shows one model, but {len(specs)} are given or found: name one.")
+        raise UsageError(f"Figure 3 shows one model, got {len(specs)}: name one.")
     spec = specs[0]
     layers = capture_batch(spec, one_batch(specs, choice), device).layers
     if len(layers) <= GAMMA_BLOCK:
-        raise UsageError(f"Figure 3 looks at block {GAMMA_BLOCK}, but {spec.name} has {len(layers)} attention layers.")
+        raise UsageError(f"Figure 3 needs more than {GAMMA_BLOCK} attention layers, but {spec.name} has {len(layers)}.")
     with progress_bar(name) as progress:
         progress(0, 1)
         records = gamma_records(spec.label, layers[GAMMA_BLOCK], choice.seed)

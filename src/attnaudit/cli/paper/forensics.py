@@ -1,4 +1,4 @@
-"""`attnaudit paper forensics`: which convention gives the eigenvalues Teo & Nguyen (2024) report?"""
+"""`attnaudit paper forensics`: which convention gives the eigenvalues reported by Teo & Nguyen (2024)?"""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from attnaudit.cli.console import data_console, print_json, progress_bar, say
 from attnaudit.cli.paper.batch import capture_batch, one_batch
 
 if TYPE_CHECKING:
-    from attnaudit.cli.work import Choice
+    from attnaudit.cli.work import InputChoice
     from attnaudit.sources.model import ModelSpec
 
 
-def try_conventions(specs: Sequence[ModelSpec], choice: Choice, device: str, out: Path, json: bool) -> None:
-    """Every convention on every model; the nearest to stdout, all of them to a CSV file per model."""
+def try_conventions(specs: Sequence[ModelSpec], choice: InputChoice, device: str, out: Path, json: bool) -> None:
+    """Try every convention on every model; print the nearest, and write all of them to a CSV file per model."""
     from attnaudit.audit.plan import file_name
     from attnaudit.papers.forensics import investigate
     from attnaudit.records.files import make_folder

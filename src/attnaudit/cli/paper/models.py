@@ -1,4 +1,4 @@
-"""Which models a table or figure of the study is repeated on."""
+"""The models on which a table or figure of the study is repeated."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def named_or_known(
     seed: int,
     download: bool,
 ) -> list[ModelSpec]:
-    """The named models, or every model of the study, for `language` or for vision, that can be had here."""
+    """The named models, or all available language or vision models of the study."""
     from attnaudit.cli import work
     from attnaudit.papers.published import SAME_MODEL, TABLE4, VISION_MODELS
 
     if names:
         return work.specs(names, weights=weights, random_weights=random_weights, seed=seed, download=download)
     if weights is not None:
-        raise UsageError("--weights needs the name of its model, e.g. attnaudit paper table1 deit_tiny_patch16_224.")
+        raise UsageError("--weights needs a model name, as in attnaudit paper table1 deit_tiny_patch16_224.")
     found: list[ModelSpec] = []
     missing: list[str] = []
     ours = {theirs: name for name, theirs in SAME_MODEL.items()}
@@ -45,5 +45,5 @@ def named_or_known(
             "--download."
         )
     if missing:
-        say(f"Without local weights, and left out ({len(missing)} of {len(known)}): {', '.join(missing)}.")
+        say(f"Left out {len(missing)} of {len(known)} models without local weights: {', '.join(missing)}.")
     return found

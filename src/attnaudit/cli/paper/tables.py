@@ -1,4 +1,4 @@
-"""Tables 1 to 4: an audit under the study's protocol, its row beside the published one."""
+"""Tables 1 to 4: an audit under the study's protocol, with the published row beside ours."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from attnaudit.cli.console import data_console, print_json, say
 
 if TYPE_CHECKING:
-    from attnaudit.cli.work import Choice
+    from attnaudit.cli.work import InputChoice
     from attnaudit.records.engine import Resources
     from attnaudit.sources.model import ModelSpec
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 def repeat_table(
     name: str,
     specs: Sequence[ModelSpec],
-    choice: Choice,
+    choice: InputChoice,
     device: str,
     resources: Resources,
     out: Path | None,
     json: bool,
 ) -> None:
-    """Audit the models, print the comparison, and leave it as CSV in the run folder."""
+    """Audit the models, print the comparison, and write it as CSV to the run folder."""
     from attnaudit.audit import AuditSettings, plan_audit
     from attnaudit.cli import work
     from attnaudit.papers.tables import TABLES, compare
@@ -38,7 +38,7 @@ def repeat_table(
     plan = plan_audit(specs, shards, settings)
     run = work.measure_with_progress(plan, out, resources, f"{name}, {inputs}")
     work.report_losses(run)
-    run.folder.write_summary(run.summary)  # a table of the study has no verdicts to wait for
+    run.folder.write_summary(run.summary)  # a table of the study has no verdicts
     comparisons = [
         entry for label, c in run.summary["models"].items() for entry in compare(table, label, c["observed"])
     ]
