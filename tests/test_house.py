@@ -63,8 +63,6 @@ KNOWN = [
     "attnaudit.cli.train -> training",
     "attnaudit.cli.work -> audit",
     "attnaudit.cli.work -> sources",
-    "attnaudit.statistics.scores -> records.head_table",
-    "attnaudit.training.readings -> claims",
 ]
 
 

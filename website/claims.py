@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from attnaudit.claims.claim import Claim, Statement
-from attnaudit.claims.registry import statements
+from attnaudit.claims.claim import Claim, RecordKind
+from attnaudit.claims.registry import CLAIMS
 from attnaudit.measures import MEASURES
 from attnaudit.theories import theory_named
 from website.navigation import title
@@ -16,14 +16,14 @@ from website.navigation import title
 def claim_pages(results: Path) -> dict[str, str]:
     """The pages by path: one per claim, which links to the pages below `results` that name it, and a list of all."""
     found = {page: page.read_text() for page in sorted(results.rglob("*.md"))}
-    pages = {"claims/index.md": _index(list(statements().values()))}
-    for claim in statements().values():
+    pages = {"claims/index.md": _index(list(CLAIMS.values()))}
+    for claim in CLAIMS.values():
         naming = [page for page, text in found.items() if claim.name in text]
         pages[f"claims/{claim.name}.md"] = _page(claim, [(title(page), page.relative_to(results)) for page in naming])
     return pages
 
 
-def _index(claims: Sequence[Statement]) -> str:
+def _index(claims: Sequence[Claim]) -> str:
     rows = [f"| [{c.name}]({c.name}.md) | {_cell(c.statement)} | {_cell(c.citation)} |" for c in claims]
     return "\n".join(
         (
@@ -41,23 +41,19 @@ def _index(claims: Sequence[Statement]) -> str:
     )
 
 
-def _page(claim: Statement, results: Sequence[tuple[str, Path]]) -> str:
+def _page(claim: Claim, results: Sequence[tuple[str, Path]]) -> str:
     lines = [f"# {claim.name}", "", f"> {escape(claim.statement)}", "", f"**Source.** {escape(claim.citation)}.", ""]
     lines += ["**Formula.**", "", "```text", claim.formula, "```", ""]
     lines += [f"**Rule.** {escape(claim.rule, quote=False)}", ""]
-    if isinstance(claim, Claim):
+    if RecordKind.AUDIT in claim.reads:
         theory = theory_named(claim.theory)
         lines += [f"**Compared with** `{theory.name}`: {escape(theory.text)}.", ""]
-    lines += _measures("Decided by", claim.deciding)
+    lines += _measures("Decided by", claim.decided_by)
     lines += _measures("Shown beside", claim.shown)
-    lines += ["## Command", "", "```console", f"$ {_command(claim)}", "```", ""]
+    lines += ["## Command", "", "```console", f"$ {claim.command}", "```", ""]
     if results:
         lines += ["## Results", "", *(f"- [{name}](../results/{path.as_posix()})" for name, path in results), ""]
     return "\n".join(lines)
-
-
-def _command(claim: Statement) -> str:
-    return f"{claim.judged_by} --claims {claim.name}" if isinstance(claim, Claim) else claim.judged_by
 
 
 def _measures(heading: str, names: Sequence[str]) -> list[str]:

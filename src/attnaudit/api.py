@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from torch import Tensor, nn
 
-from attnaudit.audit import AuditSettings, measure, plan_audit, shard_size
-from attnaudit.claims.claim import Claim
-from attnaudit.claims.registry import CLAIMS, claims_named, theories_for
-from attnaudit.claims.run import conclude
+from attnaudit.audit import AuditSettings, Measured, measure, plan_audit, shard_size
+from attnaudit.audit.ranking import rank
+from attnaudit.claims.claim import Claim, RecordKind
+from attnaudit.claims.jury import judge
+from attnaudit.claims.registry import claims_about, claims_named, theories_for
 from attnaudit.errors import UsageError
 from attnaudit.measures import DEFAULT_MEASURES, REFERENCES, Measure, Reference, select
 from attnaudit.protocol import Protocol
+from attnaudit.records.audited_model import AuditedModel
 from attnaudit.records.engine import Progress, Resources, default_memory, parse_memory
+from attnaudit.records.schema import OBSERVED
 from attnaudit.report.run import Run
 from attnaudit.sources.images import choose_images, find_images, image_shards
 from attnaudit.sources.inputs import Shard, tensor_shards
@@ -74,7 +78,7 @@ def audit(
     """
     allowed = default_memory() if memory is None else parse_memory(str(memory))
     resources = Resources(workers, cluster, allowed)
-    judged = claims_named(tuple(CLAIMS) if claims is None else claims)
+    judged = claims_about(RecordKind.AUDIT) if claims is None else claims_named(claims, RecordKind.AUDIT)
     selection = select(
         measures=measures,
         theories=(*theories_for(judged), *theories),
@@ -109,4 +113,36 @@ def audit(
     plan = plan_audit([subject], shards, settings, selection.own)
     extra = {} if progress is None else {"progress": progress}
     measured = measure(plan, out=None if out is None else Path(out), resources=resources, **extra)
-    return Run.of(conclude(measured, plan.settings, judged, threshold))
+    return conclude(measured, plan.settings, judged, threshold)
+
+
+def conclude(measured: Measured, settings: AuditSettings, claims: Sequence[Claim], threshold: float = THRESHOLD) -> Run:
+    """Judge the claims, and write `summary.json`: statistics and verdicts together, once."""
+    audits = [
+        AuditedModel(model, measured.rows, groups.get(OBSERVED, {}), settings.protocol.value, settings.seed)
+        for model, groups in measured.summary["models"].items()
+    ]
+    judgement = judge(claims, audits, threshold=threshold)
+    ranking = [
+        entry
+        for audit in audits
+        if len(settings.theories) > 1
+        for entry in rank(audit.rows, audit.model, settings.theories, threshold=threshold, seed=settings.seed)
+    ]
+    summary = measured.summary | {
+        "claims": {claim.name: {"statement": claim.statement, "theory": claim.theory} for claim in claims},
+        "verdicts": [asdict(verdict) for verdict in judgement.verdicts],
+        "ranking": [asdict(entry) for entry in ranking],
+        "interval_level": judgement.level,
+        "threshold": threshold,
+    }
+    measured.folder.write_summary(summary)
+    return Run(
+        measured.path,
+        measured.rows,
+        summary,
+        judgement.verdicts,
+        tuple(ranking),
+        judgement.level,
+        measured.keep_alive,
+    )

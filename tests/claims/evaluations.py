@@ -4,7 +4,8 @@ import json
 
 from scipy import stats
 
-from attnaudit.claims.registry import ROBUSTNESS_CLAIMS
+from attnaudit.claims.jury import judge
+from attnaudit.claims.registry import CLAIMS
 from attnaudit.protocol import Protocol
 from attnaudit.records.architecture import Architecture
 from attnaudit.records.evaluated_networks import open_evaluations
@@ -19,7 +20,7 @@ from attnaudit.records.evaluation import (
 )
 from attnaudit.records.json_file import plain, write
 
-ROBUST, BECAUSE = ROBUSTNESS_CLAIMS["rpc-robust"], ROBUSTNESS_CLAIMS["rpc-because-of-pcp"]
+ROBUST, BECAUSE = CLAIMS["rpc-robust"], CLAIMS["rpc-because-of-pcp"]
 FIRST = {"attention_layers": [0], "other_attention": "symmetric"}
 SYMMETRIC = {"attention": "symmetric"}
 RPC = {"attention": "rpc", "attention_options": {"iterations": 4}, **FIRST}
@@ -100,7 +101,7 @@ def pairs(corrupted, attacked, **more):
 
 
 def judged(claim, *paths):
-    return claim.judge(open_evaluations(paths))
+    return judge([claim], open_evaluations(paths)).verdicts
 
 
 def only(networks, keep):

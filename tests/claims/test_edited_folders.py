@@ -5,27 +5,29 @@ import json
 
 import pytest
 
-from attnaudit.claims.registry import ROBUSTNESS_CLAIMS, TRAINING_CLAIMS
+from attnaudit.claims.claim import RecordKind
+from attnaudit.claims.jury import judge
+from attnaudit.claims.registry import claims_about
 from attnaudit.errors import RunFolderError
 from attnaudit.records.evaluated_networks import open_evaluations
 from attnaudit.records.training import open_trainings
-from attnaudit.report.robust_curves import holding_records
-from attnaudit.report.robust_table import group_records
-from attnaudit.report.training_curves import accuracy_records, score_records
+from attnaudit.report.accuracy_by_strength import strength_records
+from attnaudit.report.seed_gains import gain_records
+from attnaudit.report.training_figures import accuracy_records, score_records
 from tests.claims.evaluations import GAIN, pairs, write_evaluation
 from tests.training_runs import write_course, write_training
 
 
 def judge_trainings(*paths):
     trainings = open_trainings(paths)
-    verdicts = [verdict for claim in TRAINING_CLAIMS.values() for verdict in claim.judge(trainings)]
+    verdicts = judge(claims_about(RecordKind.TRAINING), trainings).verdicts
     return verdicts, accuracy_records(trainings), score_records(trainings)
 
 
 def judge_evaluation(path):
     evaluations = open_evaluations([path])
-    verdicts = [verdict for claim in ROBUSTNESS_CLAIMS.values() for verdict in claim.judge(evaluations)]
-    return verdicts, holding_records(evaluations), group_records(evaluations)
+    verdicts = judge(claims_about(RecordKind.EVALUATION), evaluations).verdicts
+    return verdicts, strength_records(evaluations), gain_records(evaluations)
 
 
 def watched(folder):
@@ -146,5 +148,5 @@ def test_an_attention_that_there_is_not_is_named_with_its_network(tmp_path):
         ({"preset": []}, "preset"),
     ):
         (path / "run.json").write_text(json.dumps(edited(content, options, value)))
-        with pytest.raises(RunFolderError, match=rf"The card of rpc4-0 in run\.json describes no .*{fault}"):
+        with pytest.raises(RunFolderError, match=rf"rpc4-0 in run\.json .*{fault}"):
             judge()

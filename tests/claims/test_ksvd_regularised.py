@@ -3,7 +3,8 @@
 import pyarrow as pa
 import pytest
 
-from attnaudit.claims.registry import TRAINING_CLAIMS
+from attnaudit.claims.jury import judge
+from attnaudit.claims.registry import CLAIMS
 from attnaudit.records.notes import Notes
 from attnaudit.records.run_folder import RunFolder, encoded
 from attnaudit.records.schema import OBSERVED, SCHEMA
@@ -15,7 +16,7 @@ from attnaudit.training.recipe_file import read_recipe
 from tests.training.conftest import data_set, halves, recipe_file  # noqa: F401
 from tests.training_runs import write_training
 
-CLAIM = TRAINING_CLAIMS["ksvd-regularised"]
+CLAIM = CLAIMS["ksvd-regularised"]
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def run(tmp_path, recipe_file, halves):  # noqa: F811
 
 
 def test_a_training_of_a_few_steps_has_found_no_singular_vectors(run):
-    (verdict,) = CLAIM.judge(open_trainings([run]))
+    (verdict,) = judge([CLAIM], open_trainings([run])).verdicts
     assert verdict.model == "tiny, seed 0, η = 0.05"
     assert verdict.word is not Word.SUPPORTED
     assert all(score.mean < 0.5 for score in verdict.scores)
@@ -44,10 +45,10 @@ def test_weights_of_the_svd_are_recognised(run):
     kept = [row for row in found if row["reference"] != OBSERVED or row["measure"] == "identifiable"]
     later = pa.Table.from_pylist(kept + planted, schema=SCHEMA)
     RunFolder(run).write_part("later", encoded(later, Notes((), {}, ())))
-    (verdict,) = CLAIM.judge(open_trainings([run]))
+    (verdict,) = judge([CLAIM], open_trainings([run])).verdicts
     assert verdict.word is Word.SUPPORTED
     assert all(score.mean == pytest.approx(1) for score in verdict.scores)
 
 
 def test_softmax_trainings_say_nothing_of_it(tmp_path):
-    assert CLAIM.judge(open_trainings([write_training(tmp_path / "run")])) == []
+    assert judge([CLAIM], open_trainings([write_training(tmp_path / "run")])).verdicts == ()

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import attnaudit
-from attnaudit.claims import Claim, Exhibit, Verdict, Word
+from attnaudit.claims import Claim, Verdict, Word
 from attnaudit.errors import UsageError
 from attnaudit.kernel import Prediction
 
@@ -28,7 +28,7 @@ KEYS = Claim(
     citation="nobody",
     formula="V = K",
     rule="Columns matched by |cosine|.",
-    deciding=("column_cosine_matched",),
+    decided_by=("column_cosine_matched",),
     theory="keys",
 )
 
@@ -67,21 +67,21 @@ def test_the_page_of_a_run_knows_the_words_and_the_theory_of_a_claim_it_has_neve
 
 
 def test_a_claim_may_decide_by_a_rule_of_its_own():
-    def never(exhibit: Exhibit) -> Verdict:
-        return Verdict("never", exhibit.model, Word.REFUTED, f"{exhibit.observed['linear_cka']['n']} heads")
+    def never(audits, terms):
+        return [Verdict("never", a.model, Word.REFUTED, f"{a.observed['linear_cka']['n']} heads") for a in audits]
 
     run = judged(Encoder(tied=False), Claim("never", "s", "c", "f", "r", ("linear_cka",), decide=never))
     assert [(v.word, v.reason) for v in run.verdicts] == [(Word.REFUTED, "8 heads")]
 
 
 def named(name, **more):
-    return Claim(name, "s", "c", "f", "r", **({"deciding": ("procrustes",)} | more))
+    return Claim(name, "s", "c", "f", "r", **({"decided_by": ("procrustes",)} | more))
 
 
 @pytest.mark.parametrize(
     ("claims", "theories", "message"),
     [
-        ([named("mine", deciding=("vibes",))], [], "measure 'vibes'"),
+        ([named("mine", decided_by=("vibes",))], [], "measure 'vibes'"),
         ([named("mine", shown=("vibes",))], [], "measure 'vibes'"),
         ([named("mine", theory="astrology")], [], "theory 'astrology'"),
         ([named("mine"), named("mine")], [], "2 claims are called 'mine'"),

@@ -53,9 +53,10 @@ def audits():
     import os
     from pathlib import Path
 
+    from attnaudit.api import conclude
     from attnaudit.audit import AuditSettings, measure, plan_audit, shard_size
-    from attnaudit.claims.registry import CLAIMS
-    from attnaudit.claims.run import conclude
+    from attnaudit.claims.claim import RecordKind
+    from attnaudit.claims.registry import claims_about
     from attnaudit.measures import REFERENCES
     from attnaudit.records.engine import Resources
     from attnaudit.sources import parse_model
@@ -63,7 +64,7 @@ def audits():
 
     folder = Path(os.environ["ATTNAUDIT_DATA"]) / "imagenet_val"
     shards = image_shards(choose_images(find_images(folder)[:25], folder, None, 0), shard_size())
-    claims = tuple(claim for name, claim in CLAIMS.items() if name != "ksvd-values")
+    claims = tuple(claim for claim in claims_about(RecordKind.AUDIT) if claim.name != "ksvd-values")
     runs = {}
     for protocol in ("paper", "exact"):
         plan = plan_audit(

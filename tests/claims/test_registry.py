@@ -1,31 +1,81 @@
+"""The fourteen claims: what each says of itself, and which names are refused."""
+
 import pytest
 
+from attnaudit.claims import Claim, RecordKind, Word
 from attnaudit.claims.claim import MEANINGS
-from attnaudit.claims.registry import CLAIMS, claims_named, theories_for
+from attnaudit.claims.registry import CLAIMS, claims_about, claims_named, theories_for
 from attnaudit.errors import UsageError
 from attnaudit.measures import measure_named
-from attnaudit.records.verdict import Word
 
 
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=lambda c: c.name)
 def test_every_claim_is_complete(claim):
     assert claim.statement.endswith(".")
     assert any(year in claim.citation for year in ("2023", "2024", "2025", "2026"))
-    for name in (*claim.deciding, *claim.shown):
+    assert claim.formula
+    assert claim.rule.endswith(".")
+    assert all(claim.decided_by)
+    assert claim.needs
+    assert claim.command.startswith("attnaudit ")
+    assert set(claim.meanings) == set(Word)
+
+
+@pytest.mark.parametrize("claim", claims_about(RecordKind.AUDIT), ids=lambda c: c.name)
+def test_claims_about_audits_name_measures_and_scored_ones_have_a_direction(claim):
+    for name in (*claim.decided_by, *claim.shown):
         assert measure_named(name).name == name
     if claim.decide is None:
-        assert all(measure_named(name).closer in ("higher", "lower") for name in claim.deciding)
+        assert all(measure_named(name).closer in ("higher", "lower") for name in claim.decided_by)
 
 
-def test_every_word_has_a_meaning():
-    assert set(MEANINGS) == set(Word)
+def test_there_are_fourteen_claims_each_under_its_own_name():
+    assert len(CLAIMS) == 14
+    assert all(name == claim.name for name, claim in CLAIMS.items())
+    assert {claim.name for kind in RecordKind for claim in claims_about(kind)} == set(CLAIMS)
+
+
+def test_the_command_judges_the_claim():
+    assert CLAIMS["kpca-values"].command == "attnaudit audit MODEL --claims kpca-values"
+    assert CLAIMS["rpc-robust"].command == "attnaudit judge RUN… --claims rpc-robust"
+    assert all(c.command.startswith("attnaudit gaussian ") for c in claims_about(RecordKind.LABORATORY))
+
+
+def test_every_word_has_a_meaning_for_every_kind_of_record_and_a_claim_may_have_its_own():
+    assert set(MEANINGS) == set(RecordKind)
+    assert all(set(meanings) == set(Word) for meanings in MEANINGS.values())
+    own = Claim("x", "s", "c", "f", "r", ("procrustes",), meanings={Word.REFUTED: "no"})
+    assert own.meanings == {**MEANINGS[RecordKind.AUDIT], Word.REFUTED: "no"}
+
+
+def test_a_claim_must_say_what_it_is_decided_by():
+    with pytest.raises(UsageError, match="'x'"):
+        Claim("x", "s", "c", "f", "r", ())
 
 
 def test_claims_bring_the_theories_they_need():
-    assert theories_for(claims_named(["kpca-values"])) == ("kpca",)
-    assert theories_for(claims_named(["ksvd-values"])) == ("kpca", "ksvd")
+    assert theories_for(claims_named(["kpca-values"], RecordKind.AUDIT)) == ("kpca",)
+    assert theories_for(claims_named(["ksvd-values"], RecordKind.AUDIT)) == ("kpca", "ksvd")
 
 
 def test_an_unknown_claim_is_refused():
-    with pytest.raises(UsageError, match="no claim 'p-equals-np'; there are kpca-values"):
-        claims_named(["p-equals-np"])
+    with pytest.raises(UsageError, match=r"'p-equals-np'.*kpca-values"):
+        claims_named(["p-equals-np"], RecordKind.AUDIT)
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("rpc-robust", "attnaudit judge"),
+        ("jproj-convergence", "attnaudit judge"),
+        ("gaussian-alignment", "attnaudit gaussian align"),
+    ],
+)
+def test_an_audit_refuses_claims_that_read_other_records_and_names_the_command_for_them(name, command):
+    with pytest.raises(UsageError, match=f"^{name} .*{command}"):
+        claims_named([name], RecordKind.AUDIT)
+
+
+def test_trainings_and_evaluations_refuse_claims_about_models():
+    with pytest.raises(UsageError, match=r"^kpca-values .*attnaudit audit MODEL"):
+        claims_named(["kpca-values"], RecordKind.TRAINING, RecordKind.EVALUATION)

@@ -77,11 +77,11 @@ def test_places_of_a_sparse_part_decide_nothing_where_there_is_none(tmp_path, sp
 @pytest.mark.parametrize("missing", CONTROLS)
 def test_without_one_of_its_controls_the_reason_is_not_judged(tmp_path, missing):
     present = {name: 0.0 for name in CONTROLS if name != missing}
-    assert judged(BECAUSE, write_evaluation(tmp_path / "run", with_controls(0.05, **present))) == []
+    assert judged(BECAUSE, write_evaluation(tmp_path / "run", with_controls(0.05, **present))) == ()
 
 
 @pytest.mark.parametrize("other", [{"attention_layers": [1]}, {"attention": "softmax"}])
 def test_the_tempered_control_is_symmetric_attention_in_the_layers_of_the_pursuit(tmp_path, other):
     networks = with_controls(0.05, one=0.0, random=0.0)
     networks += [network("tempered", {**CONTROLS["tempered"], **other}, seed) for seed in range(3)]
-    assert judged(BECAUSE, write_evaluation(tmp_path / "run", networks)) == []
+    assert judged(BECAUSE, write_evaluation(tmp_path / "run", networks)) == ()

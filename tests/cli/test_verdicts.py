@@ -36,7 +36,7 @@ def test_without_claims_the_plain_numbers_are_printed(cli, capsys, image_folder)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--claims", "hearsay"), "no claim 'hearsay'"),
+        (("--claims", "hearsay"), "claim 'hearsay'"),
         (("--references", "placebo"), "no reference 'placebo'"),
         (("--theories", "astrology"), "no theory 'astrology'"),
         (("--fail-on", "guilty"), "verdict in --fail-on 'guilty'"),

@@ -3,11 +3,12 @@
 import numpy as np
 import pyarrow as pa
 
+from attnaudit.api import conclude
 from attnaudit.audit.run import Measured
 from attnaudit.audit.settings import AuditSettings
 from attnaudit.audit.summary import summarise
+from attnaudit.claims import RecordKind
 from attnaudit.claims.registry import claims_named
-from attnaudit.claims.run import conclude
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.notes import Notes
 from attnaudit.records.run_folder import RunFolder, encoded
@@ -70,7 +71,7 @@ def write_run(
     rows = folder.evidence(["a"])
     stored = Evidence.of_table(finite(table))  # an audit stores null where there is no number
     measured = Measured(folder, rows, summarise(stored, [notes], "kpca", seed))
-    conclude(measured, AuditSettings(references=REFERENCES[1:]), claims_named(JUDGED))
+    conclude(measured, AuditSettings(references=REFERENCES[1:]), claims_named(JUDGED, RecordKind.AUDIT))
     return path
 
 

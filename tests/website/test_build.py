@@ -5,7 +5,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from attnaudit.claims.registry import statements
+from attnaudit.claims.registry import CLAIMS
 from website import build as module
 from website.build import SiteError, build
 from website.navigation import navigation
@@ -72,12 +72,12 @@ def test_every_link_and_anchor_of_the_site_holds(site, pages):
 
 
 def test_every_claim_has_a_page_with_its_words(site, pages):
-    for name, claim in statements().items():
+    for name, claim in CLAIMS.items():
         text = pages[site / "claims" / f"{name}.html"].text
         assert name in text
-        for measure in (*claim.deciding, *claim.shown):
+        for measure in (*claim.decided_by, *claim.shown):
             assert measure in text
-        assert claim.judged_by.split()[1] in text
+        assert claim.command.split()[1] in text
 
 
 def test_every_public_package_has_a_reference_with_its_docstrings(site, pages):

@@ -1,6 +1,7 @@
-"""What the papers say: their tables and figures as data, and how to repeat them."""
+"""What papers claim about attention: one file per claim, and the jury that judges them."""
 
-from attnaudit.claims.claim import Claim, Exhibit
-from attnaudit.records.verdict import Verdict, Word
+from attnaudit.claims.claim import Claim, RecordKind, Terms, score
+from attnaudit.records.audited_model import AuditedModel
+from attnaudit.records.verdict import Score, Verdict, Word
 
-__all__ = ["Claim", "Exhibit", "Verdict", "Word"]
+__all__ = ["AuditedModel", "Claim", "RecordKind", "Score", "Terms", "Verdict", "Word", "score"]

@@ -3,95 +3,173 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
+import numpy as np
+
+from attnaudit.errors import UsageError
 from attnaudit.measures import measure_named
-from attnaudit.records.evidence import Evidence
+from attnaudit.records.audited_model import AuditedModel
 from attnaudit.records.head_table import head_table
+from attnaudit.records.trials import Trials
 from attnaudit.records.verdict import Score, Verdict, Word
 from attnaudit.statistics.decisions import THRESHOLD, combined_word, word_of_score
 from attnaudit.statistics.intervals import CONFIDENCE
-from attnaudit.statistics.scores import head_score
+from attnaudit.statistics.scores import head_score, trial_score
 
-#: What the words say of audited models.
-MEANINGS = {
+
+class RecordKind(StrEnum):
+    """What a claim is judged on: models of an audit, trainings, evaluations, or trials of a laboratory experiment."""
+
+    AUDIT = "audit"
+    TRAINING = "training"
+    EVALUATION = "evaluation"
+    LABORATORY = "laboratory"
+
+
+_OF_HEADS = {
     Word.SUPPORTED: "the observed heads score like heads for which the claim is exactly true",
     Word.REFUTED: "above chance, but far from the claim",
     Word.INDISTINGUISHABLE: "no better than references in which the claim cannot be true",
     Word.NOT_IDENTIFIABLE: "these inputs or measures cannot tell the claim from chance",
-    Word.NOT_MEASURABLE: "too much could not be computed, or was not asked for",
+    Word.NOT_MEASURABLE: "too many heads have no number, or what is needed was not computed",
     Word.INCONCLUSIVE: "the interval is too wide to decide",
+}
+
+#: What the words mean, by what a claim is judged on; a claim may have meanings of its own.
+MEANINGS: Mapping[RecordKind, Mapping[Word, str]] = {
+    RecordKind.AUDIT: _OF_HEADS,
+    RecordKind.LABORATORY: _OF_HEADS,
+    RecordKind.TRAINING: {
+        Word.SUPPORTED: "these trainings do what is claimed",
+        Word.REFUTED: "they do what the claim excludes",
+        Word.INDISTINGUISHABLE: "no better than chance or the reference, although the claimed effect would be visible",
+        Word.NOT_IDENTIFIABLE: "these trainings cannot tell the claim from chance",
+        Word.NOT_MEASURABLE: "what is needed was not measured",
+        Word.INCONCLUSIVE: "too few trainings, or too much variation between them, to decide",
+    },
+    RecordKind.EVALUATION: {
+        Word.SUPPORTED: "every claimed gain is there",
+        Word.REFUTED: "a claimed gain is absent, or is a loss",
+        Word.INDISTINGUISHABLE: "all claimed gains are absent",
+        Word.NOT_IDENTIFIABLE: "no gain to explain is shown, or the attack cannot separate the networks",
+        Word.NOT_MEASURABLE: "what is needed was not evaluated",
+        Word.INCONCLUSIVE: "too few seeds, too much variation between them, or attacks that cannot be trusted",
+    },
+}
+_COMMANDS = {
+    RecordKind.AUDIT: "attnaudit audit MODEL --claims {name}",
+    RecordKind.TRAINING: "attnaudit judge RUN… --claims {name}",
+    RecordKind.EVALUATION: "attnaudit judge RUN… --claims {name}",
 }
 
 
 @dataclass(frozen=True)
-class Exhibit:
-    """What a claim is decided on: one model's evidence and summary, and the level of every interval."""
+class Terms:
+    """What a claim is judged by: the score that counts as the claim, and the confidence level of every interval."""
 
-    evidence: Evidence
-    summary: Mapping[str, Any]
-    model: str
-    protocol: str
-    level: float = CONFIDENCE
     threshold: float = THRESHOLD
-    seed: int = 0
-
-    def score(self, measure: str, theory: str = "kpca") -> Score:
-        """The calibrated score of a measure."""
-        table = head_table(self.evidence, self.model, measure, theory)
-        return head_score(table, measure_named(measure), level=self.level, seed=self.seed)
-
-    @property
-    def observed(self) -> Mapping[str, Any]:
-        """The model's measures, summarised."""
-        statistics: Mapping[str, Any] = self.summary["models"][self.model]["observed"]
-        return statistics
+    level: float = CONFIDENCE
 
 
 @dataclass(frozen=True)
-class Statement:
-    """One statement of one paper, and how it is decided; `deciding` and `shown` are names of measures."""
+class Claim:
+    """One statement of one paper, and how it is decided.
+
+    Without `decide` the common rule applies: each measure in `decided_by` is scored between its references (0: chance,
+    1: the claim), and the word follows from the intervals of these scores.
+
+    Args:
+        name: how commands call it.
+        statement: one sentence.
+        citation: where it was made.
+        formula: the same in mathematics.
+        rule: in words, what supports and what refutes it.
+        decided_by: the measures that decide, or for a rule of its own what it looks at, in words.
+        shown: measures that are shown beside them and do not decide.
+        theory: which theory predicts the values that an audit compares.
+        reads: what it can be judged on.
+        needs: which records it needs, in words.
+        command: what judges it.
+        meanings: what verdict words mean here, where that differs from `MEANINGS`.
+        decide: a rule of its own, from all records of its kind to a verdict for each subject.
+        intervals: of a rule of its own, how many intervals it decides by; they are widened to hold together.
+    """
 
     name: str
     statement: str
     citation: str
     formula: str
     rule: str
-    deciding: tuple[str, ...]
+    decided_by: tuple[str, ...]
     shown: tuple[str, ...] = ()
-
-    @property
-    def judged_by(self) -> str:
-        """The command that judges it."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class Claim(Statement):
-    """A statement about trained models, decided on the evidence of an audit.
-
-    `decide` is None for claims that follow the common rule: their `deciding` measures are scored against references.
-    """
-
     theory: str = "kpca"
-    decide: Callable[[Exhibit], Verdict] | None = None
+    reads: tuple[RecordKind, ...] = (RecordKind.AUDIT,)
+    needs: str = "an audit of a model with its references"
+    command: str = ""
+    meanings: Mapping[Word, str] = field(default_factory=dict)
+    decide: Callable[[Sequence[Any], Terms], list[Verdict]] | None = None
+    intervals: Callable[[Sequence[Any]], int] | None = None
 
-    @property
-    def judged_by(self) -> str:
-        """The command that judges it."""
-        return "attnaudit audit MODEL"
+    def __post_init__(self) -> None:
+        if not self.decided_by:
+            raise UsageError(f"The claim {self.name!r} must say what it is decided by: decided_by is empty.")
+        object.__setattr__(self, "meanings", {**MEANINGS[self.reads[0]], **self.meanings})
+        object.__setattr__(self, "command", self.command or _COMMANDS[self.reads[0]].format(name=self.name))
 
-    def verdict(self, exhibit: Exhibit) -> Verdict:
-        """What the evidence says."""
-        return self.decide(exhibit) if self.decide is not None else self._by_scores(exhibit)
+    def judge(self, records: Sequence[Any], terms: Terms) -> list[Verdict]:
+        """A verdict for each subject of the records, which are all of one kind that the claim reads."""
+        if self.decide is not None:
+            return self.decide(records, terms)
+        if RecordKind.LABORATORY in self.reads:
+            return self._judge_trials(records, terms)
+        return self._judge_heads(records, terms)
 
-    def _by_scores(self, exhibit: Exhibit) -> Verdict:
-        deciding = [exhibit.score(measure, self.theory) for measure in self.deciding]
-        shown = [exhibit.score(measure, self.theory) for measure in self.shown]
-        words = [word_of_score(entry, exhibit.threshold) for entry in deciding]
-        word = combined_word(words)
-        return Verdict(self.name, exhibit.model, word, reason_for(word, deciding), tuple(deciding), tuple(shown))
+    def count_intervals(self, records: Sequence[Any]) -> int:
+        """How many intervals decide it on these records."""
+        if self.intervals is not None:
+            return self.intervals(records)
+        if self.decide is not None:
+            return 0
+        if RecordKind.LABORATORY in self.reads:
+            return sum(trials.measure in self.decided_by for trials in records)
+        return len(records) * len(self.decided_by)
+
+    def verdict(self, subject: str, scores: Sequence[Score], shown: Sequence[Score], terms: Terms) -> Verdict:
+        """The common rule: what these scores come to."""
+        word = combined_word([word_of_score(score, terms.threshold) for score in scores])
+        return Verdict(self.name, subject, word, reason_for(word, scores), tuple(scores), tuple(shown))
+
+    def _judge_heads(self, audits: Sequence[AuditedModel], terms: Terms) -> list[Verdict]:
+        def scored(audit: AuditedModel, names: Sequence[str]) -> list[Score]:
+            return [score(audit, name, self.theory, level=terms.level) for name in names]
+
+        return [
+            self.verdict(audit.model, scored(audit, self.decided_by), scored(audit, self.shown), terms)
+            for audit in audits
+        ]
+
+    def _judge_trials(self, trials: Sequence[Trials], terms: Terms) -> list[Verdict]:
+        def scored(subject: str, names: Sequence[str]) -> list[Score]:
+            own = [trial for trial in trials if trial.subject == subject and trial.measure in names]
+            return [
+                trial_score(t.measure, np.array(t.observed), np.array(t.null), t.planted, level=terms.level)
+                for t in own
+            ]
+
+        subjects = dict.fromkeys(trial.subject for trial in trials if trial.measure in self.decided_by)
+        return [
+            self.verdict(subject, scored(subject, self.decided_by), scored(subject, self.shown), terms)
+            for subject in subjects
+        ]
+
+
+def score(audit: AuditedModel, measure: str, theory: str = "kpca", *, level: float = CONFIDENCE) -> Score:
+    """The calibrated score of a measure on an audited model."""
+    table = head_table(audit.rows, audit.model, measure, theory)
+    return head_score(table, measure_named(measure), level=level, seed=audit.seed)
 
 
 def reason_for(word: Word, scores: Sequence[Score]) -> str:

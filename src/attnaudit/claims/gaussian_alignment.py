@@ -1,8 +1,8 @@
 """Attention trained on Gaussian tokens aligns with the leading eigenvector of their covariance."""
 
-from attnaudit.claims.laboratory import LaboratoryClaim
+from attnaudit.claims.claim import Claim, RecordKind
 
-CLAIM = LaboratoryClaim(
+CLAIM = Claim(
     name="gaussian-alignment",
     statement="Linear and softmax attention trained on Gaussian tokens align with the leading eigenvector of Σ.",
     citation="Maulen-Soto & Boyer 2026, abstract",
@@ -13,7 +13,9 @@ CLAIM = LaboratoryClaim(
         "what the verdict is worth: isotropic tokens have nothing to find, and on skewed tokens of the same covariance "
         "the softmax must fail where linear attention holds."
     ),
-    deciding=("alignment",),
+    decided_by=("alignment",),
     shown=("readout_alignment",),
+    reads=(RecordKind.LABORATORY,),
+    needs="its command, which trains the heads",
     command="attnaudit gaussian align",
 )

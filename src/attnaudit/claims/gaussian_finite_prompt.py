@@ -1,8 +1,8 @@
 """With finite prompts the same holds up to sampling effects."""
 
-from attnaudit.claims.laboratory import LaboratoryClaim
+from attnaudit.claims.claim import Claim, RecordKind
 
-CLAIM = LaboratoryClaim(
+CLAIM = Claim(
     name="gaussian-finite-prompt",
     statement="With finite prompts attention aligns with the leading eigenvector up to sampling effects.",
     citation="Maulen-Soto & Boyer 2026, abstract; the rate is derived here",
@@ -12,6 +12,8 @@ CLAIM = LaboratoryClaim(
         "not) and L^-½ (1), and cos²(μ, v₁) of minimisers on finite data, scored between chance and v₁. Controls: "
         "isotropic tokens, and skewed tokens, on which the softmax must fail where linear attention holds."
     ),
-    deciding=("sampling_rate", "alignment"),
+    decided_by=("sampling_rate", "alignment"),
+    reads=(RecordKind.LABORATORY,),
+    needs="its command, which trains the heads",
     command="attnaudit gaussian finite-prompt",
 )

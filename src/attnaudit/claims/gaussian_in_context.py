@@ -1,8 +1,8 @@
 """In context, attention recovers the direction that spiked Wishart covariances share."""
 
-from attnaudit.claims.laboratory import LaboratoryClaim
+from attnaudit.claims.claim import Claim, RecordKind
 
-CLAIM = LaboratoryClaim(
+CLAIM = Claim(
     name="gaussian-in-context",
     statement="Trained over tasks with spiked Wishart covariances, attention recovers the spike's direction.",
     citation="Maulen-Soto & Boyer 2026, abstract and propositions on the in-context risk",
@@ -11,6 +11,8 @@ CLAIM = LaboratoryClaim(
         "cos²(μ, v) of heads trained on fresh tasks, scored between random directions (0) and v (1). Control: θ = 0, "
         "where there is nothing to find. What a finite number of tasks can recover is shown beside it, with no verdict."
     ),
-    deciding=("alignment",),
+    decided_by=("alignment",),
+    reads=(RecordKind.LABORATORY,),
+    needs="its command, which trains the heads",
     command="attnaudit gaussian in-context",
 )

@@ -1,10 +1,10 @@
-"""TrainingRun makes attention outputs projections, which a falling J_proj is said to show."""
+"""Training makes attention outputs projections, which a falling J_proj is said to show."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attnaudit.claims.training import TrainingClaim
+from attnaudit.claims.claim import Claim, RecordKind, Terms
 from attnaudit.records.training import TrainingRun
 from attnaudit.records.verdict import Verdict, Word
 
@@ -15,7 +15,7 @@ _FEW = 0.05
 _MOST = 0.5
 
 
-def _judge(trainings: Sequence[TrainingRun]) -> list[Verdict]:
+def _judge(trainings: Sequence[TrainingRun], terms: Terms) -> list[Verdict]:
     return [_verdict(training) for training in trainings if training.is_monitored]
 
 
@@ -47,9 +47,9 @@ def _ends(training: TrainingRun) -> tuple[dict[str, float], dict[str, float]] | 
     return (first, last) if complete and len(steps) > 1 else None
 
 
-CLAIM = TrainingClaim(
+CLAIM = Claim(
     name="jproj-convergence",
-    statement="TrainingRun lowers the projection error J_proj: attention outputs become projections on principal axes.",
+    statement="Training lowers the projection error J_proj: attention outputs become projections on principal axes.",
     citation="Teo & Nguyen 2024, section 2.2 and appendix C; doubted by Sarıtaş & Yıldız 2025, Figures 1 and 4",
     formula="J = mean |‖φ(q_i)‖² - ‖h_i‖²|; a projection h of φ(q) on unit axes has ‖h‖² ≤ ‖φ(q)‖²",
     rule=(
@@ -57,8 +57,9 @@ CLAIM = TrainingClaim(
         "projection can be, and 1 - J/‖φ(q)‖², the share that outputs hold, has grown to more than half; refuted if "
         "most tokens have such an output. J and ‖h‖² at both ends say where a change of J comes from."
     ),
-    deciding=(_ABOVE, _ERROR),
+    decided_by=(_ABOVE, _ERROR),
     shown=(_OUTPUT, _PHI),
-    judge=_judge,
+    reads=(RecordKind.TRAINING,),
+    decide=_judge,
     needs="a training with a monitor, e.g. attnaudit train vit-small-cifar --set monitor.images=128",
 )

@@ -1,19 +1,28 @@
 """The eigenvalue magnitudes Teo & Nguyen report."""
 
-from attnaudit.claims.claim import Claim, Exhibit
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attnaudit.claims.claim import Claim, Terms
 from attnaudit.papers.published import TEO_NGUYEN_EIGENVALUES
+from attnaudit.records.audited_model import AuditedModel
 from attnaudit.records.verdict import Verdict, Word
 
 
-def _decide(exhibit: Exhibit) -> Verdict:
+def _decide(audits: Sequence[AuditedModel], terms: Terms) -> list[Verdict]:
+    return [_verdict(audit) for audit in audits]
+
+
+def _verdict(audit: AuditedModel) -> Verdict:
     claimed = TEO_NGUYEN_EIGENVALUES["max"]
-    ratio, largest = (exhibit.observed.get(name) for name in ("eigenvalue_bound_ratio", "eigenvalue_max"))
+    ratio, largest = (audit.observed.get(name) for name in ("eigenvalue_bound_ratio", "eigenvalue_max"))
     if not ratio or not largest or ratio["max"] is None or largest["max"] is None:
-        return Verdict(CLAIM.name, exhibit.model, Word.NOT_MEASURABLE, "the run has no eigenvalues and bounds")
+        return Verdict(CLAIM.name, audit.model, Word.NOT_MEASURABLE, "the run has no eigenvalues and bounds")
     measured = f"largest of {largest['n']:,} heads {largest['max']:.2e}, at most {ratio['max']:.3f} of its bound"
     return Verdict(
         CLAIM.name,
-        exhibit.model,
+        audit.model,
         Word.REFUTED,
         f"μ₁ ≤ 1/min g < 1 for every network, so {claimed:g} is no eigenvalue of K̃; {measured}",
     )
@@ -28,6 +37,6 @@ CLAIM = Claim(
         "A theorem decides, for any model: the largest published eigenvalue exceeds the bound. What the run adds is "
         "how close the heads come to it. `attnaudit paper forensics` tries other conventions that may have been meant."
     ),
-    deciding=("eigenvalue_bound_ratio",),
+    decided_by=("eigenvalue_bound_ratio",),
     decide=_decide,
 )

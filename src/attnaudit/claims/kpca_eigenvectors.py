@@ -12,6 +12,6 @@ CLAIM = Claim(
         "its eigenvector residual and the centring defect of G⁻¹V, 0 if the claim holds, scored between references. "
         "γ differences are shown; being elementwise ratios they are ruled by entries near zero."
     ),
-    deciding=("eigenvector_residual", "centering_defect"),
+    decided_by=("eigenvector_residual", "centering_defect"),
     shown=("gamma_abs", "gamma_rel"),
 )

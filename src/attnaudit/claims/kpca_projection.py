@@ -11,5 +11,5 @@ CLAIM = Claim(
         "The exact error with the best order and signs (one assignment problem) and with the best rotation, scored "
         "between the outputs of references and those of planted values, which attain the floor of kernel PCA."
     ),
-    deciding=("projection_error_matched", "projection_error_rotated"),
+    decided_by=("projection_error_matched", "projection_error_rotated"),
 )

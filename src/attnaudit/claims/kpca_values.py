@@ -12,7 +12,7 @@ CLAIM = Claim(
         "after the best rotation, each scored between its references (0: chance, 1: planted). Token cosines are shown, "
         "but a head that satisfies the claim exactly scores like noise on them, so they do not decide."
     ),
-    deciding=("column_cosine_matched", "subspace_overlap", "procrustes"),
+    decided_by=("column_cosine_matched", "subspace_overlap", "procrustes"),
     shown=(
         "value_subspace_overlap",
         "kernel_cka",

@@ -8,7 +8,7 @@ CLAIM = Claim(
     citation="Chen et al. 2023 (Primal-Attention), who derive it for values trained with their KSVD loss",
     formula="V = R[:, :d], softmax(QKᵀ·scale) = U S Rᵀ, up to order and signs of the columns",
     rule="As for kpca-values, with the singular vectors as the prediction.",
-    deciding=("column_cosine_matched", "value_subspace_overlap", "procrustes"),
+    decided_by=("column_cosine_matched", "value_subspace_overlap", "procrustes"),
     shown=("kernel_cka", "linear_cka_debiased"),
     theory="ksvd",
 )

@@ -1,47 +1,53 @@
-"""RPC-Attention holds better than the symmetric attention that it is put into."""
+"""RPC-Attention is more robust than the symmetric attention that it replaces."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attnaudit.claims.robust_gains import KINDS, RULE, Contest, every
-from attnaudit.claims.robust_groups import settings
-from attnaudit.claims.robustness import RobustnessClaim
+from attnaudit.claims.claim import Claim, RecordKind, Terms
 from attnaudit.records.evaluated_networks import Evaluation
 from attnaudit.records.verdict import Verdict
-from attnaudit.statistics.intervals import widened_level
+from attnaudit.robustness.gains import DIFFERENCES, RULE, PairedComparison
+from attnaudit.robustness.network_groups import comparable_groups
+from attnaudit.statistics.decisions import word_if_all_hold
 
 
-def _judge(evaluations: Sequence[Evaluation]) -> list[Verdict]:
+def _comparisons(evaluations: Sequence[Evaluation]) -> list[PairedComparison]:
     """Every RPC-Attention of more than one iteration against symmetric attention."""
-    contests = [
-        Contest(ours, baseline, baseline)
-        for groups in settings(evaluations)
+    return [
+        PairedComparison(ours, baseline, baseline)
+        for groups in comparable_groups(evaluations)
         for baseline in groups
-        if baseline.choice.is_plain_symmetric
+        if baseline.attention.is_plain_symmetric
         for ours in groups
-        if ours.choice.pursues
+        if ours.attention.is_iterated_rpc
     ]
-    level = widened_level(KINDS * len(contests))
-    return [_verdict(contest, evaluations, level) for contest in contests]
 
 
-def _verdict(contest: Contest, evaluations: Sequence[Evaluation], level: float) -> Verdict:
-    gains = contest.gains(evaluations, level)
-    reason = "; ".join((*(gain.reason for gain in gains), contest.clean(evaluations)))
-    return Verdict(CLAIM.name, contest.ours.name, every(gains), f"points over {contest.theirs.name}: {reason}")
+def _judge(evaluations: Sequence[Evaluation], terms: Terms) -> list[Verdict]:
+    return [_verdict(comparison, evaluations, terms.level) for comparison in _comparisons(evaluations)]
 
 
-CLAIM = RobustnessClaim(
+def _verdict(comparison: PairedComparison, evaluations: Sequence[Evaluation], level: float) -> Verdict:
+    gains = comparison.gains(evaluations, level)
+    word = word_if_all_hold([gain.word for gain in gains])
+    reason = "; ".join((*(gain.reason for gain in gains), comparison.clean(evaluations)))
+    return Verdict(CLAIM.name, comparison.ours.name, word, f"points over {comparison.theirs.name}: {reason}")
+
+
+CLAIM = Claim(
     name="rpc-robust",
     statement="RPC-Attention beats its symmetric baseline under corruption and under attack.",
     citation="Teo & Nguyen 2024, section 4: ahead of SymViT under all attacks and on ImageNet-C, -A, -R and -O",
     formula="L of K = L + S after n steps with L = softmax(ZZᵀ/√d) V, against softmax(KKᵀ/√d) V",
     rule=(
         "Supported if there is a gain under corruption and under attack, indistinguishable if there is none under "
-        f"both, and else refuted if either is none or a loss. {RULE}"
+        f"either, and otherwise refuted if one of them is absent or a loss. {RULE}"
     ),
-    deciding=(),
-    judge=_judge,
+    decided_by=("difference in accuracy under corruption", "difference in accuracy under attack"),
+    shown=("difference in accuracy on clean images",),
+    reads=(RecordKind.EVALUATION,),
     needs="an evaluation of networks with attention: rpc and attention: symmetric by one recipe, two seeds of each",
+    decide=_judge,
+    intervals=lambda evaluations: DIFFERENCES * len(_comparisons(evaluations)),
 )

@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from attnaudit.claims.training import TrainingClaim
+from attnaudit.claims.claim import Claim, RecordKind, Terms
 from attnaudit.errors import UsageError
 from attnaudit.records import json_file
 from attnaudit.records.architecture import AttentionChoice
 from attnaudit.records.training import TrainingRun
 from attnaudit.records.verdict import Verdict, Word
-from attnaudit.statistics.intervals import student_interval, widened_level
+from attnaudit.statistics.decisions import word_of_gain
+from attnaudit.statistics.intervals import student_interval
 
 _EPOCHS, _LEAST_EPOCHS = 50, 10
 #: The published gain of the scalar variant at the end of training: 73.02 against 72.18 %.
@@ -22,8 +23,12 @@ _PUBLISHED_GAIN = 0.0084
 _ATTENTION = ("attention", "attention_layers", "attention_options", "other_attention")
 
 
-def _judge(trainings: Sequence[TrainingRun]) -> list[Verdict]:
-    """Every variant of Scaled Attention against softmax attention with the same recipe and seed."""
+#: The trainings of one variant, by seed.
+BySeed = Mapping[int, TrainingRun]
+
+
+def _comparisons(trainings: Sequence[TrainingRun]) -> list[tuple[str, BySeed, BySeed]]:
+    """Every variant of Scaled Attention, its trainings, and those of softmax attention with the same recipe."""
     groups: dict[str, dict[str, dict[int, TrainingRun]]] = defaultdict(lambda: defaultdict(dict))
     for training in trainings:
         model = training.recipe.model
@@ -32,18 +37,20 @@ def _judge(trainings: Sequence[TrainingRun]) -> list[Verdict]:
             if training.seed in runs:
                 raise UsageError(f"{training.path} repeats {runs[training.seed].path}: give one of them.")
             runs[training.seed] = training
-    pairs = [
+    return [
         (variant, runs, by_variant["softmax"])
         for by_variant in groups.values()
         for variant, runs in by_variant.items()
         if variant != "softmax" and "softmax" in by_variant
     ]
-    level = widened_level(len(pairs))
-    return [_verdict(variant, runs, softmax, level) for variant, runs, softmax in pairs]
+
+
+def _judge(trainings: Sequence[TrainingRun], terms: Terms) -> list[Verdict]:
+    return [_verdict(variant, runs, softmax, terms.level) for variant, runs, softmax in _comparisons(trainings)]
 
 
 def _setting(training: TrainingRun) -> str:
-    """The data, and everything of the recipe but attention, name and what is watched, as a key."""
+    """The data and everything in the recipe except attention, name and monitor, as a key."""
     recipe = json_file.plain(training.recipe)
     same = {name: value for name, value in recipe.items() if name not in ("name", "about", "monitor")}
     same["model"] = {name: value for name, value in recipe["model"].items() if name not in _ATTENTION}
@@ -51,7 +58,7 @@ def _setting(training: TrainingRun) -> str:
 
 
 def _variant(model: AttentionChoice) -> str:
-    """The attention in words: its form, and layers and options where they are not the usual ones."""
+    """The attention in words: its form, and layers and options where they are not the defaults."""
     if model.attention == "softmax":
         return "softmax"
     options = {"form": "alpha", **model.attention_options}
@@ -60,9 +67,7 @@ def _variant(model: AttentionChoice) -> str:
     return ", ".join(["scaled", str(options["form"]), *layers, *more])
 
 
-def _verdict(
-    variant: str, runs: Mapping[int, TrainingRun], softmax: Mapping[int, TrainingRun], level: float
-) -> Verdict:
+def _verdict(variant: str, runs: BySeed, softmax: BySeed, level: float) -> Verdict:
     seeds = sorted(runs.keys() & softmax.keys())
     pairs = [(runs[seed].accuracies, softmax[seed].accuracies) for seed in seeds]
     epochs = min([_EPOCHS, *(len(accuracies) for pair in pairs for accuracies in pair)])
@@ -78,19 +83,10 @@ def _verdict(
         f"mean test accuracy over epochs 1 to {epochs} is {100 * gains.mean():+.2f} points [{low:+.2f}, {high:+.2f}] "
         f"against softmax, {len(seeds)} seeds"
     )
-    return Verdict(CLAIM.name, variant, _word(interval), reason)
+    return Verdict(CLAIM.name, variant, word_of_gain(interval, _PUBLISHED_GAIN), reason)
 
 
-def _word(interval: tuple[float, float]) -> Word:
-    low, high = interval
-    if low > 0:
-        return Word.SUPPORTED
-    if high < 0:
-        return Word.REFUTED
-    return Word.INDISTINGUISHABLE if high < _PUBLISHED_GAIN else Word.INCONCLUSIVE
-
-
-CLAIM = TrainingClaim(
+CLAIM = Claim(
     name="scaled-attention-converges-faster",
     statement="Scaled Attention reaches a given accuracy in fewer epochs than softmax attention.",
     citation="Teo & Nguyen 2024, section 2.3, Figures 3 and 4: 73.02 against 72.18 % top-1 at the end, ahead before",
@@ -101,7 +97,9 @@ CLAIM = TrainingClaim(
         "variants. Supported above 0, refuted below, indistinguishable if the interval holds 0 and excludes the "
         "published gain of 0.84 points."
     ),
-    deciding=(),
-    judge=_judge,
+    decided_by=("mean test accuracy over the first epochs, compared with softmax attention",),
+    reads=(RecordKind.TRAINING,),
+    decide=_judge,
+    intervals=lambda trainings: len(_comparisons(trainings)),
     needs="runs with attention: scaled and with attention: softmax by the same recipe, two seeds of each at least",
 )

@@ -1,27 +1,36 @@
 """The reproduction study's own numbers."""
 
-from attnaudit.claims.claim import Claim, Exhibit
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attnaudit.claims.claim import Claim, Terms
 from attnaudit.papers.tables import TABLES, compare
+from attnaudit.records.audited_model import AuditedModel
 from attnaudit.records.verdict import Verdict, Word
 
 TOLERANCE = 0.03
 
 
-def _decide(exhibit: Exhibit) -> Verdict:
-    if exhibit.protocol != "paper":
+def _decide(audits: Sequence[AuditedModel], terms: Terms) -> list[Verdict]:
+    return [_verdict(audit) for audit in audits]
+
+
+def _verdict(audit: AuditedModel) -> Verdict:
+    if audit.protocol != "paper":
         reason = "it is about numbers in the study's convention: add --protocol paper"
-        return Verdict(CLAIM.name, exhibit.model, Word.NOT_MEASURABLE, reason)
+        return Verdict(CLAIM.name, audit.model, Word.NOT_MEASURABLE, reason)
     table = TABLES["table1"]
-    if any(column.measure not in exhibit.observed for column in table.columns):
-        return Verdict(CLAIM.name, exhibit.model, Word.NOT_MEASURABLE, "the run lacks the study's measures")
-    entries = [e for e in compare(table, exhibit.model, exhibit.observed) if e.difference is not None]
+    if any(column.measure not in audit.observed for column in table.columns):
+        return Verdict(CLAIM.name, audit.model, Word.NOT_MEASURABLE, "the run lacks the study's measures")
+    entries = [e for e in compare(table, audit.model, audit.observed) if e.difference is not None]
     # MDC is left out: the whole published column lies inside the noise of eigenvector signs.
     entries = [e for e in entries if e.column != "MDC"]
     if not entries:
-        return Verdict(CLAIM.name, exhibit.model, Word.NOT_MEASURABLE, "the study has no row for this model")
+        return Verdict(CLAIM.name, audit.model, Word.NOT_MEASURABLE, "the study has no row for this model")
     worst = max(abs(e.difference or 0.0) for e in entries)
     numbers = ", ".join(f"{e.column} {e.ours:.2f} (published {(e.published or (0.0,))[0]:.2f})" for e in entries)
-    return Verdict(CLAIM.name, exhibit.model, Word.SUPPORTED if worst <= TOLERANCE else Word.REFUTED, numbers)
+    return Verdict(CLAIM.name, audit.model, Word.SUPPORTED if worst <= TOLERANCE else Word.REFUTED, numbers)
 
 
 CLAIM = Claim(
@@ -33,6 +42,6 @@ CLAIM = Claim(
         f"Supported if MOC, LCKA and KCKA of the same model are within {TOLERANCE} of the published row, under "
         "`paper`. It says that the numbers repeat, not that they mean what they are taken to mean."
     ),
-    deciding=("matched_cosine_mean", "linear_cka", "kernel_cka"),
+    decided_by=("matched_cosine_mean", "linear_cka", "kernel_cka"),
     decide=_decide,
 )

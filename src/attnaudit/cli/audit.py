@@ -14,7 +14,7 @@ from attnaudit.cli.options import Device
 from attnaudit.protocol import Protocol
 
 if TYPE_CHECKING:
-    from attnaudit.claims.run import Judged
+    from attnaudit.report.run import Run
 
 _DEFAULT_LIMIT = 25
 FAILED_VERDICT = 3
@@ -66,10 +66,10 @@ def audit(
 
         attnaudit audit timm:swin_tiny_patch4_window7_224 --random-weights --limit 2 --fail-on supported
     """
+    from attnaudit.api import conclude
     from attnaudit.audit import AuditSettings, plan_audit
-    from attnaudit.claims.claim import MEANINGS
-    from attnaudit.claims.registry import CLAIMS, claims_named, theories_for
-    from attnaudit.claims.run import conclude
+    from attnaudit.claims.claim import MEANINGS, RecordKind
+    from attnaudit.claims.registry import claims_about, claims_named, theories_for
     from attnaudit.cli import work
     from attnaudit.measures import REFERENCES
     from attnaudit.report.terminal import statistics_table
@@ -77,7 +77,8 @@ def audit(
 
     resources = work.resources(workers, cluster, memory)
     failing = _failing_words(fail_on)
-    judged = claims_named(tuple(CLAIMS) if claims == "all" else options.names(claims, "--claims"))
+    every = claims_about(RecordKind.AUDIT)
+    judged = every if claims == "all" else claims_named(options.names(claims, "--claims"), RecordKind.AUDIT)
     compared = dict.fromkeys((*theories_for(judged), *options.names(theories, "--theories")))
     specs = work.specs(models, weights=weights, random_weights=random_weights, seed=seed, download=download)
     settings = AuditSettings(
@@ -101,7 +102,7 @@ def audit(
         say(f"Auditing {model.label} on {inputs}, protocol {protocol.value}, {weights_note}.")
     if judged:
         say("What the verdicts mean:")
-        for word, meaning in MEANINGS.items():
+        for word, meaning in MEANINGS[RecordKind.AUDIT].items():
             say(f"  {word.value}: {meaning}")
     measured = work.measure_with_progress(plan, out, resources, "measuring heads and references")
     work.report_losses(measured)
@@ -110,7 +111,7 @@ def audit(
     if json:
         print_json(run.summary)
     elif run.verdicts or run.ranking:
-        console.print(verdict_report(run))
+        console.print(verdict_report(run.verdicts, {verdict.claim: run.level for verdict in run.verdicts}, run.ranking))
     else:
         for label, groups in run.summary["models"].items():
             console.print(statistics_table(label, groups["observed"]))
@@ -120,7 +121,7 @@ def audit(
         raise typer.Exit(FAILED_VERDICT)
 
 
-def _draw(run: Judged) -> None:
+def _draw(run: Run) -> None:
     """Write the page of the run and, if matplotlib is installed, the figure of its references."""
     from attnaudit.errors import AttnAuditError, MissingExtraError
     from attnaudit.records.finished import open_run
@@ -129,7 +130,7 @@ def _draw(run: Judged) -> None:
 
     if run.verdicts:
         with suppress(MissingExtraError):
-            reference_figure(run, run.path / "references.svg")
+            reference_figure(run.rows, list(run.summary["models"]), run.path / "references.svg")
             say(f"Observed heads and their references: {run.path / 'references.svg'}")
     try:
         say(f"Report, to open in a browser: {write_page([open_run(run.path)], run.path / FILE)}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -39,12 +38,14 @@ def judge(
 
         attnaudit judge attnaudit-runs/corrupted attnaudit-runs/attacked --claims rpc-robust
     """
-    from attnaudit.claims.registry import ROBUSTNESS_CLAIMS, TRAINING_CLAIMS
-    from attnaudit.errors import RunFolderError, unknown
+    from attnaudit.claims import jury
+    from attnaudit.claims.claim import RecordKind
+    from attnaudit.claims.registry import claims_about, claims_named
+    from attnaudit.errors import RunFolderError
     from attnaudit.records.evaluated_networks import open_evaluations
     from attnaudit.records.run_folder import RunFolder, RunKind
     from attnaudit.records.training import open_trainings
-    from attnaudit.report.judged import judged_verdicts
+    from attnaudit.report.verdicts import verdict_report
 
     for path in runs:
         if not path.is_dir():
@@ -54,45 +55,38 @@ def judge(
     kinds = {path: RunFolder(path).kind for path in runs}
     evaluations = open_evaluations([path for path in runs if kinds[path] is RunKind.ROBUSTNESS])
     trainings = open_trainings([path for path in runs if kinds[path] is not RunKind.ROBUSTNESS])
-    judges = {name: (claim.needs, partial(claim.judge, trainings)) for name, claim in TRAINING_CLAIMS.items()}
-    judges |= {name: (claim.needs, partial(claim.judge, evaluations)) for name, claim in ROBUSTNESS_CLAIMS.items()}
-    everything = (*(TRAINING_CLAIMS if trainings else ()), *(ROBUSTNESS_CLAIMS if evaluations else ()))
-    chosen = everything if claims == "all" else options.listed(claims, "--claims")
-    for name in chosen:
-        if name not in judges:
-            raise unknown("claim about training or robustness", name, judges)
-    verdicts = []
-    for name in chosen:
-        needs, judged = judges[name]
-        found = judged()
-        verdicts += found
-        if not found:
-            say(f"{name} is not judged: it needs {needs}.")
+    found = {RecordKind.TRAINING: trainings, RecordKind.EVALUATION: evaluations}
+    if claims == "all":
+        chosen = claims_about(*(kind for kind, records in found.items() if records))
+    else:
+        chosen = claims_named(options.listed(claims, "--claims"), *found)
+    judgement = jury.judge(chosen, [*trainings, *evaluations])
+    judged = {verdict.claim for verdict in judgement.verdicts}
+    for claim in chosen:
+        if claim.name not in judged:
+            say(f"{claim.name} is not judged: it needs {claim.needs}.")
     if json:
-        print_json([asdict(verdict) for verdict in verdicts])
-    elif verdicts:
-        data_console().print(judged_verdicts(verdicts))
+        print_json([asdict(verdict) for verdict in judgement.verdicts])
+    elif judgement.verdicts:
+        data_console().print(verdict_report(judgement.verdicts, judgement.levels))
     if out is not None:
         _draw(trainings, evaluations, out)
 
 
 def _draw(trainings: Sequence[TrainingRun], evaluations: Sequence[Evaluation], out: Path) -> None:
     from attnaudit.cli.delivery import deliver
-    from attnaudit.report.robust_curves import holding_records
-    from attnaudit.report.robust_table import group_records
-    from attnaudit.report.robustness_gains import gains_figure
-    from attnaudit.report.robustness_holding import holding_figure
-    from attnaudit.report.training_curves import accuracy_records, score_records
-    from attnaudit.report.training_figures import accuracy_figure, score_figure
+    from attnaudit.report.accuracy_by_strength import strength_figure, strength_records
+    from attnaudit.report.seed_gains import gain_figure, gain_records
+    from attnaudit.report.training_figures import accuracy_figure, accuracy_records, score_figure, score_records
 
     if accuracies := accuracy_records(trainings):
         deliver("accuracy", accuracies, accuracy_figure, out, json=False)
     if scores := score_records(trainings):
         deliver("scores", scores, score_figure, out, json=False)
-    if held := holding_records(evaluations):
-        deliver("held", held, holding_figure, out, json=False)
-    gains = group_records(evaluations)
+    if accuracies_by_strength := strength_records(evaluations):
+        deliver("accuracy-by-strength", accuracies_by_strength, strength_figure, out, json=False)
+    gains = gain_records(evaluations)
     if any(record.gain is not None for record in gains):
-        deliver("gains", gains, gains_figure, out, json=False)
+        deliver("gains", gains, gain_figure, out, json=False)
     elif gains:
         say("Gains are not drawn: none of the networks has symmetric attention, with which others are compared.")

@@ -69,23 +69,22 @@ def ls(
 
 
 def _page(kind: Listing, name: str) -> None:
-    from attnaudit.claims.registry import statements
-    from attnaudit.report.verdicts import claim_page
+    from attnaudit.claims.registry import CLAIMS
+    from attnaudit.report.claim_page import claim_page
 
     if kind is not Listing.CLAIMS:
         raise UsageError(f"Only claims have a page: remove {name!r} after attnaudit ls {kind.value}.")
-    known = statements()
-    if name not in known:
-        raise unknown("claim", name, known)
-    data_console().print(claim_page(known[name]))
+    if name not in CLAIMS:
+        raise unknown("claim", name, CLAIMS)
+    data_console().print(claim_page(CLAIMS[name]))
 
 
 def _claims() -> list[dict[str, str | None]]:
-    from attnaudit.claims.registry import statements
+    from attnaudit.claims.registry import CLAIMS
 
     return [
-        {"claim": c.name, "statement": c.statement, "source": c.citation, "judged by": c.judged_by}
-        for c in statements().values()
+        {"claim": c.name, "statement": c.statement, "source": c.citation, "judged by": c.command}
+        for c in CLAIMS.values()
     ]
 
 

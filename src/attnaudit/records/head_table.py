@@ -1,8 +1,6 @@
-"""The evidence of one measure as arrays: a row per head, a column per reference."""
+"""From evidence to the arrays of one measure."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -10,23 +8,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from attnaudit.records.evidence import Evidence
+from attnaudit.records.head_values import HeadTable, Numbers
 from attnaudit.records.schema import IDENTIFIABLE, OBSERVED
 
-Numbers = NDArray[np.float64]
 _HEAD = ("input", "layer", "head", "window")
 _COLUMNS = (*_HEAD, "measure", "reference", "value")
-
-
-@dataclass(frozen=True)
-class HeadTable:
-    """One measure of one model: a row per identifiable head, a column per reference, NaN where it is missing."""
-
-    inputs: NDArray[np.int64]
-    references: dict[str, Numbers]
-    unidentifiable: int
-
-    def __len__(self) -> int:
-        return len(self.inputs)
 
 
 def head_table(evidence: Evidence, model: str, measure: str, theory: str) -> HeadTable:

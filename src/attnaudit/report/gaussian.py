@@ -1,4 +1,4 @@
-"""The laboratory's tables: theory against measurement, and the verdicts."""
+"""The laboratory's tables: theory against measurement."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich import box
-from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from attnaudit.gaussian.experiments.findings import TheoryCheck
-from attnaudit.records.verdict import Verdict
-from attnaudit.report.verdicts import legend, score_text, word_text
 
 
 def check_table(title: str, checks: Sequence[TheoryCheck]) -> Table:
@@ -47,21 +44,6 @@ def check_rows(checks: Sequence[TheoryCheck]) -> list[dict[str, Any]]:
         }
         for check in checks
     ]
-
-
-def laboratory_verdicts(verdicts: Sequence[Verdict], level: float) -> RenderableType:
-    """A row per subject, including the controls; then the meaning of the words."""
-    table = Table(title=f"Verdicts: {verdicts[0].claim}", title_justify="left", box=box.SIMPLE_HEAD)
-    table.add_column("subject")
-    table.add_column("verdict", no_wrap=True)
-    table.add_column("because (score: 0 = chance, 1 = the claim)")
-    for name in dict.fromkeys(score.measure for verdict in verdicts for score in verdict.shown):
-        table.add_column(f"({name})", justify="right")
-    for verdict in verdicts:
-        beside = [score_text(score) for score in verdict.shown]
-        table.add_row(Text(verdict.model), word_text(verdict.word), Text(verdict.reason), *beside)
-    words = list(dict.fromkeys(verdict.word for verdict in verdicts))
-    return Group(table, legend(words, f"Student's t over independent repetitions at {level:.2%}"))
 
 
 def _number(value: float | None) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from attnaudit.claims.run import Judged
 from attnaudit.measures.references import BY_ROLE, Role
+from attnaudit.records.evidence import Evidence
 from attnaudit.records.head_table import head_table
 from attnaudit.records.schema import OBSERVED
 from attnaudit.report.drawing import BLUE, GREEN, VERMILION, drawing
@@ -17,15 +18,14 @@ MEASURES = ("column_cosine_matched", "subspace_overlap", "eigenvector_residual")
 _MOST_DOTS = 500
 
 
-def reference_figure(run: Judged, path: Path) -> None:
+def reference_figure(rows: Evidence, models: Sequence[str], path: Path) -> None:
     """A row per reference, a dot per head (of 500 drawn evenly), the mean as a bar; a panel per measure and model."""
-    models = list(run.summary["models"])
     generator = np.random.default_rng(0)
     with drawing([path], len(models), len(MEASURES), (7.2, 0.5 + 1.9 * len(models))) as axes:
         for row, model in enumerate(models):
             for column, measure in enumerate(MEASURES):
                 axis = axes[row, column]
-                table = head_table(run.rows, model, measure, "kpca").references
+                table = head_table(rows, model, measure, "kpca").references
                 names = [name for name in (OBSERVED, *BY_ROLE[Role.NULL], *BY_ROLE[Role.IDEAL]) if name in table]
                 for place, name in enumerate(names):
                     values = table[name][np.isfinite(table[name])]

@@ -2,30 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from attnaudit.claims.run import Judged
+import pyarrow as pa
+
 from attnaudit.display import html_table
+from attnaudit.records.evidence import Evidence
 from attnaudit.records.finished import open_run
+from attnaudit.records.verdict import Rank, Verdict
 from attnaudit.report.page import FILE, write_page
 
 
-@dataclass(frozen=True, repr=False)
-class Run(Judged):
+@dataclass(frozen=True)
+class Run:
     """A finished audit: `print(run)` shows the verdicts, `run.evidence` is a pyarrow table of all rows.
 
-    `run.report()` writes the page to look at.
+    `level` is the confidence of every interval, widened so that all of them hold together with 95 %. `ranking` compares
+    the theories where there are several. `run.report()` writes the page to look at.
     """
 
-    @classmethod
-    def of(cls, judged: Judged) -> Run:
-        """The same audit, with a face."""
-        return cls(**{field.name: getattr(judged, field.name) for field in fields(judged)})
+    path: Path
+    rows: Evidence
+    summary: dict[str, Any]
+    verdicts: tuple[Verdict, ...]
+    ranking: tuple[Rank, ...]
+    level: float
+    _keep_alive: Any = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def evidence(self) -> pa.Table:
+        """All rows; read from the run folder when first asked for, while `rows` answers questions without that."""
+        return self.rows.table()
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write the page of this run, `report.html` in its folder if no other path is given, and say where it is."""
         return write_page([open_run(self.path)], self.path / FILE if path is None else Path(path))
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__}({len(self.rows):,} rows of evidence in {self.path})"]
+        for model in self.summary["models"]:
+            lines.append(f"  {model}")
+            lines += [f"    {v.claim:<20}{v.word.value:<20}{v.reason}" for v in self.verdicts if v.model == model]
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         several = len(self.summary["models"]) > 1

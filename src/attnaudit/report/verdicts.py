@@ -1,18 +1,17 @@
-"""Verdicts, scores and rankings for the terminal."""
+"""Verdicts for the terminal, of whatever kind of record: the scores behind them, and what their words mean."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich import box
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from attnaudit.claims.claim import MEANINGS, Statement
-from attnaudit.claims.run import Judged
+from attnaudit.claims.claim import MEANINGS, RecordKind
+from attnaudit.claims.registry import CLAIMS
 from attnaudit.records.verdict import Rank, Score, Verdict, Word
 
 _COLOURS = {
@@ -21,75 +20,93 @@ _COLOURS = {
     Word.INDISTINGUISHABLE: "yellow",
     Word.INCONCLUSIVE: "magenta",
 }
+#: How intervals are made, by what a claim is judged on.
+_INTERVALS = {
+    RecordKind.AUDIT: "bootstrap over inputs",
+    RecordKind.TRAINING: "bootstrap over inputs, or Student's t over seeds",
+    RecordKind.EVALUATION: "Student's t over seeds",
+    RecordKind.LABORATORY: "Student's t over independent repetitions",
+}
 
 
-def verdict_report(run: Judged) -> RenderableType:
-    """Per model: the verdicts, the scores behind them, and the ranking of theories; then what the words mean."""
+def verdict_report(
+    verdicts: Sequence[Verdict], levels: Mapping[str, float], ranking: Sequence[Rank] = ()
+) -> RenderableType:
+    """By kind of record: the verdicts, the scores behind them, the ranking of theories, and what the words mean.
+
+    Args:
+        verdicts: what is shown; those on audited models by model, all others by claim.
+        levels: the confidence level of a claim's intervals.
+        ranking: theories by model.
+    """
     parts: list[RenderableType] = []
-    for model in run.summary["models"]:
-        mine = [verdict for verdict in run.verdicts if verdict.model == model]
-        parts += [_scores(model, mine), _verdicts(model, mine)] if mine else []
-        ranks = [entry for entry in run.ranking if entry.model == model]
-        if ranks:
-            parts.append(_ranking(ranks))
-    if len(run.summary["models"]) > 1 and run.verdicts:
-        parts.append(_tally(run.verdicts))
-    words = dict.fromkeys([v.word for v in run.verdicts] + [entry.word for entry in run.ranking])
-    parts.append(legend(list(words), f"bootstrap over inputs at {run.level:.2%}"))
+    for kind in RecordKind:
+        own = [verdict for verdict in verdicts if _kind(verdict) is kind]
+        ranks = ranking if kind is RecordKind.AUDIT else ()
+        if own or ranks:
+            parts += [*_tables(own, ranks, by_model=kind is RecordKind.AUDIT), _legend(kind, own, ranks, levels)]
     return Group(*parts)
 
 
-def claim_page(claim: Statement) -> RenderableType:
-    """A claim to read: statement, source, formula, rule, measures."""
-    lines = [
-        ("statement", claim.statement),
-        ("source", claim.citation),
-        ("formula", claim.formula),
-        ("rule", claim.rule),
-        ("decided by", ", ".join(claim.deciding)),
-        ("judged by", claim.judged_by),
-    ]
-    if claim.shown:
-        lines.append(("shown beside", ", ".join(claim.shown)))
-    grid = Table.grid(padding=(0, 2, 1, 0))
-    grid.add_column(style="bold", no_wrap=True)
-    grid.add_column()
-    for name, text in lines:
-        grid.add_row(name, Text(text))
-    return Group(Text(claim.name, style="bold underline"), Padding(grid, (1, 0, 0, 0)))
+def word_text(word: Word) -> Text:
+    """A verdict in its colour."""
+    return Text(word.value, style=_COLOURS.get(word, "dim"))
 
 
-def _verdicts(model: str, verdicts: Sequence[Verdict]) -> Table:
-    table = Table(title=Text(f"Verdicts: {model}"), title_justify="left", box=box.SIMPLE_HEAD)
-    table.add_column("claim", no_wrap=True)
+def _kind(verdict: Verdict) -> RecordKind:
+    """What it was judged on; a claim of the user's own is about audits."""
+    return CLAIMS[verdict.claim].reads[0] if verdict.claim in CLAIMS else RecordKind.AUDIT
+
+
+def _tables(verdicts: Sequence[Verdict], ranking: Sequence[Rank], *, by_model: bool) -> Iterator[Table]:
+    titles = [verdict.model if by_model else verdict.claim for verdict in verdicts]
+    for title in dict.fromkeys([*titles, *(rank.model for rank in ranking)]):
+        labelled = [
+            (verdict.claim if by_model else verdict.model, verdict)
+            for verdict, own in zip(verdicts, titles, strict=True)
+            if own == title
+        ]
+        if any(verdict.scores for _, verdict in labelled):
+            yield _scores(title, labelled)
+        if labelled:
+            yield _verdicts(title, labelled, "claim" if by_model else "subject")
+        if ranks := [rank for rank in ranking if rank.model == title]:
+            yield _ranking(ranks)
+    if by_model and len(set(titles)) > 1:
+        yield _tally(verdicts)
+
+
+def _verdicts(title: str, verdicts: Sequence[tuple[str, Verdict]], column: str) -> Table:
+    table = Table(title=Text(f"Verdicts: {title}"), title_justify="left", box=box.SIMPLE_HEAD)
+    scored = any(verdict.scores for _, verdict in verdicts)
+    table.add_column(column, no_wrap=column == "claim")
     table.add_column("verdict", no_wrap=True)
-    table.add_column("because (score: 0 = chance, 1 = the claim)")
-    for verdict in verdicts:
-        table.add_row(verdict.claim, word_text(verdict.word), Text(verdict.reason))
+    table.add_column("because (score: 0 = chance, 1 = the claim)" if scored else "because")
+    for label, verdict in verdicts:
+        table.add_row(Text(label), word_text(verdict.word), Text(verdict.reason))
     return table
 
 
-def _scores(model: str, verdicts: Sequence[Verdict]) -> Table:
-    table = Table(title=Text(f"Measures between their references: {model}"), title_justify="left", box=box.SIMPLE_HEAD)
+def _scores(title: str, verdicts: Sequence[tuple[str, Verdict]]) -> Table:
+    table = Table(title=Text(f"Measures between their references: {title}"), title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("measure", no_wrap=True)
     for name in ("observed", "best null", "planted", "score", "power"):
         table.add_column(name, justify="right", no_wrap=True)
-    for verdict in verdicts:
+    for label, verdict in verdicts:
         if verdict.scores:
-            table.add_row(Text(verdict.claim, style="bold"))
+            table.add_row(Text(label, style="bold"))
         for place, entry in enumerate((*verdict.scores, *verdict.shown)):
             decides = place < len(verdict.scores)
             name = entry.measure if decides else f"({entry.measure})"
             power = "–" if entry.auc is None else f"{entry.auc:.2f}" + ("" if entry.has_power else " no power")
-            style = "" if decides and entry.has_power else "dim"
             table.add_row(
                 f"  {name}",
                 _number(entry.observed),
                 f"{_number(entry.null)} {(entry.null_name or '')}".strip(),
                 _number(entry.planted),
-                score_text(entry) if entry.has_power else "–",
+                _score(entry) if entry.has_power else "–",
                 power,
-                style=style,
+                style="" if decides and entry.has_power else "dim",
             )
     return table
 
@@ -102,7 +119,7 @@ def _ranking(ranks: Sequence[Rank]) -> Table:
         table.add_column(score.measure, justify="right")
     table.add_column("verdict")
     for entry in ranks:
-        cells = [score_text(one) for one in entry.scores]
+        cells = [_score(one) for one in entry.scores]
         table.add_row(Text(entry.theory), _number(entry.mean), *cells, word_text(entry.word))
     return table
 
@@ -119,24 +136,25 @@ def _tally(verdicts: Sequence[Verdict]) -> Table:
     return table
 
 
-def legend(words: Sequence[Word], intervals: str, meanings: Mapping[Word, str] = MEANINGS) -> Text:
-    """What the words mean, and what the intervals are."""
+def _legend(
+    kind: RecordKind, verdicts: Sequence[Verdict], ranking: Sequence[Rank], levels: Mapping[str, float]
+) -> Text:
+    """What the words mean, in the words of their claims, and what the intervals are."""
     text = Text()
-    for word in words:
-        text.append_text(word_text(word)).append(f": {meanings[word]}.\n")
-    return text.append(f"Intervals: {intervals}, so that all hold together with 95 % (Bonferroni).", "dim")
-
-
-def word_text(word: Word) -> Text:
-    """A verdict in its colour."""
-    return Text(word.value, style=_COLOURS.get(word, "dim"))
+    said = [(v.word, CLAIMS[v.claim].meanings if v.claim in CLAIMS else MEANINGS[kind]) for v in verdicts]
+    said += [(rank.word, MEANINGS[kind]) for rank in ranking]
+    for word, meaning in dict.fromkeys((word, meanings[word]) for word, meanings in said):
+        text.append_text(word_text(word)).append(f": {meaning}.\n")
+    own = {levels[claim]: None for claim in dict.fromkeys(v.claim for v in verdicts) if claim in levels}
+    at = f" at {' and '.join(f'{level:.2%}' for level in own)}" if own else ""
+    return text.append(f"Intervals: {_INTERVALS[kind]}{at}, so that all hold together with 95 % (Bonferroni).", "dim")
 
 
 def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.3g}"
 
 
-def score_text(score: Score) -> str:
+def _score(score: Score) -> str:
     """A score with its interval."""
     if score.mean is None:
         return "–"

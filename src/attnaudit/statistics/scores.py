@@ -15,7 +15,7 @@ import numpy as np
 
 from attnaudit.measures import Measure
 from attnaudit.measures.references import BY_ROLE, REFERENCES, Role
-from attnaudit.records.head_table import HeadTable
+from attnaudit.records.head_values import HeadTable
 from attnaudit.records.schema import OBSERVED
 from attnaudit.records.verdict import Score
 from attnaudit.statistics.areas import area_under_curve

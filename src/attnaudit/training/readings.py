@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from attnaudit.claims import kpca_eigenvectors, kpca_projection, kpca_values
 from attnaudit.measures import measure_named
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.head_table import head_table
@@ -19,8 +18,14 @@ from attnaudit.statistics.scores import head_score
 from attnaudit.theories.registry import PRIMAL_SVD
 
 #: Every measure that decides a claim about kernel PCA; the first stands in the line.
-ALIGNMENT = tuple(
-    name for module in (kpca_values, kpca_eigenvectors, kpca_projection) for name in module.CLAIM.deciding
+ALIGNMENT = (
+    "column_cosine_matched",
+    "subspace_overlap",
+    "procrustes",
+    "eigenvector_residual",
+    "centering_defect",
+    "projection_error_matched",
+    "projection_error_rotated",
 )
 #: The same for Primal-Attention, where there is any: are E and R singular vectors?
 SINGULAR = ("ksvd_left_overlap", "ksvd_right_overlap", "ksvd_dual_residual")

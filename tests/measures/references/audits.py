@@ -7,7 +7,9 @@ import pyarrow.compute as pc
 import torch
 
 from attnaudit.capture import HeadId, Heads
-from attnaudit.claims.registry import claims_named, judge
+from attnaudit.claims import AuditedModel, RecordKind
+from attnaudit.claims.jury import judge
+from attnaudit.claims.registry import claims_named
 from attnaudit.measures import REFERENCES, select
 from attnaudit.measures.measuring import measure_heads
 from attnaudit.measures.references import planted
@@ -48,7 +50,7 @@ def simulated_audit(heads, **more):
 
 def simulated_words(audits, claims=CLAIMS):
     """The words of many audits by claim name: measures that are only shown do not change them and are left out."""
-    deciding = [replace(claim, shown=()) for claim in claims_named(claims)]
+    deciding = [replace(claim, shown=()) for claim in claims_named(claims, RecordKind.AUDIT)]
     return [{name: verdict.word for name, verdict in audit.items()} for audit in simulated_audits(audits, deciding)]
 
 
@@ -58,7 +60,7 @@ def simulated_audits(audits, claims=CLAIMS, measures=MEASURES):
     names = [f"model-{place}" for place in range(len(audits))]
     heads = Heads.cat([_renamed(heads, name) for heads, name in zip(audits, names, strict=True)])
     table = pa.concat_tables(map(rows, measure_heads([heads], selection))).unify_dictionaries().combine_chunks()
-    judged = claims_named(claims)
+    judged = claims_named(claims, RecordKind.AUDIT)
     return [_verdicts(table.filter(pc.field("model") == name), name, judged) for name in names]
 
 
@@ -67,5 +69,5 @@ def _renamed(heads, model):
 
 
 def _verdicts(table, model, claims):
-    verdicts, _ = judge(Evidence.of_table(table), {"models": {model: {}}}, claims, "exact")
+    verdicts = judge(claims, [AuditedModel(model, Evidence.of_table(table), {}, "exact")]).verdicts
     return {verdict.claim: verdict for verdict in verdicts}

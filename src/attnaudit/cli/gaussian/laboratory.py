@@ -17,7 +17,7 @@ from attnaudit.cli.options import Device
 from attnaudit.errors import UsageError
 
 if TYPE_CHECKING:
-    from attnaudit.claims.laboratory import LaboratoryClaim
+    from attnaudit.claims import Claim
     from attnaudit.gaussian.experiments.findings import Findings
     from attnaudit.gaussian.training import HeadRecipe
 
@@ -99,26 +99,30 @@ def deliver(
     draw: Callable[[Sequence[Path]], None],
     out: Path | None,
     json: bool,
-    claim: LaboratoryClaim | None = None,
+    claim: Claim | None = None,
 ) -> None:
     """Print table and verdicts to stdout; write figure and data to the folder."""
+    from attnaudit.claims.jury import judge
     from attnaudit.cli import work
     from attnaudit.records.files import make_folder
     from attnaudit.report.drawing import for_screen_and_print
     from attnaudit.report.figures import write_parquet, write_rows
-    from attnaudit.report.gaussian import check_rows, check_table, laboratory_verdicts
+    from attnaudit.report.gaussian import check_rows, check_table
+    from attnaudit.report.verdicts import verdict_report
 
     folder = out or work.RUNS / f"gaussian-{verb}"
     make_folder(folder)
     images, data, table = for_screen_and_print(folder, verb), folder / f"{verb}.parquet", folder / f"{verb}.csv"
     write_parquet(findings.records, data)
     write_rows(check_rows(findings.checks), table)
-    verdicts, level = claim.verdicts(findings.trials) if claim is not None else ([], 0.95)
+    judgement = judge([] if claim is None else [claim], findings.trials)
     if json:
-        print_json({"checks": check_rows(findings.checks), "verdicts": [asdict(verdict) for verdict in verdicts]})
+        print_json(
+            {"checks": check_rows(findings.checks), "verdicts": [asdict(verdict) for verdict in judgement.verdicts]}
+        )
     else:
         data_console().print(check_table(title, findings.checks))
-        if verdicts:
-            data_console().print(laboratory_verdicts(verdicts, level))
+        if judgement.verdicts:
+            data_console().print(verdict_report(judgement.verdicts, judgement.levels))
     draw(images)
     say(f"Wrote {', '.join(map(str, images))}, {data} and {table}.")

@@ -11,7 +11,7 @@ from torch import Generator, Tensor
 
 from attnaudit.gaussian.covariance import principal_axes
 from attnaudit.gaussian.estimate import Estimate, estimate, simulated_risk
-from attnaudit.gaussian.experiments.findings import Findings, Progress, TheoryCheck, Trials, chance_alignment, seeded
+from attnaudit.gaussian.experiments.findings import Findings, Progress, TheoryCheck, chance_alignment, seeded
 from attnaudit.gaussian.head import Kernel
 from attnaudit.gaussian.optimum import optimum
 from attnaudit.gaussian.readout import cosine, squared_sine
@@ -19,6 +19,7 @@ from attnaudit.gaussian.risk import Covariance, finite_prompt
 from attnaudit.gaussian.softmax import SoftmaxProfile
 from attnaudit.gaussian.tokens import GaussianTokens, SkewedTokens, TokenSource
 from attnaudit.gaussian.training import HeadRecipe, Trajectory, descend, random_start, train_on_fresh_prompts
+from attnaudit.records.trials import Trials
 
 GAUSSIAN, ISOTROPIC, SKEWED = "gaussian", "isotropic", "skewed"
 FLOW = "flow"

@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Generator
 
+from attnaudit.records.trials import Trials
+
 Progress = Callable[[int, int], None]
 
 
@@ -28,17 +30,6 @@ class TheoryCheck:
         if self.theory is None or not self.standard_error:
             return None
         return (self.measured - self.theory) / self.standard_error
-
-
-@dataclass(frozen=True)
-class Trials:
-    """Independent repetitions of one measurement, with its values under chance and under theory; higher is closer."""
-
-    subject: str
-    measure: str
-    observed: tuple[float, ...]
-    null: tuple[float, ...]
-    planted: float
 
 
 @dataclass(frozen=True)

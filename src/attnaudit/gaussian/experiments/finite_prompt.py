@@ -14,7 +14,7 @@ from attnaudit.errors import UsageError
 from attnaudit.gaussian.checks import check_length
 from attnaudit.gaussian.covariance import principal_axes, second_moment
 from attnaudit.gaussian.estimate import Estimate, estimate
-from attnaudit.gaussian.experiments.findings import Findings, Progress, TheoryCheck, Trials, chance_alignment, seeded
+from attnaudit.gaussian.experiments.findings import Findings, Progress, TheoryCheck, chance_alignment, seeded
 from attnaudit.gaussian.head import Kernel
 from attnaudit.gaussian.optimum import optimum
 from attnaudit.gaussian.readout import squared_sine
@@ -22,6 +22,7 @@ from attnaudit.gaussian.risk import Covariance
 from attnaudit.gaussian.sampling import pca_variance, sampling_inflation
 from attnaudit.gaussian.tokens import GaussianTokens, SkewedTokens, TokenSource
 from attnaudit.gaussian.training import minimise_on_data, random_start
+from attnaudit.records.trials import Trials
 
 #: The repetitions are split into this many groups, each of which gives one slope over all lengths.
 _GROUPS = 10

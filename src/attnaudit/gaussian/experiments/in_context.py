@@ -15,13 +15,14 @@ from attnaudit.errors import UsageError
 from attnaudit.gaussian.checks import check_degrees, check_length, check_spike
 from attnaudit.gaussian.covariance import spiked_scale
 from attnaudit.gaussian.estimate import estimate
-from attnaudit.gaussian.experiments.findings import Findings, Progress, TheoryCheck, Trials, chance_alignment, seeded
+from attnaudit.gaussian.experiments.findings import Findings, Progress, TheoryCheck, chance_alignment, seeded
 from attnaudit.gaussian.head import Kernel, reconstruction_loss
 from attnaudit.gaussian.readout import cosine
 from attnaudit.gaussian.risk import finite_prompt, infinite_prompt
 from attnaudit.gaussian.spike import attention_overlap, bbp_overlap, pooled_overlap
 from attnaudit.gaussian.tokens import WishartTokens
 from attnaudit.gaussian.training import HeadRecipe, random_start, train_on_fresh_losses
+from attnaudit.records.trials import Trials
 
 Weights = Float[Tensor, "dim rank"]
 #: Spikes at which recovery is measured, in units of √γ, the transition point of PCA.

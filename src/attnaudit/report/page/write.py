@@ -9,7 +9,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from attnaudit.claims.claim import MEANINGS
+from attnaudit.claims.claim import MEANINGS, RecordKind
 from attnaudit.errors import AttnAuditError
 from attnaudit.records.files import write_whole
 from attnaudit.records.finished import FinishedRun
@@ -59,7 +59,7 @@ def _rendered(content: Document) -> bytes:
         .render(
             document=content,
             power=POWER,
-            meanings={word.value: text for word, text in MEANINGS.items()},
+            meanings={word.value: text for word, text in MEANINGS[RecordKind.AUDIT].items()},
             style=Markup(part("page.css")),
             figure_style=Markup(part("figure.css")),
             script=Markup(script),

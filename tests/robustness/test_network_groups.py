@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from attnaudit.claims.robust_groups import Choice, settings
 from attnaudit.errors import UsageError
 from attnaudit.records.architecture import Architecture
 from attnaudit.records.evaluated_networks import open_evaluations
 from attnaudit.records.verdict import Word
+from attnaudit.robustness.network_groups import ResolvedAttention, comparable_groups
 from tests.claims.evaluations import (
     BECAUSE,
     CONTROLS,
@@ -29,7 +29,7 @@ def test_networks_that_were_trained_otherwise_are_not_compared(tmp_path, fact, v
     networks = pairs(GAIN, GAIN)
     for place, (_, card, _, _) in enumerate(networks):
         card["facts"][fact] = value[place % 2]
-    assert judged(ROBUST, write_evaluation(tmp_path / "run", networks)) == []
+    assert judged(ROBUST, write_evaluation(tmp_path / "run", networks)) == ()
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_networks_of_other_size_or_epochs_are_not_compared(tmp_path):
     rpc = [network("rpc4", RPC, seed, corrupted=0.1, attacked=0.1, epochs=41) for seed in range(3)]
     rpc += [network("rpc4", {**RPC, "width": 195}, seed + 3) for seed in range(3)]
     networks = [*(network("sym", SYMMETRIC, seed) for seed in range(6)), *rpc]
-    assert judged(ROBUST, write_evaluation(tmp_path / "run", networks)) == []
+    assert judged(ROBUST, write_evaluation(tmp_path / "run", networks)) == ()
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_networks_of_other_size_or_epochs_are_not_compared(tmp_path):
         ({**RPC, "other_attention": "softmax"}, []),
     ],
 )
-def test_subjects_are_networks_that_pursue_in_symmetric_attention(tmp_path, attention, subjects):
+def test_subjects_are_networks_with_iterated_rpc_in_symmetric_attention(tmp_path, attention, subjects):
     networks = [network(n, a, seed) for seed in range(3) for n, a in (("sym", SYMMETRIC), ("it", attention))]
     verdicts = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
     assert [verdict.model for verdict in verdicts] == subjects
@@ -97,7 +97,7 @@ def test_the_share_of_the_sparse_part_is_a_mean_over_layers_and_networks_unless_
         card["facts"]["attention"] = layers | {"blocks.5.attn": {"entropy": 3.0}}
 
     def share(path):
-        ((_, rpc),) = settings(open_evaluations([write_evaluation(path, networks)]))
+        ((_, rpc),) = comparable_groups(open_evaluations([write_evaluation(path, networks)]))
         return rpc.sparse_share
 
     assert share(tmp_path / "all") == pytest.approx(0.2)
@@ -108,12 +108,12 @@ def test_the_share_of_the_sparse_part_is_a_mean_over_layers_and_networks_unless_
 def test_defaults_and_presets_are_the_same_attention_as_the_options_they_stand_for():
     spelt = {"iterations": 4, "lam": 4.0, "preset": "paper", "threshold": "lam*mu", "mu_width": "model"}
     written = Architecture(depth=6, attention="rpc", attention_layers=(-6,), other_attention="symmetric")
-    plain, long = (Choice.of(replace(written, attention_options=options)) for options in ({}, spelt))
+    plain, long = (ResolvedAttention.of(replace(written, attention_options=options)) for options in ({}, spelt))
     assert plain == long
-    assert plain == Choice.of(replace(written, attention_layers=(0,)))
-    assert Choice.of(replace(written, other_attention="softmax")).other == "softmax"
-    assert plain != Choice.of(replace(written, attention_options={"form": "learned"}))
+    assert plain == ResolvedAttention.of(replace(written, attention_layers=(0,)))
+    assert ResolvedAttention.of(replace(written, other_attention="softmax")).other == "softmax"
+    assert plain != ResolvedAttention.of(replace(written, attention_options={"form": "learned"}))
     everywhere = Architecture(depth=2, attention="symmetric")
     both = replace(everywhere, attention_layers=(1,), other_attention="symmetric")
-    assert Choice.of(everywhere) == Choice.of(both)
-    assert not Choice.of(replace(both, attention_options={"temperature": 2.0})).is_plain_symmetric
+    assert ResolvedAttention.of(everywhere) == ResolvedAttention.of(both)
+    assert not ResolvedAttention.of(replace(both, attention_options={"temperature": 2.0})).is_plain_symmetric

@@ -5,12 +5,12 @@ import pytest
 from scipy import stats
 
 from attnaudit.records.evaluated_networks import open_evaluations
-from attnaudit.report.robust_table import group_records
+from attnaudit.report.seed_gains import gain_records
 from tests.claims.evaluations import CONTROLS, EPSILONS, RPC, SYMMETRIC, network, pairs, write_evaluation
 
 
 def records(*paths):
-    return {(record.recipe, record.condition): record for record in group_records(open_evaluations(paths))}
+    return {(record.recipe, record.condition): record for record in gain_records(open_evaluations(paths))}
 
 
 def test_accuracies_are_means_over_seeds_with_students_interval(tmp_path):
@@ -87,7 +87,7 @@ def test_gains_are_as_coarse_as_the_images_that_both_saw(tmp_path):
     assert found.gain_high - found.gain_low == pytest.approx(2 * stats.t.ppf(0.975, 1) / (6**0.5 * 50 * 2**0.5))
 
 
-def test_accuracies_that_happen_to_be_equal_are_known_to_a_image(tmp_path):
+def test_accuracies_that_happen_to_be_equal_are_known_to_one_image(tmp_path):
     """Uniform within an image: a standard deviation of 1/√12 images."""
     both = [network("sym", SYMMETRIC, seed, corrupted=-0.01 * seed) for seed in range(2)]
     found = records(write_evaluation(tmp_path / "run", both, images=50))["sym", "corrupted"]

@@ -4,20 +4,20 @@ from contextlib import contextmanager
 
 import pytest
 
-from attnaudit.report import robustness_gains, robustness_holding
-from attnaudit.report.robust_curves import HoldingRecord
-from attnaudit.report.robust_table import GroupRecord
+from attnaudit.report import accuracy_by_strength, seed_gains
+from attnaudit.report.accuracy_by_strength import StrengthRecord
+from attnaudit.report.seed_gains import GainRecord
 
 HELD = [
-    HoldingRecord("sym", "corruption", 0.0, 2, 0.8, 0.7, 0.9),
-    HoldingRecord("sym", "corruption", 5.0, 2, 0.4, 0.3, 0.5),
-    HoldingRecord("sym", "attack", 2 / 255, 2, 0.3, 0.2, 0.4),
-    HoldingRecord("rpc4", "attack", 2 / 255, 1, 0.6, None, None),
+    StrengthRecord("sym", "corruption", 0.0, 2, 0.8, 0.7, 0.9),
+    StrengthRecord("sym", "corruption", 5.0, 2, 0.4, 0.3, 0.5),
+    StrengthRecord("sym", "attack", 2 / 255, 2, 0.3, 0.2, 0.4),
+    StrengthRecord("rpc4", "attack", 2 / 255, 1, 0.6, None, None),
 ]
 GAINS = [
-    GroupRecord("sym", "corrupted", 2, 0.4, 0.3, 0.5, None, None, None),
-    GroupRecord("rpc4", "corrupted", 2, 0.5, 0.4, 0.6, 0.1, 0.05, 0.15),
-    GroupRecord("rpc6", "corrupted", 1, 0.2, None, None, -0.2, None, None),
+    GainRecord("sym", "corrupted", 2, 0.4, 0.3, 0.5, None, None, None),
+    GainRecord("rpc4", "corrupted", 2, 0.5, 0.4, 0.6, 0.1, 0.05, 0.15),
+    GainRecord("rpc6", "corrupted", 1, 0.2, None, None, -0.2, None, None),
 ]
 
 
@@ -33,7 +33,7 @@ def panels(monkeypatch):
         found.extend(axes[0])
         yield axes
 
-    for module in (robustness_gains, robustness_holding):
+    for module in (seed_gains, accuracy_by_strength):
         monkeypatch.setattr(module, "drawing", drawing)
     return found
 
@@ -43,7 +43,7 @@ def lines(axis):
 
 
 def test_accuracy_in_per_cent_stands_over_its_severity_or_budget_with_its_interval(panels):
-    robustness_holding.holding_figure(HELD, [])
+    accuracy_by_strength.strength_figure(HELD, [])
     corrupted, attacked = panels
     assert lines(corrupted) == [([0, 5], [80, 40]), ([0, 0], [70, 90]), ([5, 5], [30, 50]), ([], [])]
     assert lines(attacked) == [([2], [30]), ([2, 2], [20, 40]), ([2], [60])]
@@ -53,12 +53,12 @@ def test_accuracy_in_per_cent_stands_over_its_severity_or_budget_with_its_interv
 
 
 def test_what_was_not_run_has_no_panel(panels):
-    robustness_holding.holding_figure(HELD[2:], [])
+    accuracy_by_strength.strength_figure(HELD[2:], [])
     assert [axis.get_title() for axis in panels] == ["under the strongest attack"]
 
 
 def test_gains_in_points_stand_in_rows_from_above_without_the_baseline(panels):
-    robustness_gains.gains_figure(GAINS, [])
+    seed_gains.gain_figure(GAINS, [])
     (axis,) = panels
     _, *drawn = lines(axis)  # the first is the line at 0
     assert drawn == [([5, 15], [1, 1]), ([10], [1]), ([-20], [0])]
@@ -66,9 +66,9 @@ def test_gains_in_points_stand_in_rows_from_above_without_the_baseline(panels):
 
 
 def test_an_interval_much_wider_than_the_others_leaves_the_image_with_an_arrow(panels):
-    usual = [GroupRecord(f"a{n}", "clean", 3, 0.5, 0.4, 0.6, 0.0, -0.01, 0.01) for n in range(3)]
-    wide = GroupRecord("wide", "clean", 3, 0.5, 0.4, 0.6, -0.02, -0.5, 0.015)
-    robustness_gains.gains_figure([*usual, wide], [])
+    usual = [GainRecord(f"a{n}", "clean", 3, 0.5, 0.4, 0.6, 0.0, -0.01, 0.01) for n in range(3)]
+    wide = GainRecord("wide", "clean", 3, 0.5, 0.4, 0.6, -0.02, -0.5, 0.015)
+    seed_gains.gain_figure([*usual, wide], [])
     (axis,) = panels
     edge = pytest.approx(2.2)  # a tenth more than the largest gain
     assert axis.get_xlim() == (pytest.approx(-2.2), edge)
@@ -79,5 +79,5 @@ def test_an_interval_much_wider_than_the_others_leaves_the_image_with_an_arrow(p
 
 
 def test_gains_of_nothing_are_drawn(panels):
-    robustness_gains.gains_figure([GroupRecord("a", "clean", 1, 0.5, None, None, 0.0, None, None)], [])
+    seed_gains.gain_figure([GainRecord("a", "clean", 1, 0.5, None, None, 0.0, None, None)], [])
     assert panels[0].get_xlim() == (-1, 1)

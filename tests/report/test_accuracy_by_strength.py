@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from attnaudit.records.evaluated_networks import open_evaluations
-from attnaudit.report.robust_curves import holding_records
+from attnaudit.report.accuracy_by_strength import strength_records
 from tests.claims.evaluations import EPSILONS, RPC, SYMMETRIC, network, write_evaluation
 
 
@@ -21,7 +21,7 @@ def harder(severity):
 
 
 def test_points_are_means_over_seeds_from_clean_on(tmp_path):
-    records = holding_records(open_evaluations([write_evaluation(tmp_path / "run", harder(0.01))]))
+    records = strength_records(open_evaluations([write_evaluation(tmp_path / "run", harder(0.01))]))
     corrupted = [record for record in records if (record.recipe, record.kind) == ("sym", "corruption")]
     assert [record.strength for record in corrupted] == [0, 1, 5]
     assert [record.accuracy for record in corrupted] == [pytest.approx(value) for value in (0.81, 0.60, 0.56)]
@@ -32,15 +32,15 @@ def test_points_are_means_over_seeds_from_clean_on(tmp_path):
 
 
 def test_an_attack_is_the_one_that_leaves_least(tmp_path):
-    records = holding_records(open_evaluations([write_evaluation(tmp_path / "run", harder(0))]))
+    records = strength_records(open_evaluations([write_evaluation(tmp_path / "run", harder(0))]))
     attacked = [record for record in records if (record.recipe, record.kind) == ("rpc4", "attack")]
     assert [record.strength for record in attacked] == [0, *EPSILONS]
     assert [record.accuracy for record in attacked] == [pytest.approx(value) for value in (0.81, 0.56, 0.38, -0.02)]
 
 
-def test_accuracies_that_happen_to_be_equal_are_known_to_a_image(tmp_path):
+def test_accuracies_that_happen_to_be_equal_are_known_to_one_image(tmp_path):
     networks = [network("sym", SYMMETRIC, seed, corrupted=-0.01 * seed) for seed in range(2)]
-    records = holding_records(open_evaluations([write_evaluation(tmp_path / "run", networks, images=50)]))
+    records = strength_records(open_evaluations([write_evaluation(tmp_path / "run", networks, images=50)]))
     (equal,) = (record for record in records if (record.kind, record.strength) == ("corruption", 5))
     assert equal.high - equal.low == pytest.approx(2 * stats.t.ppf(0.975, 1) / (12**0.5 * 50 * 2**0.5))
 
@@ -50,13 +50,13 @@ def test_a_budget_of_nothing_is_the_clean_image_once(tmp_path):
         (label, card, [(k, n, 0.0 if s == EPSILONS[0] else s, *more) for k, n, s, *more in conditions], masked)
         for label, card, conditions, masked in harder(0)
     ]
-    records = holding_records(open_evaluations([write_evaluation(tmp_path / "run", networks)]))
+    records = strength_records(open_evaluations([write_evaluation(tmp_path / "run", networks)]))
     attacked = [record for record in records if (record.recipe, record.kind) == ("sym", "attack")]
     assert [record.strength for record in attacked] == [0, *EPSILONS[1:]]
 
 
 def test_one_seed_has_no_interval_and_what_was_not_run_no_record(tmp_path):
     path = write_evaluation(tmp_path / "run", [network("sym", SYMMETRIC, 0)], kinds=("clean", "attack"))
-    records = holding_records(open_evaluations([path]))
+    records = strength_records(open_evaluations([path]))
     assert {record.kind for record in records} == {"attack"}
     assert {(record.low, record.high) for record in records} == {(None, None)}

@@ -6,8 +6,7 @@ import torch
 from scipy import stats
 
 from attnaudit.records.training import open_trainings
-from attnaudit.report.training_curves import accuracy_records, score_records
-from attnaudit.report.training_figures import accuracy_figure, score_figure
+from attnaudit.report.training_figures import accuracy_figure, accuracy_records, score_figure, score_records
 from attnaudit.training.loop import train
 from attnaudit.training.recipe_file import read_recipe
 from tests.training.conftest import data_set, halves, recipe_file  # noqa: F401

@@ -1,0 +1,59 @@
+"""The jury: from claims and records to verdicts, with intervals that hold together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from attnaudit.claims.claim import Claim, RecordKind, Terms
+from attnaudit.records.audited_model import AuditedModel
+from attnaudit.records.evaluated_networks import Evaluation
+from attnaudit.records.training import TrainingRun
+from attnaudit.records.trials import Trials
+from attnaudit.records.verdict import Verdict
+from attnaudit.statistics.decisions import THRESHOLD
+from attnaudit.statistics.intervals import CONFIDENCE, widened_level
+
+#: The type of a record, by its kind.
+RECORDS: Mapping[RecordKind, type] = {
+    RecordKind.AUDIT: AuditedModel,
+    RecordKind.TRAINING: TrainingRun,
+    RecordKind.EVALUATION: Evaluation,
+    RecordKind.LABORATORY: Trials,
+}
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The verdicts, and by claim the confidence level of its intervals."""
+
+    verdicts: tuple[Verdict, ...]
+    levels: Mapping[str, float]
+
+    @property
+    def level(self) -> float:
+        """The level of the widest intervals."""
+        return max(self.levels.values(), default=CONFIDENCE)
+
+
+def judge(claims: Sequence[Claim], records: Sequence[Any], *, threshold: float = THRESHOLD) -> Judgement:
+    """Judge each claim on the records of every kind that it reads.
+
+    Several intervals are several tests, so each is widened (Bonferroni) until all of them hold together with 95 %
+    confidence: those of all claims about audits, which are judged on the same heads, and of any other claim its own.
+    """
+    cases = [
+        (claim, kind, own)
+        for claim in claims
+        for kind in claim.reads
+        if (own := [record for record in records if isinstance(record, RECORDS[kind])])
+    ]
+    on_heads = sum(claim.count_intervals(own) for claim, kind, own in cases if kind is RecordKind.AUDIT)
+    verdicts: list[Verdict] = []
+    levels: dict[str, float] = {}
+    for claim, kind, own in cases:
+        level = widened_level(on_heads if kind is RecordKind.AUDIT else claim.count_intervals(own))
+        levels[claim.name] = max(level, levels.get(claim.name, 0.0))
+        verdicts += claim.judge(own, Terms(threshold, level))
+    return Judgement(tuple(verdicts), levels)

@@ -1,0 +1,38 @@
+"""A claim to read, for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from attnaudit.claims.claim import Claim, RecordKind
+
+
+def claim_page(claim: Claim) -> RenderableType:
+    """Everything that a claim says of itself."""
+    grid = Table.grid(padding=(0, 2, 1, 0))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column()
+    for name, text in _lines(claim):
+        grid.add_row(name, Text(text))
+    return Group(Text(claim.name, style="bold underline"), Padding(grid, (1, 0, 0, 0)))
+
+
+def _lines(claim: Claim) -> Iterator[tuple[str, str]]:
+    yield "statement", claim.statement
+    yield "source", claim.citation
+    yield "formula", claim.formula
+    yield "rule", claim.rule
+    yield "decided by", ", ".join(claim.decided_by)
+    if claim.shown:
+        yield "shown beside", ", ".join(claim.shown)
+    if RecordKind.AUDIT in claim.reads:
+        yield "theory", claim.theory
+    yield "reads", " or ".join(claim.reads)
+    yield "needs", claim.needs
+    yield "judged by", claim.command
+    yield "verdicts", "\n".join(f"{word.value}: {meaning}" for word, meaning in claim.meanings.items())

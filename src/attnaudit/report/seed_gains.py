@@ -1,0 +1,131 @@
+"""Accuracy of each attention over its seeds, and its gain over symmetric attention: numbers and figure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from attnaudit.records.evaluated_networks import EvaluatedNetwork, Evaluation
+from attnaudit.records.evaluation import ConditionKind
+from attnaudit.report.drawing import BLUE, drawing
+from attnaudit.robustness.network_groups import NetworkGroup, named_groups
+from attnaudit.robustness.shared_conditions import SharedConditions, clean_accuracy
+from attnaudit.statistics.intervals import CONFIDENCE, student_interval
+
+#: An interval that reaches this many times as far as the median one does not set the scale of a figure.
+_FAR = 4
+
+
+@dataclass(frozen=True)
+class GainRecord:
+    """Mean accuracy of networks of one attention under one condition, and its difference from the baseline's.
+
+    Intervals are Student's t over seeds, those of gains over the seeds that both have; None for one seed, or for the
+    baseline itself. Under attack, each network counts with its strongest attack.
+    """
+
+    recipe: str
+    condition: str
+    seeds: int
+    accuracy: float
+    low: float | None
+    high: float | None
+    gain: float | None
+    gain_low: float | None
+    gain_high: float | None
+
+
+def gain_records(evaluations: Sequence[Evaluation]) -> list[GainRecord]:
+    """By attention and condition.
+
+    The baseline is plain symmetric attention, in the largest list of comparable groups that has it; networks of another
+    size are compared with it, too.
+    """
+    groups = named_groups(evaluations)
+    baseline = next((group for _, group in groups if group.attention.is_plain_symmetric), None)
+    return [replace(record, recipe=name) for name, group in groups for record in _records(group, baseline, evaluations)]
+
+
+def _records(
+    group: NetworkGroup, baseline: NetworkGroup | None, evaluations: Sequence[Evaluation]
+) -> Iterator[GainRecord]:
+    for kind in (ConditionKind.CLEAN, ConditionKind.CORRUPTION, ConditionKind.ATTACK):
+        own = SharedConditions.of([group], kind, evaluations)
+        if own is None:
+            continue
+        compared = None if baseline is None or baseline is group else [group, baseline]
+        both = None if compared is None else SharedConditions.of(compared, kind, evaluations)
+        gains = {} if both is None else {name: both.differences(accuracy) for name, accuracy in _conditions(kind, both)}
+        for condition, accuracy in _conditions(kind, own):
+            values = np.array([accuracy(network) for network in own.networks[0]])
+            low, high = student_interval(values, CONFIDENCE, own.coarseness / 2**0.5) or (None, None)
+            ours = gains.get(condition, np.array([]))
+            gain = float(ours.mean()) if len(ours) else None
+            gained = student_interval(ours, CONFIDENCE, 0.0 if both is None else both.coarseness) or (None, None)
+            yield GainRecord(group.name, condition, len(values), float(values.mean()), low, high, gain, *gained)
+
+
+def _conditions(kind: ConditionKind, shared: SharedConditions) -> Iterator[tuple[str, Callable[[EvaluatedNetwork], float]]]:
+    """The conditions of a kind by name, and how a network's accuracy under each is read."""
+    if kind is ConditionKind.CLEAN:
+        if all("test_accuracy" in network.facts for networks in shared.networks for network in networks):
+            yield "clean, whole test half", lambda network: network.facts["test_accuracy"]
+        yield "clean", clean_accuracy
+    elif kind is ConditionKind.CORRUPTION:
+        yield "corrupted", shared.corrupted
+    else:
+        for epsilon in shared.strengths:
+            yield f"attacked, ε = {255 * epsilon:.3g}/255", partial(shared.attacked, epsilon=epsilon)
+
+
+def gain_figure(records: Sequence[GainRecord], paths: Sequence[Path]) -> None:
+    """A panel per condition, a row per recipe: the gain in points with its interval over seeds.
+
+    At least one record must have a gain.
+    """
+    compared = [record for record in records if record.gain is not None]
+    recipes = list(dict.fromkeys(record.recipe for record in compared))
+    conditions = list(dict.fromkeys(record.condition for record in compared))
+    places = {recipe: len(recipes) - 1 - place for place, recipe in enumerate(recipes)}
+    with drawing(paths, 1, len(conditions), (1.6 + 1.5 * len(conditions), 0.9 + 0.2 * len(recipes))) as axes:
+        for axis, condition in zip(axes[0], conditions, strict=True):
+            own = [record for record in compared if record.condition == condition]
+            edge = _edge(own)
+            axis.axvline(0, color="0.5", lw=0.8)
+            for record in own:
+                _row(axis, record, places[record.recipe], edge)
+            axis.set(title=condition, yticks=[], ylim=(-0.7, len(recipes) - 0.3), xlim=(-edge, edge))
+        axes[0, 0].set_yticks(list(places.values()), list(places))
+        axes[0, 0].figure.supxlabel("points over symmetric attention, 95 % over seeds", fontsize="small")
+
+
+def _ends(record: GainRecord) -> tuple[float, float, float]:
+    """Gain and interval in points; the interval of one seed is the gain itself."""
+    gain = record.gain or 0.0
+    low, high = (gain if end is None else end for end in (record.gain_low, record.gain_high))
+    return 100 * gain, 100 * low, 100 * high
+
+
+def _edge(records: Sequence[GainRecord]) -> float:
+    """How far the axis reaches on both sides of 0: it shows every gain, if not all of its interval."""
+    gains = [abs(_ends(record)[0]) for record in records]
+    reaches = [max(map(abs, _ends(record))) for record in records]
+    far = _FAR * median(reaches)
+    return 1.1 * max(*gains, *(reach for reach in reaches if reach <= far)) or 1.0
+
+
+def _row(axis: Any, record: GainRecord, place: int, edge: float) -> None:
+    """A dot on its interval, with an arrow where that extends beyond the edge."""
+    gain, low, high = _ends(record)
+    if low < high:
+        axis.plot([max(low, -edge), min(high, edge)], [place, place], color=BLUE, lw=1)
+    axis.plot([gain], [place], color=BLUE, marker="o", ms=3, ls="none")
+    for beyond, at, marker in ((low < -edge, -edge, "<"), (high > edge, edge, ">")):
+        if beyond:
+            axis.plot([at], [place], color=BLUE, marker=marker, ms=4, ls="none", clip_on=False)

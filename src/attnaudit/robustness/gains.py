@@ -1,0 +1,114 @@
+"""What one attention gains over another under corruption and under attack: paired by seed, on the same images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from attnaudit.records.evaluated_networks import EvaluatedNetwork, Evaluation
+from attnaudit.records.evaluation import ConditionKind
+from attnaudit.records.verdict import Word
+from attnaudit.robustness.network_groups import NetworkGroup
+from attnaudit.robustness.shared_conditions import SharedConditions, clean_accuracy
+from attnaudit.statistics.decisions import word_of_gain
+from attnaudit.statistics.intervals import Numbers, student_interval
+
+#: The smallest gain of interest: the paper reports gains of one point and more.
+SMALLEST_GAIN = 0.01
+#: Range of the baseline's accuracy in which an attack can separate networks.
+_BASELINE_RANGE = (0.1, 0.6)
+#: Differences of one comparison: under corruption and under attack.
+DIFFERENCES = 2
+#: How gains are measured, in the words of a claim's rule.
+RULE = (
+    "A gain is a difference in accuracy between networks of the same size, training and seed on the same images; "
+    "Student's t over seeds, widened for all differences of the claim (the choice of images is not covered). A gain is "
+    "shown if the interval lies above 0, and absent if the interval contains 0 and excludes 1 point. Corruption: the "
+    "mean over all corruptions and severities. Attack: at the ε where the symmetric baseline keeps closest to half of "
+    "its clean accuracy (and between 10 and 60 %), each network under its strongest attack. A gain under attack does "
+    "not count if one of the networks that has it fails a check for gradient masking or was not checked; nor does the "
+    "absence of one, if that holds for a network it is compared with."
+)
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What one kind of condition says: a word, and the numbers behind it."""
+
+    word: Word
+    reason: str
+
+
+@dataclass(frozen=True)
+class PairedComparison:
+    """Two groups of networks, paired by seed; the accuracy of `baseline` chooses the ε of attacks."""
+
+    ours: NetworkGroup
+    theirs: NetworkGroup
+    baseline: NetworkGroup
+
+    def gains(self, evaluations: Sequence[Evaluation], level: float) -> tuple[Gain, Gain]:
+        """Under corruption, and under attack."""
+        return self._under_corruption(evaluations, level), self._under_attack(evaluations, level)
+
+    def clean(self, evaluations: Sequence[Evaluation]) -> str:
+        """The mean gain on clean images in words, to be shown beside."""
+        shared = SharedConditions.of([self.ours, self.theirs], ConditionKind.CLEAN, evaluations)
+        return "clean not run" if shared is None else f"clean {_points(shared.differences(clean_accuracy).mean())}"
+
+    def _under_corruption(self, evaluations: Sequence[Evaluation], level: float) -> Gain:
+        shared = SharedConditions.of([self.ours, self.theirs], ConditionKind.CORRUPTION, evaluations)
+        if shared is None:
+            return Gain(Word.NOT_MEASURABLE, "no corruption was run on both")
+        words = f"{len({key.name for key in shared.keys})} corruptions"
+        return _gain(shared.differences(shared.corrupted), shared.coarseness, words, level)
+
+    def _under_attack(self, evaluations: Sequence[Evaluation], level: float) -> Gain:
+        shared = SharedConditions.of([self.ours, self.theirs, self.baseline], ConditionKind.ATTACK, evaluations)
+        if shared is None:
+            return Gain(Word.NOT_MEASURABLE, "no attack by gradients was run on both and the baseline")
+        base = shared.networks[2]
+        half = float(np.mean([clean_accuracy(network) for network in base])) / 2
+        left = {e: float(np.mean([shared.attacked(network, e) for network in base])) for e in shared.strengths}
+        chosen = min(left, key=lambda epsilon: abs(left[epsilon] - half))
+        words = f"attack at ε = {255 * chosen:.3g}/255 (the baseline keeps {left[chosen]:.1%})"
+        if not _BASELINE_RANGE[0] <= left[chosen] <= _BASELINE_RANGE[1]:
+            return Gain(Word.NOT_IDENTIFIABLE, f"{words} tells nothing apart")
+        differences = shared.differences(lambda network: shared.attacked(network, chosen))
+        return _with_masking_checks(_gain(differences, shared.coarseness, words, level), *shared.networks[:2])
+
+
+def _with_masking_checks(gain: Gain, ours: Sequence[EvaluatedNetwork], theirs: Sequence[EvaluatedNetwork]) -> Gain:
+    """The gain, unless the attacks cannot be trusted.
+
+    An attack that lacks a useful gradient leaves too much accuracy: of our networks, so that the gain may be smaller
+    than it looks, or of theirs, so that it may be larger.
+    """
+    about_ours, about_theirs = _doubts("its networks", ours), _doubts("the networks it is held against", theirs)
+    if not (doubts := about_ours + about_theirs):
+        return gain
+    trusted = not (about_ours if gain.word is Word.SUPPORTED else about_theirs)
+    return Gain(gain.word if trusted else Word.INCONCLUSIVE, f"{gain.reason}, though {' and '.join(doubts)}")
+
+
+def _doubts(whose: str, networks: Sequence[EvaluatedNetwork]) -> list[str]:
+    masked = sum(bool(network.masked) for network in networks)
+    unchecked = sum(not network.checked for network in networks)
+    doubts = [f"{masked} of {whose} fail a check for gradient masking"] if masked else []
+    return doubts + ([f"{unchecked} of {whose} were not checked for gradient masking"] if unchecked else [])
+
+
+def _gain(differences: Numbers, coarseness: float, words: str, level: float) -> Gain:
+    interval = student_interval(differences, level, coarseness)
+    mean = f"{words}: {_points(differences.mean())}"
+    if interval is None:
+        return Gain(Word.INCONCLUSIVE, f"{mean} on one seed, and two at least are needed")
+    low, high = interval
+    reason = f"{mean} [{_points(low)}, {_points(high)}] on {len(differences)} seeds"
+    return Gain(word_of_gain(interval, SMALLEST_GAIN), reason)
+
+
+def _points(gain: float) -> str:
+    return f"{round(100 * gain, 2) + 0.0:+.2f}"  # no "-0.00"
