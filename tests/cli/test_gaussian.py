@@ -103,7 +103,7 @@ def test_the_claims_are_listed_and_an_audit_refuses_them(cli, capsys):
     assert cli("ls", "claims", "--json") == 0
     listed = {row["claim"]: row["judged by"] for row in json.loads(capsys.readouterr().out)}
     assert listed["gaussian-in-context"] == "attnaudit gaussian in-context"
-    assert listed["kpca-values"] == "attnaudit audit MODEL"
+    assert listed["kpca-values"] == "attnaudit audit MODEL --claims kpca-values"
     assert cli("ls", "claims", "gaussian-finite-prompt") == 0
     assert "Maulen-Soto & Boyer 2026" in capsys.readouterr().out
     assert cli("ls", "claims", "hearsay") == 2

@@ -217,9 +217,10 @@ def test_wikitext_without_its_training_part_is_learned_from_one_part_and_tested_
 
 
 def test_language_models_say_nothing_of_accuracy_and_what_the_monitor_saw_counts(recipe_file, halves, tmp_path):
+    from attnaudit.claims.jury import judge
     from attnaudit.claims.scaled_attention_converges_faster import CLAIM
     from attnaudit.records.training import open_trainings
-    from attnaudit.report.training_curves import accuracy_records
+    from attnaudit.report.training_figures import accuracy_records
 
     plain = ["epochs=1", "model.attention_layers=null", "model.other_attention=softmax", "model.attention_options={}"]
     paths = [
@@ -227,6 +228,6 @@ def test_language_models_say_nothing_of_accuracy_and_what_the_monitor_saw_counts
         for name in ("softmax", "scaled")
     ]
     trainings = open_trainings(paths)
-    assert CLAIM.judge(trainings) == []
+    assert judge([CLAIM], trainings).verdicts == ()
     assert accuracy_records(trainings) == []
     assert all(training.is_monitored for training in trainings)
