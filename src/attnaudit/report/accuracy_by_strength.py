@@ -15,7 +15,10 @@ from attnaudit.robustness.network_groups import NetworkGroup, named_groups
 from attnaudit.robustness.shared_conditions import SharedConditions, clean_accuracy
 from attnaudit.statistics.intervals import CONFIDENCE, student_interval
 
-_NAMES = {ConditionKind.CORRUPTION: ("mean over corruptions", "severity"), ConditionKind.ATTACK: ("under the strongest attack", "255 ε")}
+_NAMES = {
+    ConditionKind.CORRUPTION: ("mean over corruptions", "severity"),
+    ConditionKind.ATTACK: ("under the strongest attack", "255 ε"),
+}
 #: Of the legend: names of recipes are long.
 _COLUMNS = 3
 
@@ -46,7 +49,9 @@ def strength_records(evaluations: Sequence[Evaluation]) -> list[StrengthRecord]:
     ]
 
 
-def _records(name: str, group: NetworkGroup, kind: ConditionKind, evaluations: Sequence[Evaluation]) -> Iterator[StrengthRecord]:
+def _records(
+    name: str, group: NetworkGroup, kind: ConditionKind, evaluations: Sequence[Evaluation]
+) -> Iterator[StrengthRecord]:
     shared = SharedConditions.of([group], kind, evaluations)
     if shared is None:
         return

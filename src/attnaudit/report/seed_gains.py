@@ -71,7 +71,9 @@ def _records(
             yield GainRecord(group.name, condition, len(values), float(values.mean()), low, high, gain, *gained)
 
 
-def _conditions(kind: ConditionKind, shared: SharedConditions) -> Iterator[tuple[str, Callable[[EvaluatedNetwork], float]]]:
+def _conditions(
+    kind: ConditionKind, shared: SharedConditions
+) -> Iterator[tuple[str, Callable[[EvaluatedNetwork], float]]]:
     """The conditions of a kind by name, and how a network's accuracy under each is read."""
     if kind is ConditionKind.CLEAN:
         if all("test_accuracy" in network.facts for networks in shared.networks for network in networks):

@@ -38,7 +38,9 @@ class SharedConditions:
     images: int
 
     @staticmethod
-    def of(groups: Sequence[NetworkGroup], kind: ConditionKind, evaluations: Sequence[Evaluation]) -> SharedConditions | None:
+    def of(
+        groups: Sequence[NetworkGroup], kind: ConditionKind, evaluations: Sequence[Evaluation]
+    ) -> SharedConditions | None:
         """From the evaluation with most seeds, and among these with most images; None if none has all groups.
 
         A seed without a corruption that others have is left out, since a mean over fewer corruptions is a different
