@@ -49,7 +49,6 @@ KNOWN = [
     "attnaudit.cli.paper.curves -> papers",
     "attnaudit.cli.paper.figures -> papers",
     "attnaudit.cli.paper.figures -> sources",
-    "attnaudit.cli.paper.forensics -> audit",
     "attnaudit.cli.paper.forensics -> papers",
     "attnaudit.cli.paper.forensics -> sources",
     "attnaudit.cli.paper.models -> papers",

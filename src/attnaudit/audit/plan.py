@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,6 +11,7 @@ from attnaudit.audit.settings import AuditSettings
 from attnaudit.audit.unit import AuditRecipe, AuditUnit, AuditWorker
 from attnaudit.measures import Measure, Reference, Selection
 from attnaudit.numerics.digest import digest
+from attnaudit.records.files import file_name
 from attnaudit.records.run_folder import RunKind
 from attnaudit.sources.inputs import Shard
 from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
@@ -76,11 +76,6 @@ class AuditPlan:
                 recipe = AuditRecipe(replace(model, weights=model.weights and model.weights.absolute()))
             found[loaded.label, loaded.fingerprint] = recipe
         return found
-
-
-def file_name(label: str) -> str:
-    """A model's label as part of a file name."""
-    return re.sub(r"[^A-Za-z0-9_.-]+", "-", label).strip("-.")[:64]
 
 
 def plan_audit(

@@ -23,7 +23,7 @@ def _on_gpu(heads: Heads) -> bool:
 
 
 def joined_layers(layers: Iterable[Heads], where: Callable[[Heads], bool] = _on_gpu) -> Iterator[Heads]:
-    """On a GPU neighbouring layers of one shape as one, because it likes its batches large; on a CPU as they are.
+    """On a GPU, neighbouring layers of one shape as one, because large batches are faster there; on a CPU as they are.
 
     Not where a layer has one head: the reference `other_head` then needs the layers apart.
     """
@@ -42,13 +42,13 @@ def joined_layers(layers: Iterable[Heads], where: Callable[[Heads], bool] = _on_
 
 def _joined(waiting: list[Heads]) -> Heads:
     """All of them as one; the list forgets them."""
-    together = Heads.cat(waiting)
+    joined = Heads.cat(waiting)
     waiting.clear()
-    return together
+    return joined
 
 
 def with_following(layers: Iterable[Heads]) -> Iterator[tuple[Heads, Heads | None]]:
-    """Each layer and the one after it, cyclically, or None if there is one only; of the others it holds the first."""
+    """Each layer and the one after it, cyclically (None if there is one only); besides these only the first is held."""
     remaining = iter(layers)
     first = current = next(remaining)
     for following in remaining:
@@ -70,24 +70,24 @@ def batches(heads: Heads, following: Heads | None) -> Iterator[tuple[Heads, Head
         return
     if following is not None and following.value.shape != heads.value.shape:
         following = None
-    together = heads_per_input(heads)
+    per_input = heads_per_input(heads)
     for start in range(0, len(heads), step):
         stop = min(start + step, len(heads))
-        if step % together == 0:
+        if step % per_input == 0:
             yield heads.part(start, stop), following and following.part(start, stop)
         else:
-            first = start - start % together
-            neighbour = first + (start + 1 - first) % together
+            first = start - start % per_input
+            neighbour = first + (start + 1 - first) % per_input
             yield heads.part(start, stop), heads.part(neighbour, neighbour + 1)
 
 
 def batch_size(heads: Heads) -> int:
     """How many of these heads are measured at a time."""
-    together = heads_per_input(heads)
+    per_input = heads_per_input(heads)
     fitting = BATCH_BYTES.get(heads.key.device.type, BATCH_BYTES["cpu"]) // matrix_bytes(heads)
     if fitting >= len(heads):
         return len(heads)
-    return fitting // together * together or 1
+    return fitting // per_input * per_input or 1
 
 
 def matrix_bytes(heads: Heads) -> int:

@@ -30,9 +30,3 @@ def single_threaded() -> Iterator[None]:
     """One thread for torch and BLAS, so that sums do not depend on the number of cores."""
     with torch_threads(1), threadpool_limits(1):
         yield
-
-
-def stay_single_threaded() -> None:
-    """The same for the rest of the life of this process."""
-    torch.set_num_threads(1)
-    threadpool_limits(1)

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from pathlib import Path
 
 from attnaudit.errors import RunFolderError
+
+
+def file_name(label: str) -> str:
+    """A label, such as that of a model, as part of a file name."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", label).strip("-.")[:64]
 
 
 def make_folder(path: Path) -> None:

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 
 def try_conventions(specs: Sequence[ModelSpec], choice: InputChoice, device: str, out: Path, json: bool) -> None:
     """Try every convention on every model; print the nearest, and write all of them to a CSV file per model."""
-    from attnaudit.audit.plan import file_name
     from attnaudit.papers.forensics import investigate
-    from attnaudit.records.files import make_folder
+    from attnaudit.records.files import file_name, make_folder
     from attnaudit.report.figures import write_rows
     from attnaudit.report.terminal import forensics_table
 
