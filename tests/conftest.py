@@ -1,6 +1,7 @@
 """Shapes are checked while the tests run; real weights and data come from ATTNAUDIT_DATA."""
 
 import os
+import shutil
 from pathlib import Path
 
 import jaxtyping
@@ -49,13 +50,19 @@ def data_folder():
     return Path(os.environ["ATTNAUDIT_DATA"])
 
 
-@pytest.fixture
-def image_folder(tmp_path):
-    """Six small images of noise, in two subfolders."""
+@pytest.fixture(scope="session")
+def six_images(tmp_path_factory):
+    """Six small images of noise, in two subfolders, for tests that only read them."""
     generator = np.random.default_rng(0)
-    folder = tmp_path / "images"
+    folder = tmp_path_factory.mktemp("images")
     for place in range(6):
         path = folder / f"class{place % 2}" / f"image{place}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(generator.integers(0, 256, (40, 50, 3), dtype=np.uint8)).save(path)
     return folder
+
+
+@pytest.fixture
+def image_folder(six_images, tmp_path):
+    """The same images, to change."""
+    return shutil.copytree(six_images, tmp_path / "images")

@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -35,9 +36,10 @@ def files(out):
     return {path.name: path.read_bytes() for path in sorted((out / "evidence").iterdir())}
 
 
-@pytest.fixture
-def finished(image_folder, tmp_path):
-    return run(image_folder, tmp_path / "finished")
+@pytest.fixture(scope="module")
+def finished(six_images, tmp_path_factory):
+    """A run that tests may repeat and read, but not change."""
+    return run(six_images, tmp_path_factory.mktemp("finished"))
 
 
 def test_every_head_has_every_measure_once(finished):
@@ -151,11 +153,12 @@ def test_a_folder_that_cannot_be_written_is_refused(image_folder, tmp_path):
         run(image_folder, tmp_path / "file" / "run")
 
 
-def test_a_damaged_part_is_named(image_folder, finished):
-    part = next((finished.path / "evidence").iterdir())
+def test_a_damaged_part_is_named(image_folder, finished, tmp_path):
+    copy = shutil.copytree(finished.path, tmp_path / "run")
+    part = next((copy / "evidence").iterdir())
     part.write_bytes(part.read_bytes()[:100])
     with pytest.raises(RunFolderError, match=f"{part.name} is damaged"):
-        run(image_folder, finished.path)
+        run(image_folder, copy)
 
 
 def test_broken_images_are_counted_and_survive_resuming(image_folder, tmp_path):
