@@ -36,10 +36,10 @@ def test_without_claims_the_plain_numbers_are_printed(cli, capsys, image_folder)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--claims", "hearsay"), "claim 'hearsay'"),
-        (("--references", "placebo"), "no reference 'placebo'"),
-        (("--theories", "astrology"), "no theory 'astrology'"),
-        (("--fail-on", "guilty"), "verdict in --fail-on 'guilty'"),
+        (("--claims", "hearsay"), "'hearsay'"),
+        (("--references", "placebo"), "'placebo'"),
+        (("--theories", "astrology"), "'astrology'"),
+        (("--fail-on", "guilty"), "'guilty'"),
     ],
 )
 def test_unknown_names_are_refused_with_the_known_ones(refused, image_folder, arguments, message):

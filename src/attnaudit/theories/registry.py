@@ -13,7 +13,15 @@ from attnaudit.theories.pca import PCA
 from attnaudit.theories.primal_svd import PrimalSVD
 
 #: Of the values of softmax attention.
-THEORIES: Mapping[str, Theory] = {theory.name: theory for theory in (KernelPCA(), KernelSVD(), PCA(), InputPCA())}
+THEORIES: Mapping[str, Theory] = {
+    theory.name: theory
+    for theory in (
+        KernelPCA(),
+        KernelSVD(),
+        PCA(),
+        InputPCA(),
+    )
+}
 
 #: Of Primal-Attention layers, which have no values.
 PRIMAL_SVD = PrimalSVD()

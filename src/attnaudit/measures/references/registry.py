@@ -12,7 +12,14 @@ from attnaudit.measures.references.shuffled_tokens import SHUFFLED_TOKENS
 from attnaudit.measures.references.untrained import UNTRAINED
 
 REFERENCES: Mapping[str, Reference] = {
-    reference.name: reference for reference in (GAUSSIAN, SHUFFLED_TOKENS, OTHER_HEAD, PLANTED, UNTRAINED)
+    reference.name: reference
+    for reference in (
+        GAUSSIAN,
+        SHUFFLED_TOKENS,
+        OTHER_HEAD,
+        PLANTED,
+        UNTRAINED,
+    )
 }
 
 #: The names of the references of each role.
