@@ -18,13 +18,13 @@ import torch
 from PIL import Image
 
 import reference
-from attnaudit.audit import AuditSettings, measure, plan_audit, shard_size
+from attnaudit.audit import AuditSettings, measure, plan_audit
 from attnaudit.measures import DEFAULT_MEASURES
 from attnaudit.papers.tables import TABLES
 from attnaudit.protocol import Protocol
 from attnaudit.sources.data import data_file
 from attnaudit.sources.images import find_images
-from attnaudit.sources.inputs import tensor_shards
+from attnaudit.sources.inputs import shard_size, tensor_shards
 from attnaudit.sources.model import load_model, parse_model
 
 MODEL = "deit_tiny_patch16_224"
@@ -47,7 +47,7 @@ def ours(model, batch: torch.Tensor, protocol: Protocol, measures: tuple[str, ..
         with tempfile.TemporaryDirectory() as folder:
             torch.cuda.synchronize()
             begin = time.perf_counter()
-            measure(plan_audit([model], tensor_shards(batch, shard_size("cuda")), settings), out=Path(folder) / "run")
+            measure(plan_audit([model], tensor_shards(batch, shard_size("cuda")), settings), Path(folder) / "run")
             torch.cuda.synchronize()
             best = min(best, time.perf_counter() - begin)
     return best

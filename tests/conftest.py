@@ -11,6 +11,7 @@ import torch
 from hypothesis import HealthCheck, settings
 from PIL import Image
 
+from attnaudit import defaults
 from tests.clusters import cluster, mortal_cluster, no_scheduler  # noqa: F401 (fixtures for all tests)
 
 jaxtyping.install_import_hook(
@@ -43,6 +44,12 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "realdata" in item.keywords:
             item.add_marker(skip)
+
+
+@pytest.fixture(autouse=True)
+def _runs_in_a_temporary_folder(tmp_path, monkeypatch):
+    """Runs that are given no folder do not litter the checkout."""
+    monkeypatch.setattr(defaults, "RUNS", str(tmp_path / "attnaudit-runs"))
 
 
 @pytest.fixture

@@ -110,7 +110,7 @@ def optional(module, extra, purpose):
 
 def scratch(cheats=()):
     """A package with every room of the house, and the texts of some modules replaced."""
-    single = {"_version", "errors", "protocol", "display", "api"}
+    single = {"_version", "errors", "defaults", "protocol", "display", "api"}
     files = {f"{name}.py" if name in single else f"{name}/__init__.py": "" for name in ORDER if name != "extras"}
     files |= {
         "__init__.py": FRONT_DOOR,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from website.imports import UNREADABLE, Package, Use
 
-LEAVES = ("_version", "errors", "protocol", "extras", "display", "numerics")
+LEAVES = ("_version", "errors", "defaults", "protocol", "extras", "display", "numerics")
 PURE = ("kernel", "theories", "measures", "statistics")
 PRODUCERS = ("audit", "training", "robustness", "gaussian")
 #: From the ground up: a package imports what stands before it.

@@ -19,7 +19,7 @@ from attnaudit.errors import AttnAuditError
 
 if TYPE_CHECKING:
     from attnaudit import attention, gaussian, kernel, measures, training
-    from attnaudit.api import audit
+    from attnaudit.api.audits import audit
     from attnaudit.capture import Capture, Heads, capture
     from attnaudit.protocol import Protocol
     from attnaudit.report.run import Run
@@ -32,7 +32,7 @@ _HOMES = {
     "Protocol": "attnaudit.protocol",
 }
 #: Packages that can be called as the function of the same name, and where it lives. Type checkers see the function.
-_FUNCTIONS = {"audit": "attnaudit.api", "capture": "attnaudit.capture.capture"}
+_FUNCTIONS = {"audit": "attnaudit.api.audits", "capture": "attnaudit.capture.capture"}
 
 __all__ = [
     "AttnAuditError",

@@ -48,19 +48,20 @@ def test_table_1_lands_on_the_published_row(data_folder):
 
 
 @pytest.fixture(scope="module")
-def audits():
+def audits(tmp_path_factory):
     """The first 25 images in order of path, with all references, under both protocols."""
     import os
     from pathlib import Path
 
-    from attnaudit.api import conclude
-    from attnaudit.audit import AuditSettings, measure, plan_audit, shard_size
+    from attnaudit.api.audits import conclude
+    from attnaudit.audit import AuditSettings, measure, plan_audit
     from attnaudit.claims.claim import RecordKind
     from attnaudit.claims.registry import claims_about
     from attnaudit.measures import REFERENCES
     from attnaudit.records.engine import Resources
     from attnaudit.sources import parse_model
     from attnaudit.sources.images import choose_images, find_images, image_shards
+    from attnaudit.sources.inputs import shard_size
 
     folder = Path(os.environ["ATTNAUDIT_DATA"]) / "imagenet_val"
     shards = image_shards(choose_images(find_images(folder)[:25], folder, None, 0), shard_size())
@@ -70,7 +71,12 @@ def audits():
         plan = plan_audit(
             [parse_model(MODEL)], shards, AuditSettings(protocol=Protocol(protocol), references=tuple(REFERENCES))
         )
-        runs[protocol] = conclude(measure(plan, resources=Resources(workers=2)), plan.settings, claims)
+        runs[protocol] = conclude(
+            measure(plan, tmp_path_factory.mktemp(protocol), resources=Resources(workers=2)),
+            plan.settings,
+            claims,
+            THRESHOLD,
+        )
     return runs
 
 
@@ -110,18 +116,19 @@ def test_verdicts_on_deit_tiny(audits, protocol):
     assert words["study-similarity"] == ("supported" if protocol == "paper" else "not measurable")
 
 
-def test_table_4_lands_on_the_published_row_of_minilm(data_folder):
+def test_table_4_lands_on_the_published_row_of_minilm(data_folder, tmp_path):
     """.40 / .57 / .13 / .38, with the 61 of 7,200 heads that the study lost without saying so."""
-    from attnaudit.audit import AuditSettings, measure, plan_audit, shard_size
+    from attnaudit.audit import AuditSettings, measure, plan_audit
     from attnaudit.records.engine import Resources
     from attnaudit.sources import parse_model
+    from attnaudit.sources.inputs import shard_size
     from attnaudit.sources.texts import read_text, study_lines, text_shards
 
     lines = study_lines(read_text(data_folder / "wikitext" / "wiki.test.raw"), 100, 0)
     table = TABLES["table4"]
     settings = AuditSettings(protocol=Protocol.PAPER, measures=table.measures)
     plan = plan_audit([parse_model("minilm")], text_shards(lines, Protocol.PAPER, shard_size()), settings)
-    observed = measure(plan, resources=Resources(workers=2)).summary["models"]["minilm"]["observed"]
+    observed = measure(plan, tmp_path, resources=Resources(workers=2)).summary["models"]["minilm"]["observed"]
     ours = {entry.column: (round(entry.ours, 2), entry.rejected) for entry in compare(table, "minilm", observed)}
     assert ours == {"MDC": (0.4, 61), "MOC": (0.57, 61), "LCKA": (0.13, 61), "KCKA": (0.38, 61)}
     assert observed["linear_cka"]["n"] == 7139

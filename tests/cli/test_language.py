@@ -28,17 +28,17 @@ def test_minilm_is_audited_on_text(cli, capsys, text_file):
 
 
 def test_the_first_passages_are_taken_in_order_when_asked(text_file):
-    from attnaudit.cli.work import InputChoice, inputs
     from attnaudit.protocol import Protocol
     from attnaudit.sources import parse_model
+    from attnaudit.sources.selection import InputSelection, select_inputs
 
     specs = [parse_model("minilm")]
-    first, _ = inputs(specs, InputChoice(None, text_file, 3, 0, first=True), Protocol.EXACT)
-    assert [shard.identity[0][0] for shard in first] == ["passage-0", "passage-1", "passage-2"]
+    first = select_inputs(specs, InputSelection(text_file, 3, first=True), Protocol.EXACT)
+    assert [shard.identity[0][0] for shard in first.shards] == ["passage-0", "passage-1", "passage-2"]
 
 
 def test_json_has_no_infinity(capsys):
-    from attnaudit.cli.console import print_json
+    from attnaudit.report.console import print_json
 
     print_json({"a": [float("inf"), float("nan"), 1.5], "b": {"c": (2, "x")}})
     assert json.loads(capsys.readouterr().out) == {"a": [None, None, 1.5], "b": {"c": [2, "x"]}}
@@ -106,8 +106,8 @@ def test_doctor_lists_packages_and_looks_at_models(cli, capsys):
 
 
 def test_missing_extras_are_named_with_their_install_line(cli, capsys, monkeypatch):
-    import attnaudit.cli.doctor as module
+    import attnaudit.sources.environment as module
 
-    monkeypatch.setattr(module, "_PACKAGES", {"no-such-package": "robust"})
+    monkeypatch.setattr(module, "PACKAGES", {"no-such-package": "robust"})
     assert cli("doctor") == 0
     assert "attnaudit[robust]" in capsys.readouterr().out

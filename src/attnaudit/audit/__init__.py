@@ -2,6 +2,6 @@
 
 from attnaudit.audit.plan import AuditPlan, plan_audit
 from attnaudit.audit.run import Measured, measure
-from attnaudit.audit.settings import AuditSettings, shard_size
+from attnaudit.audit.settings import AuditSettings
 
-__all__ = ["AuditPlan", "AuditSettings", "Measured", "measure", "plan_audit", "shard_size"]
+__all__ = ["AuditPlan", "AuditSettings", "Measured", "measure", "plan_audit"]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ class Measured:
     folder: RunFolder
     rows: Evidence
     summary: dict[str, Any]
-    keep_alive: Any = field(default=None, repr=False, compare=False)
 
     @property
     def path(self) -> Path:
@@ -33,8 +31,8 @@ class Measured:
 
 def measure(
     plan: AuditPlan,
+    out: Path,
     *,
-    out: Path | None = None,
     resources: Resources | None = None,
     progress: Progress = lambda done, total, label: None,
 ) -> Measured:
@@ -42,14 +40,10 @@ def measure(
 
     Args:
         plan: models, inputs and settings.
-        out: the run folder; a temporary one, alive as long as the result, if None.
+        out: the run folder.
         resources: where to compute; by default in this process, as always with models that were given in memory.
         progress: told of every finished unit.
     """
-    temporary = None
-    if out is None:
-        temporary = tempfile.TemporaryDirectory(prefix="attnaudit-")
-        out = Path(temporary.name)
     resources = resources or Resources()
     if plan.settings.device != "cpu" and resources.cluster is None:
         resources = replace(resources, workers=1)  # several processes would only share one GPU
@@ -68,4 +62,4 @@ def measure(
             certificates[layer] = max(error, certificates.get(layer, 0.0))
     folder.extend_settings(certificates=certificates, eigen_solvers=dict(solved))
     summary = summarise(rows, notes, plan.selection.theories[0].name, plan.settings.seed)
-    return Measured(folder, rows, summary, temporary)
+    return Measured(folder, rows, summary)

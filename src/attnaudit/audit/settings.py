@@ -10,15 +10,6 @@ from attnaudit.measures import DEFAULT_MEASURES, Measure, Reference, Selection, 
 from attnaudit.protocol import Protocol
 from attnaudit.theories.base import Theory
 
-#: Inputs per unit of work: small enough to lose little when killed, and independent of the number of workers; a GPU
-#: is through with more images in the same time. (Texts of a unit are padded to one length, so theirs are few.)
-_SHARD = {"cpu": 4, "cuda": 50}
-
-
-def shard_size(device: str = "cpu") -> int:
-    """Inputs per unit of work on a device."""
-    return _SHARD.get(device, _SHARD["cpu"])
-
 
 @dataclass(frozen=True)
 class AuditSettings:

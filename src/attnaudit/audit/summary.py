@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.notes import Notes
+from attnaudit.records.schema import OBSERVED
 from attnaudit.statistics.intervals import bootstrap_interval
 
 Numbers = NDArray[np.float64]
@@ -53,6 +54,22 @@ def summarise(evidence: Evidence, notes: Sequence[Notes], theory: str, seed: int
         },
         "skipped_inputs": _unique(note.skipped for note in notes),
     }
+
+
+def losses(summary: Mapping[str, Any]) -> list[str]:
+    """What was left out of an audit, with reasons and numbers, a line each."""
+    lines = [f"skipped input {name}: {reason}" for name, reason in summary["skipped_inputs"]]
+    lines += [f"refused layer {layer}: {reason}" for layer, reason in summary["capture"]["refused_layers"]]
+    rejected: dict[str, tuple[int, int]] = {}
+    for references in summary["models"].values():
+        for statistic in references.get(OBSERVED, {}).values():
+            for reason, count in statistic["rejected"].items():
+                most, measures = rejected.get(reason, (0, 0))
+                rejected[reason] = (max(most, count), measures + 1)
+    return lines + [
+        f"rejected: {count:,} heads in {measures} measures, because {reason}"
+        for reason, (count, measures) in rejected.items()
+    ]
 
 
 def statistic_of(rows: pa.Table, seed: int) -> Statistic:

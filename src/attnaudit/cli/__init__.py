@@ -8,6 +8,7 @@ import typer
 
 from attnaudit.cli import audit, bench, corrupt, diff, doctor, gaussian, judge, ls, paper, report, robust, train
 from attnaudit.errors import AttnAuditError
+from attnaudit.report.console import printed_messages
 
 app = typer.Typer(
     name="attnaudit",
@@ -34,6 +35,7 @@ app.command("doctor")(doctor.doctor)
 
 @app.callback(invoke_without_command=True)
 def _root(
+    context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version and exit.", is_eager=True),
 ) -> None:
     if version:
@@ -41,6 +43,8 @@ def _root(
 
         typer.echo(__version__)
         raise typer.Exit
+    context.with_resource(printed_messages())
+    context.with_resource(printed_messages())
 
 
 def main() -> None:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from attnaudit import defaults
 from attnaudit.cli import options
-from attnaudit.cli.console import data_console, print_json, say
 from attnaudit.cli.options import Device
 from attnaudit.protocol import Protocol
+from attnaudit.report.console import data_console, print_json, say
 
 if TYPE_CHECKING:
-    from attnaudit.report.run import Run
+    from attnaudit import Run
 
-_DEFAULT_LIMIT = 25
 FAILED_VERDICT = 3
 
 
@@ -27,22 +26,24 @@ def audit(
     download: options.Download = False,
     images: options.Images = None,
     text: options.TextOption = None,
-    limit: Annotated[int, typer.Option(help="Number of images or passages to draw.")] = _DEFAULT_LIMIT,
+    limit: Annotated[int, typer.Option(help="Number of images or passages to draw.")] = defaults.LIMIT,
     first: options.First = False,
     lines: Annotated[bool, typer.Option("--lines", help="Use lines of text, as in the study, not passages.")] = False,
-    seed: options.Seed = 0,
+    seed: options.Seed = defaults.SEED,
     protocol: Annotated[Protocol, typer.Option(help="exact: correct; paper: as in the study.")] = Protocol.EXACT,
     claims: Annotated[str, typer.Option(help="Claims to judge: comma-separated, `all` or `none`.")] = "all",
     references: Annotated[str, typer.Option(help="References to compute: comma-separated, `all` or `none`.")] = "all",
-    repeats: Annotated[int, typer.Option(min=1, help="Draws of each random reference.")] = 1,
+    repeats: Annotated[int, typer.Option(min=1, help="Draws of each random reference.")] = defaults.REPEATS,
     theories: Annotated[
         str, typer.Option(help="Theories to rank in addition to those of the claims, such as kpca,ksvd,pca.")
     ] = "none",
-    threshold: Annotated[float, typer.Option(min=0, max=1, help="Score at which a claim counts as met.")] = 0.8,
+    threshold: Annotated[
+        float, typer.Option(min=0, max=1, help="Score at which a claim counts as met.")
+    ] = defaults.THRESHOLD,
     fail_on: Annotated[
         str, typer.Option(help="Verdicts that cause exit code 3, comma-separated.", show_default=False)
     ] = "none",
-    device: options.DeviceOption = Device.AUTO,
+    device: options.DeviceOption = Device(defaults.DEVICE),
     workers: options.Workers = None,
     cluster: options.Cluster = None,
     memory: options.Memory = None,
@@ -66,57 +67,42 @@ def audit(
 
         attnaudit audit timm:swin_tiny_patch4_window7_224 --random-weights --limit 2 --fail-on supported
     """
-    from attnaudit.api import conclude
-    from attnaudit.audit import AuditSettings, plan_audit
-    from attnaudit.claims.claim import MEANINGS, RecordKind
-    from attnaudit.claims.registry import claims_about, claims_named, theories_for
-    from attnaudit.cli import work
-    from attnaudit.measures import REFERENCES
+    from attnaudit.api.audits import audit as audited
     from attnaudit.report.terminal import statistics_table
     from attnaudit.report.verdicts import verdict_report
 
-    resources = work.resources(workers, cluster, memory)
     failing = _failing_words(fail_on)
-    every = claims_about(RecordKind.AUDIT)
-    judged = every if claims == "all" else claims_named(options.names(claims, "--claims"), RecordKind.AUDIT)
-    compared = dict.fromkeys((*theories_for(judged), *options.names(theories, "--theories")))
-    specs = work.specs(models, weights=weights, random_weights=random_weights, seed=seed, download=download)
-    settings = AuditSettings(
-        protocol=protocol,
-        theories=tuple(compared),
-        references=tuple(REFERENCES) if references == "all" else options.names(references, "--references"),
-        repeats=repeats,
+    run = audited(
+        models,
+        options.one_of(images=images, text=text),
+        weights=weights,
+        random_weights=random_weights,
+        download=download,
+        limit=limit,
+        first=first,
+        lines=lines,
         seed=seed,
-        device=work.device_name(device),
+        protocol=protocol,
+        claims=options.names_or_all(claims, "--claims"),
+        references=options.names_or_all(references, "--references"),
+        repeats=repeats,
+        theories=options.names(theories, "--theories"),
+        threshold=threshold,
+        device=device.value,
+        workers=workers,
+        cluster=cluster,
+        memory=memory,
+        out=out,
     )
-    shards, inputs = work.inputs(
-        specs, work.InputChoice(images, text, limit, seed, first, lines=lines), protocol, settings.device
-    )
-    plan = plan_audit(specs, shards, settings)
-    for model in plan.loaded:
-        weights_note = (
-            "RANDOM weights: this network is untrained, so its numbers say nothing about training"
-            if model.weights_origin == "random"
-            else f"weights {model.weights_origin}"
-        )
-        say(f"Auditing {model.label} on {inputs}, protocol {protocol.value}, {weights_note}.")
-    if judged:
-        say("What the verdicts mean:")
-        for word, meaning in MEANINGS[RecordKind.AUDIT].items():
-            say(f"  {word.value}: {meaning}")
-    measured = work.measure_with_progress(plan, out, resources, "measuring heads and references")
-    work.report_losses(measured)
-    run = conclude(measured, plan.settings, judged, threshold)
-    console = data_console()
     if json:
         print_json(run.summary)
     elif run.verdicts or run.ranking:
-        console.print(verdict_report(run.verdicts, {verdict.claim: run.level for verdict in run.verdicts}, run.ranking))
+        data_console().print(verdict_report(run.verdicts, dict.fromkeys(run.summary["claims"], run.level), run.ranking))
     else:
         for label, groups in run.summary["models"].items():
-            console.print(statistics_table(label, groups["observed"]))
+            data_console().print(statistics_table(label, groups["observed"]))
     _draw(run)
-    say(f"Replay error of the capture: {run.summary['capture']['replay_error']:.1e}. Run folder: {Path(run.path)}")
+    say(f"Replay error of the capture: {run.summary['capture']['replay_error']:.1e}. Run folder: {run.path}")
     if any(verdict.word.value in failing for verdict in run.verdicts):
         raise typer.Exit(FAILED_VERDICT)
 
@@ -124,8 +110,6 @@ def audit(
 def _draw(run: Run) -> None:
     """Write the page of the run and, if matplotlib is installed, the figure of its references."""
     from attnaudit.errors import AttnAuditError, MissingExtraError
-    from attnaudit.records.finished import open_run
-    from attnaudit.report.page import FILE, write_page
     from attnaudit.report.references import reference_figure
 
     if run.verdicts:
@@ -133,7 +117,7 @@ def _draw(run: Run) -> None:
             reference_figure(run.rows, list(run.summary["models"]), run.path / "references.svg")
             say(f"Observed heads and their references: {run.path / 'references.svg'}")
     try:
-        say(f"Report, to open in a browser: {write_page([open_run(run.path)], run.path / FILE)}")
+        say(f"Report, to open in a browser: {run.report()}")
     except AttnAuditError as error:  # the numbers are stored, and the verdicts still determine the exit code
         say(f"The report could not be written: {error}")
 

@@ -7,22 +7,23 @@ from typing import Annotated
 
 import typer
 
-from attnaudit.cli import labelled, options
-from attnaudit.cli.console import progress_bar, say
+from attnaudit import defaults
+from attnaudit.cli import options
+from attnaudit.report.console import say
 
 
 def corrupt(
     model: Annotated[str, typer.Argument(help="A model, whose preprocessing determines size and crop of the images.")],
     weights: options.Weights = None,
     random_weights: options.RandomWeights = False,
-    images: labelled.ClassFolders = None,
-    parquet: labelled.Parquet = None,
-    corruptions: labelled.Corruptions = "all",
-    severities: labelled.Severities = "1,2,3,4,5",
+    images: options.ClassFolders = None,
+    parquet: options.Parquet = None,
+    corruptions: options.Corruptions = "all",
+    severities: options.Severities = options.joined(defaults.SEVERITIES),
     limit: Annotated[int | None, typer.Option(min=1, help="Number of images to draw. Default: all.")] = None,
-    seed: options.Seed = 0,
+    seed: options.Seed = defaults.SEED,
     workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 1,
-    out: Annotated[Path, typer.Option(help="Output folder.")] = Path("corrupted"),
+    out: Annotated[Path, typer.Option(help="Output folder.")] = Path(defaults.CORRUPTED),
 ) -> None:
     """Write clean.parquet and CORRUPTION/SEVERITY.parquet, for attnaudit robust --corrupted.
 
@@ -33,29 +34,21 @@ def corrupt(
 
         attnaudit corrupt timm:deit_tiny_patch16_224 --images imagenet/val --corruptions fog,snow --severities 3
     """
-    from attnaudit.cli import work
-    from attnaudit.errors import UsageError
-    from attnaudit.robustness.conditions import corruption_conditions
-    from attnaudit.robustness.corrupted_sets import write_corrupted_sets
-    from attnaudit.robustness.examples import Examples
-    from attnaudit.robustness.pixels import PixelModel
-    from attnaudit.sources.class_outputs import outputs_of
-    from attnaudit.sources.model import load_model
+    from attnaudit.api.robustness import corrupt as corrupted
 
-    conditions = corruption_conditions(
-        labelled.corruption_names(corruptions), options.whole_numbers(severities, "--severities")
+    folder = corrupted(
+        model,
+        options.one_of(images=images, parquet=parquet),
+        weights=weights,
+        random_weights=random_weights,
+        corruptions=options.names_or_all(corruptions, "--corruptions"),
+        severities=options.whole_numbers(severities, "--severities"),
+        limit=limit,
+        seed=seed,
+        workers=workers,
+        out=out,
     )
-    if not conditions:
-        raise UsageError("--corruptions none leaves nothing to write: name some, or use --corruptions all.")
-    (spec,) = work.specs([model], weights=weights, random_weights=random_weights, seed=seed, download=False)
-    subject = PixelModel(load_model(spec))
-    data = labelled.labelled(images, parquet, subject.outputs)
-    outputs_of(data, subject.outputs, subject.label)
-    examples = Examples.drawn(data, limit, seed)
-    say(f"Applying {len(conditions)} corruptions to {len(examples.places):,} images of {data.path}.")
-    with progress_bar("corrupting") as progress:
-        write_corrupted_sets(subject, examples, conditions, out, seed=seed, workers=workers, progress=progress)
-    typer.echo(str(out))
+    typer.echo(str(folder))
     say(
         f"To use them: attnaudit robust {model} --corrupted {out} --corruptions {corruptions} --severities {severities}"
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -64,6 +65,22 @@ Out = Annotated[
     Path | None,
     typer.Option(help="Run folder. Default: attnaudit-runs/<model>-<protocol>-<hash>.", show_default=False),
 ]
+ClassFolders = Annotated[
+    Path | None,
+    typer.Option("--images", help="Folder with one folder of images per class.", show_default=False),
+]
+Parquet = Annotated[
+    Path | None,
+    typer.Option(
+        help="Parquet file with columns img and label. Default: cifar10/test.parquet (10 classes) or imagenet_val/ "
+        "(1,000 classes) in $ATTNAUDIT_DATA.",
+        show_default=False,
+    ),
+]
+Corruptions = Annotated[
+    str, typer.Option(help="Corruptions (attnaudit ls corruptions): comma-separated, `all` or `none`.")
+]
+Severities = Annotated[str, typer.Option(help="Severities of corruptions, comma-separated.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
 
 
@@ -78,6 +95,24 @@ def listed(text: str, option: str) -> tuple[str, ...]:
 def names(text: str, option: str) -> tuple[str, ...]:
     """A comma-separated list; `none` is the empty list."""
     return () if text == "none" else listed(text, option)
+
+
+def names_or_all(text: str, option: str) -> tuple[str, ...] | Literal["all"]:
+    """A comma-separated list, or `all`; `none` is the empty one."""
+    return "all" if text == "all" else names(text, option)
+
+
+def joined(values: Sequence[object]) -> str:
+    """A default as it is typed: the other way round."""
+    return ",".join(map(str, values)) or "none"
+
+
+def one_of(**given: Path | None) -> Path | None:
+    """The one option among several that is given."""
+    found = {name: value for name, value in given.items() if value is not None}
+    if len(found) > 1:
+        raise UsageError(f"{' and '.join(f'--{name}' for name in found)} exclude each other: give only one.")
+    return next(iter(found.values()), None)
 
 
 def whole_numbers(text: str, option: str) -> tuple[int, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,6 @@ class Run:
     verdicts: tuple[Verdict, ...]
     ranking: tuple[Rank, ...]
     level: float
-    _keep_alive: Any = field(default=None, repr=False, compare=False)
 
     @cached_property
     def evidence(self) -> pa.Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import multiprocessing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from PIL import Image
 from torch import Tensor
 
 from attnaudit.records import json_file
+from attnaudit.records.engine import Progress, hidden_main
 from attnaudit.records.evaluation import Condition
 from attnaudit.records.files import make_folder, write_whole
 from attnaudit.records.identity import begins, read_header
@@ -40,7 +41,7 @@ def write_corrupted_sets(
     *,
     seed: int = 0,
     workers: int = 1,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = lambda done, total, label: None,
 ) -> None:
     """Write what the model sees: `clean.parquet`, and `<corruption>/<severity>.parquet` of each condition.
 
@@ -60,12 +61,12 @@ def write_corrupted_sets(
         write_whole(out / CLEAN_FILE, _parquet(clean, labels, names))
     missing = [condition for condition in conditions if not _file(out, condition).exists()]
     done = len(conditions) - len(missing)
-    progress(done, len(conditions))
+    progress(done, len(conditions), "corrupting")
     for condition, content in _made(clean, missing, (labels, names, examples.places, seed), workers):
         make_folder(_file(out, condition).parent)
         write_whole(_file(out, condition), content)
         done += 1
-        progress(done, len(conditions))
+        progress(done, len(conditions), "corrupting")
 
 
 def classes_of(folder: Path) -> int | None:
@@ -99,7 +100,8 @@ def _made(
         yield from ((condition, _content(clean.numpy(), condition, about)) for condition in conditions)
         return
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        running = {pool.submit(_content, clean.numpy(), condition, about): condition for condition in conditions}
+        with hidden_main():
+            running = {pool.submit(_content, clean.numpy(), condition, about): condition for condition in conditions}
         for finished in as_completed(running):
             yield running[finished], finished.result()
 

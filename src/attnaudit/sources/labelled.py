@@ -21,6 +21,7 @@ from torch import Tensor
 
 from attnaudit.errors import InputError, first_line
 from attnaudit.numerics.digest import content_digest
+from attnaudit.sources.data import VARIABLE, data_file
 from attnaudit.sources.images import SUFFIXES
 from attnaudit.sources.preprocess import centre_crop
 
@@ -31,6 +32,9 @@ _THREADS = 8
 _READ_WHOLE = 2**31
 #: The metadata key under which we write class names into a Parquet file, one per line.
 NAMES = b"attnaudit.classes"
+
+#: The images in the data folder, by number of classes.
+_DEFAULTS = {10: "cifar10/test.parquet", 1000: "imagenet_val"}
 
 Made = TypeVar("Made")
 
@@ -126,6 +130,21 @@ def read_labelled(path: Path) -> LabelledImages:
     else:
         raise InputError(f"{path} does not exist: give a Parquet file or a folder of class folders.")
     return _checked(found)
+
+
+def labelled_for(place: Path | None, classes: int) -> LabelledImages:
+    """The images of a Parquet file or a folder, or those of the data folder for a model of that many classes.
+
+    Raises:
+        InputError: there are none.
+    """
+    found = place or data_file(_DEFAULTS.get(classes, "?"))
+    if found is None:
+        raise InputError(
+            f"No labelled images for {classes} classes were found: give --images DIR or --parquet FILE, or set "
+            f"{VARIABLE} to the data folder."
+        )
+    return read_labelled(found)
 
 
 def training_and_test(folder: Path) -> tuple[LabelledImages, LabelledImages]:

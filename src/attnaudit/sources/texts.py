@@ -16,6 +16,7 @@ from attnaudit.protocol import Protocol
 from attnaudit.sources.inputs import Prepared
 from attnaudit.sources.model import LoadedModel
 
+SUFFIXES = (".txt", ".md", ".raw", ".rst")
 STUDY_CHARACTERS = 30
 STUDY_TOKENS = 128
 #: Words per passage: more than 2d tokens for every common head dimension d, but fewer than encoders accept.
@@ -62,12 +63,17 @@ class TextShard:
         )
 
 
+def find_texts(folder: Path) -> list[Path]:
+    """Every text file below a folder, in order of its path."""
+    return sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix in SUFFIXES)
+
+
 def read_text(place: Path) -> str:
     """The text of a file, or of all text files below a folder, ordered by path."""
     if place.is_dir():
-        files = sorted(p for p in place.rglob("*") if p.is_file() and p.suffix in (".txt", ".md", ".raw", ".rst"))
+        files = find_texts(place)
         if not files:
-            raise InputError(f"{place} has no text files (.txt, .md, .raw, .rst).")
+            raise InputError(f"{place} has no text files ({', '.join(SUFFIXES)}).")
         return "\n".join(read_text(file) for file in files)
     try:
         content = place.read_bytes()

@@ -18,8 +18,9 @@ BUILT_IN = Path(__file__).parent / "built_in"
 
 
 def folder_of(name: str) -> Path:
-    """The folder of a built-in model, or of a path."""
-    return BUILT_IN / name if (BUILT_IN / name / CARD).is_file() else Path(name)
+    """The folder of a built-in model, or of a path; `./name` is a path, whatever models are built in."""
+    built_in = Path(name).name == name and (BUILT_IN / name / CARD).is_file()
+    return BUILT_IN / name if built_in else Path(name)
 
 
 def check(name: str) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from attnaudit import defaults
 from attnaudit.records.verdict import Score, Word
 
 #: A score at or above this counts as the theory itself; settable.
-THRESHOLD = 0.8
+THRESHOLD = defaults.THRESHOLD
 #: With a larger share of heads rejected a measure decides nothing.
 REJECTED_SHARE = 0.05
 

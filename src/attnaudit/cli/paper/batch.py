@@ -10,19 +10,19 @@ from attnaudit.errors import InputError
 
 if TYPE_CHECKING:
     from attnaudit.capture import Capture
-    from attnaudit.cli.work import InputChoice
     from attnaudit.sources.inputs import Shard
     from attnaudit.sources.model import ModelSpec
+    from attnaudit.sources.selection import InputSelection
 
 
-def one_batch(specs: Sequence[ModelSpec], choice: InputChoice) -> Shard:
+def one_batch(specs: Sequence[ModelSpec], choice: InputSelection) -> Shard:
     """All inputs that the options name, as one batch."""
-    from attnaudit.cli import work
     from attnaudit.protocol import Protocol
     from attnaudit.sources.images import ImageShard
+    from attnaudit.sources.selection import select_inputs
     from attnaudit.sources.texts import TextShard
 
-    shards, _ = work.inputs(specs, choice, Protocol.PAPER)
+    shards = select_inputs(specs, choice, Protocol.PAPER).shards
     if all(isinstance(shard, ImageShard) for shard in shards):
         return ImageShard(tuple(i for shard in shards if isinstance(shard, ImageShard) for i in shard.items))
     return TextShard(tuple(i for shard in shards if isinstance(shard, TextShard) for i in shard.items))

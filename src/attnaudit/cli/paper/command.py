@@ -101,6 +101,7 @@ def paper(
         attnaudit paper figure1 attnaudit-runs/study-vit-tiny attnaudit-runs/study-deit-tiny --out figures/
     """
     from attnaudit.cli import work
+    from attnaudit.sources.selection import InputSelection
 
     resources = work.resources(workers, cluster, memory)
     if cluster is not None and not item.is_table:
@@ -125,7 +126,7 @@ def paper(
             say(f"{spec.name} has RANDOM weights: its numbers say nothing about training.")
     place = work.device_name(device)
     number = item.study_inputs if limit is None else limit
-    choice = work.InputChoice(images, text, number, seed, first, samples_allowed=False)
+    choice = InputSelection(options.one_of(images=images, text=text), number, seed, first, samples=False)
     if item.is_table:
         repeat_table(item.value, specs, choice, place, resources, out, json)
     elif item is Item.FORENSICS:

@@ -12,12 +12,12 @@ from attnaudit.cli.paper.batch import capture_batch, one_batch
 from attnaudit.errors import UsageError
 
 if TYPE_CHECKING:
-    from attnaudit.cli.work import InputChoice
     from attnaudit.sources.model import ModelSpec
+    from attnaudit.sources.selection import InputSelection
 
 
 def draw_norms(
-    name: str, specs: Sequence[ModelSpec], choice: InputChoice, device: str, out: Path, json: bool, *, language: bool
+    name: str, specs: Sequence[ModelSpec], choice: InputSelection, device: str, out: Path, json: bool, *, language: bool
 ) -> None:
     """Figure 2, and for `language` Figure 5: ‖φ(q)‖² and ‖h‖² by layer, a panel per model."""
     from attnaudit.papers.figures import norm_records
@@ -33,7 +33,9 @@ def draw_norms(
     deliver(name, records, norm_figure, out, json)
 
 
-def draw_gammas(name: str, specs: Sequence[ModelSpec], choice: InputChoice, device: str, out: Path, json: bool) -> None:
+def draw_gammas(
+    name: str, specs: Sequence[ModelSpec], choice: InputSelection, device: str, out: Path, json: bool
+) -> None:
     """Figure 3: differences of γ in the third block of one model."""
     from attnaudit.papers.figures import GAMMA_BLOCK, gamma_records
     from attnaudit.report.figures import gamma_figure

@@ -10,11 +10,11 @@ from attnaudit.cli.console import data_console, print_json, progress_bar, say
 from attnaudit.cli.paper.batch import capture_batch, one_batch
 
 if TYPE_CHECKING:
-    from attnaudit.cli.work import InputChoice
     from attnaudit.sources.model import ModelSpec
+    from attnaudit.sources.selection import InputSelection
 
 
-def try_conventions(specs: Sequence[ModelSpec], choice: InputChoice, device: str, out: Path, json: bool) -> None:
+def try_conventions(specs: Sequence[ModelSpec], choice: InputSelection, device: str, out: Path, json: bool) -> None:
     """Try every convention on every model; print the nearest, and write all of them to a CSV file per model."""
     from attnaudit.papers.forensics import investigate
     from attnaudit.records.files import file_name, make_folder

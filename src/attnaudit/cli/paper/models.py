@@ -23,11 +23,11 @@ def named_or_known(
     download: bool,
 ) -> list[ModelSpec]:
     """The named models, or all available language or vision models of the study."""
-    from attnaudit.cli import work
     from attnaudit.papers.published import SAME_MODEL, TABLE4, VISION_MODELS
+    from attnaudit.sources.selection import select_specs
 
     if names:
-        return work.specs(names, weights=weights, random_weights=random_weights, seed=seed, download=download)
+        return select_specs(names, weights=weights, random_weights=random_weights, seed=seed, download=download)
     if weights is not None:
         raise UsageError("--weights needs a model name, as in attnaudit paper table1 deit_tiny_patch16_224.")
     found: list[ModelSpec] = []
@@ -36,7 +36,7 @@ def named_or_known(
     known = [ours.get(name, f"hf:{name}") for name in TABLE4] if language else list(VISION_MODELS)
     for name in known:
         try:
-            found += work.specs([name], weights=None, random_weights=random_weights, seed=seed, download=download)
+            found += select_specs([name], weights=None, random_weights=random_weights, seed=seed, download=download)
         except (WeightsError, ModelError):
             missing.append(name)
     if not found:

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 from attnaudit.cli.console import data_console, print_json, say
 
 if TYPE_CHECKING:
-    from attnaudit.cli.work import InputChoice
     from attnaudit.records.engine import Resources
     from attnaudit.sources.model import ModelSpec
+    from attnaudit.sources.selection import InputSelection
 
 
 def repeat_table(
     name: str,
     specs: Sequence[ModelSpec],
-    choice: InputChoice,
+    choice: InputSelection,
     device: str,
     resources: Resources,
     out: Path | None,
@@ -31,12 +31,13 @@ def repeat_table(
     from attnaudit.protocol import Protocol
     from attnaudit.report.figures import write_csv
     from attnaudit.report.terminal import comparison_table
+    from attnaudit.sources.selection import select_inputs
 
     table = TABLES[name]
-    shards, inputs = work.inputs(specs, choice, Protocol.PAPER, device)
+    selected = select_inputs(specs, choice, Protocol.PAPER, device)
     settings = AuditSettings(protocol=Protocol.PAPER, measures=table.measures, seed=choice.seed, device=device)
-    plan = plan_audit(specs, shards, settings)
-    run = work.measure_with_progress(plan, out, resources, f"{name}, {inputs}")
+    plan = plan_audit(specs, selected.shards, settings)
+    run = work.measure_with_progress(plan, out, resources, f"{name}, {selected.words}")
     work.report_losses(run)
     run.folder.write_summary(run.summary)  # a table of the study has no verdicts
     comparisons = [

@@ -10,7 +10,7 @@ from attnaudit._version import __version__
 from attnaudit.errors import AttnAuditError, UsageError
 from attnaudit.records.engine.cluster import compute_on_cluster
 from attnaudit.records.engine.plan import AnyUnit, Parts, Plan, Progress, Task, Worker
-from attnaudit.records.engine.processes import compute_in_processes
+from attnaudit.records.engine.processes import can_travel, compute_in_processes
 from attnaudit.records.engine.resources import Resources
 from attnaudit.records.run_folder import RunFolder, encoded
 from attnaudit.records.versions import installed_versions
@@ -69,7 +69,7 @@ def _compute(plan: Plan[AnyUnit], units: Sequence[AnyUnit], resources: Resources
             )
         return compute_on_cluster(tasks, resources.cluster, resources.memory)
     processes = resources.processes(len(units))
-    if processes > 1 and (tasks := _tasks(plan, units)) is not None:
+    if processes > 1 and (tasks := _tasks(plan, units)) is not None and can_travel(tasks[0]):
         return compute_in_processes(tasks, processes, resources.memory_each(processes))
     return _compute_here(units, plan.worker(resources.memory))
 

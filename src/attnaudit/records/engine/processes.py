@@ -5,10 +5,12 @@ from __future__ import annotations
 import multiprocessing
 import multiprocessing.connection
 import os
+import pickle
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from typing import Any
 
 from attnaudit.errors import WorkerError
@@ -33,7 +35,8 @@ def compute_in_processes(tasks: Sequence[Task[AnyUnit]], processes: int, memory:
             while True:
                 while len(running) < processes * PENDING_PER_WORKER and (task := next(waiting, None)) is not None:
                     unit, recipe = task
-                    running[pool.submit(compute_part, unit, recipe, memory)] = unit
+                    with hidden_main():  # submitting may start a process
+                        running[pool.submit(compute_part, unit, recipe, memory)] = unit
                 if not running:
                     return
                 finished, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -46,6 +49,34 @@ def compute_in_processes(tasks: Sequence[Task[AnyUnit]], processes: int, memory:
             ) from error
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+@contextmanager
+def hidden_main() -> Iterator[None]:
+    """Processes that are started within do not import the program that runs here.
+
+    A new process imports the `__main__` of the old one, so a script without `if __name__ == "__main__"` would start
+    itself over and over. Our workers need nothing from it; `can_travel` says whether that is so.
+    """
+    import __main__ as main  # now, for it may have been replaced since this file was imported
+
+    kept = {name: getattr(main, name) for name in ("__file__", "__spec__") if hasattr(main, name)}
+    main.__spec__ = None
+    main.__file__ = None
+    try:
+        yield
+    finally:
+        del main.__file__
+        for name, value in kept.items():
+            setattr(main, name, value)
+
+
+def can_travel(task: Task[AnyUnit]) -> bool:
+    """Whether another process can unpickle a task: not what is defined in `__main__`, such as a theory of one's own."""
+    try:
+        return b"__main__" not in pickle.dumps(task)
+    except (pickle.PicklingError, AttributeError, TypeError):  # a lambda, a local class, an open file
+        return False
 
 
 def compute_part(unit: AnyUnit, recipe: WorkerRecipe[AnyUnit], memory: int) -> bytes:

@@ -1,0 +1,169 @@
+"""One call from models and inputs to a finished run."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Literal
+
+from torch import Tensor, nn
+
+from attnaudit import defaults
+from attnaudit.audit import AuditPlan, AuditSettings, Measured, measure, plan_audit
+from attnaudit.audit.ranking import rank
+from attnaudit.audit.summary import losses
+from attnaudit.claims.claim import MEANINGS, Claim, RecordKind
+from attnaudit.claims.jury import judge
+from attnaudit.claims.registry import claims_about, claims_named, theories_for
+from attnaudit.errors import UsageError
+from attnaudit.measures import DEFAULT_MEASURES, REFERENCES, Measure, Reference, select
+from attnaudit.numerics.devices import device_name
+from attnaudit.protocol import Protocol
+from attnaudit.records.audited_model import AuditedModel
+from attnaudit.records.engine import Progress, Resources, default_memory, parse_memory
+from attnaudit.records.schema import OBSERVED
+from attnaudit.report.console import shown_progress
+from attnaudit.report.run import Run
+from attnaudit.sources.model import LoadedModel, ModelSpec, wrap_module
+from attnaudit.sources.selection import (
+    InputSelection,
+    SelectedInputs,
+    select_inputs,
+    select_specs,
+    select_tensor,
+)
+from attnaudit.theories import Theory
+
+_log = logging.getLogger(__name__)
+
+
+def audit(
+    models: nn.Module | str | Sequence[str],
+    inputs: Tensor | str | Path | None = None,
+    *,
+    weights: str | Path | None = None,
+    random_weights: bool = False,
+    download: bool = False,
+    limit: int | None = defaults.LIMIT,
+    first: bool = False,
+    lines: bool = False,
+    seed: int = defaults.SEED,
+    protocol: Protocol | str = Protocol.EXACT,
+    claims: Sequence[str | Claim] | Literal["all"] = "all",
+    references: Sequence[str | Reference] | Literal["all"] = "all",
+    repeats: int = defaults.REPEATS,
+    theories: Sequence[str | Theory] = (),
+    measures: Sequence[str | Measure] = DEFAULT_MEASURES,
+    threshold: float = defaults.THRESHOLD,
+    device: str = defaults.DEVICE,
+    workers: int | None = None,
+    cluster: str | None = None,
+    memory: str | int | None = None,
+    out: str | Path | None = None,
+    progress: Progress | bool = True,
+) -> Run:
+    """Measure every attention head of one or more models among its references, and judge what papers claim about it.
+
+    Args:
+        models: a torch module; or one or more names such as `"timm:deit_tiny_patch16_224"`, `"hf:bert-base-uncased"`,
+            `"minilm"` or a folder.
+        inputs: a batch tensor; or, for named models, a folder of images or a text file or folder. By default images
+            of the data folder or of scikit-image, or Python's own reference.
+        weights: a local weights file, of one named model.
+        random_weights: audit named models untrained, initialised from `seed`.
+        download: allow the network for weights of named models.
+        limit: how many images or passages to draw; all if None. A batch tensor is used as it is.
+        first: take the first inputs in order instead of a draw.
+        lines: of texts, draw lines as the study does instead of passages.
+        seed: of every random choice.
+        protocol: `exact` or `paper`.
+        claims: which claims to judge: `"all"`, or names, see `attnaudit ls claims`, and claims of your own.
+        references: which references to compute: `"all"`, or names, see `attnaudit ls references`, and objects of your
+            own; without a null and an ideal one no claim can be judged.
+        repeats: how often each random reference is drawn.
+        theories: theories to rank beside those the claims need: names, or objects of your own class.
+        measures: which measures to compute: names, see `attnaudit ls measures`, or objects of your own.
+        threshold: the score from which on a claim counts as met.
+        device: `auto`, `cpu` or `cuda`.
+        workers: processes, for named models; as many as pay off if None.
+        cluster: address of a dask scheduler whose workers do the work instead, for named models.
+        memory: what the audit may take, as bytes or `"8GB"`; half of the machine's memory if None.
+        out: the run folder, by default in `attnaudit-runs`. Repeating the call resumes.
+        progress: a function that is told of every finished unit; True for a bar, False for none.
+    """
+    allowed = default_memory() if memory is None else parse_memory(str(memory))
+    resources = Resources(workers, cluster, allowed)
+    kind = RecordKind.AUDIT
+    judged = claims_about(kind) if claims == "all" else claims_named(claims, kind)
+    selection = select(
+        measures=measures,
+        theories=(*theories_for(judged), *theories),
+        references=tuple(REFERENCES) if references == "all" else references,
+        repeats=repeats,
+        seed=seed,
+        protocol=Protocol(protocol),
+    )
+    settings = AuditSettings.of(selection, device_name(device))
+    subjects: Sequence[ModelSpec | LoadedModel]
+    selected: SelectedInputs
+    if isinstance(models, nn.Module):
+        if weights is not None or random_weights or download:
+            raise UsageError("A module given in memory has its weights: leave out weights, random_weights, download.")
+        subjects = [wrap_module(models)]
+    else:
+        subjects = select_specs(models, weights=weights, random_weights=random_weights, seed=seed, download=download)
+    if isinstance(inputs, Tensor):
+        selected = select_tensor(inputs, settings.device)
+    else:
+        asked = InputSelection(None if inputs is None else Path(inputs), limit, seed, first, lines)
+        selected = select_inputs(subjects, asked, settings.protocol, settings.device)
+    plan = plan_audit(subjects, selected.shards, settings, selection.own)
+    _announce(plan, selected, judged)
+    with shown_progress(progress, "measuring heads and references") as told:
+        folder = Path(out) if out is not None else Path(defaults.RUNS) / plan.name
+        measured = measure(plan, folder, resources=resources, progress=told)
+    for line in losses(measured.summary):
+        _log.warning(line)
+    return conclude(measured, plan.settings, judged, threshold)
+
+
+def conclude(measured: Measured, settings: AuditSettings, claims: Sequence[Claim], threshold: float) -> Run:
+    """Judge the claims, and write `summary.json`: statistics and verdicts together, once."""
+    audits = [
+        AuditedModel(model, measured.rows, groups.get(OBSERVED, {}), settings.protocol.value, settings.seed)
+        for model, groups in measured.summary["models"].items()
+    ]
+    judgement = judge(claims, audits, threshold=threshold)
+    ranking = [
+        entry
+        for audit in audits
+        if len(settings.theories) > 1
+        for entry in rank(audit.rows, audit.model, settings.theories, threshold=threshold, seed=settings.seed)
+    ]
+    summary = measured.summary | {
+        "claims": {claim.name: {"statement": claim.statement, "theory": claim.theory} for claim in claims},
+        "verdicts": [asdict(verdict) for verdict in judgement.verdicts],
+        "ranking": [asdict(entry) for entry in ranking],
+        "interval_level": judgement.level,
+        "threshold": threshold,
+    }
+    measured.folder.write_summary(summary)
+    return Run(measured.path, measured.rows, summary, judgement.verdicts, tuple(ranking), judgement.level)
+
+
+def _announce(plan: AuditPlan, selected: SelectedInputs, judged: Sequence[Claim]) -> None:
+    """What will be computed, and before anybody has seen a number, what the verdicts will mean."""
+    for model in plan.loaded:
+        weights = (
+            "RANDOM weights: this network is untrained, so its numbers say nothing about training"
+            if model.weights_origin == "random"
+            else f"weights {model.weights_origin}"
+        )
+        protocol = plan.settings.protocol.value
+        _log.info("Auditing %s on %s, protocol %s, %s.", model.label, selected.words, protocol, weights)
+    if judged:
+        _log.info("What the verdicts mean:")
+        for word, meaning in MEANINGS[RecordKind.AUDIT].items():
+            _log.info("  %s: %s", word.value, meaning)

@@ -1,0 +1,48 @@
+"""What this machine has, what of a model can be captured, and where the time of an audit goes."""
+
+from __future__ import annotations
+
+from attnaudit import defaults
+from attnaudit.audit.benchmark import Benchmark, benchmark
+from attnaudit.audit.inspection import inspect_model
+from attnaudit.numerics.devices import device_name
+from attnaudit.protocol import Protocol
+from attnaudit.sources.environment import machine, packages
+
+#: Titles, and under each names with what there is to say of them.
+Diagnosis = dict[str, dict[str, str]]
+
+
+def doctor(model: str | None = None, *, download: bool = False) -> Diagnosis:
+    """Say what is installed; or, of a model, which attention layers can be captured and which not, and why.
+
+    Args:
+        model: a name; without local weights it is looked at with random ones, since what can be captured does not
+            depend on them.
+        download: allow the network for weights.
+    """
+    if model is None:
+        return {"Machine": machine(), "Packages": packages()}
+    found = inspect_model(model, download=download)
+    if found.failure is not None:
+        return {f"{found.label}: nothing can be captured": {"reason": found.failure}}
+    refused = {f"{found.label}: refused": dict(found.refused)} if found.refused else {}
+    return {f"{found.label}: captured": dict(found.captured)} | refused
+
+
+def bench(
+    model: str = defaults.BENCHED,
+    *,
+    limit: int | None = None,
+    protocol: Protocol | str = Protocol.PAPER,
+    device: str = defaults.DEVICE,
+) -> Benchmark:
+    """Time the stages of an audit (Table 1's measures) on this machine, beside the floor that no audit goes below.
+
+    Args:
+        model: a vision model by name; its weights may be random.
+        limit: images of noise; one unit of work if None.
+        protocol: which arithmetic.
+        device: `auto`, `cpu` or `cuda`.
+    """
+    return benchmark(model, limit, Protocol(protocol), device_name(device))

@@ -1,0 +1,181 @@
+"""How classifiers hold under corruptions and attacks."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from attnaudit import defaults
+from attnaudit.errors import UsageError
+from attnaudit.numerics.devices import device_name
+from attnaudit.protocol import Protocol
+from attnaudit.records.engine import Progress
+from attnaudit.report.console import shown_progress
+from attnaudit.report.robustness_files import write_evaluation_files
+from attnaudit.robustness import EvaluationPlan, EvaluationSettings, Robustness, evaluate
+from attnaudit.robustness.corrupted_sets import write_corrupted_sets
+from attnaudit.robustness.pixels import PixelModel
+from attnaudit.robustness.planning import (
+    Corruptions,
+    check_corrupted,
+    corrupting_conditions,
+    evaluation_conditions,
+    find_examples,
+)
+from attnaudit.sources.class_outputs import outputs_of
+from attnaudit.sources.model import load_model, parse_model
+from attnaudit.sources.selection import select_specs
+
+_log = logging.getLogger(__name__)
+#: Images at a time, by device.
+_BATCH = {"cpu": 64, "cuda": 256}
+
+
+def robust(
+    models: str | Sequence[str],
+    images: str | Path | None = None,
+    *,
+    weights: str | Path | None = None,
+    random_weights: bool = False,
+    download: bool = False,
+    attacks: Sequence[str] = defaults.ATTACKS,
+    eps: Sequence[float | str] = defaults.EPSILONS,
+    corruptions: Corruptions = (),
+    severities: Sequence[int] = defaults.SEVERITIES,
+    corrupted: str | Path | None = None,
+    baseline: str | None = None,
+    twin: str | None = None,
+    outliers: str | Path | None = None,
+    mask: bool = False,
+    checks: bool = True,
+    limit: int | None = None,
+    seed: int = defaults.SEED,
+    protocol: Protocol | str = Protocol.EXACT,
+    precision: str = defaults.PRECISION,
+    batch: int | None = None,
+    device: str = defaults.DEVICE,
+    out: str | Path | None = None,
+    progress: Progress | bool = True,
+) -> Robustness:
+    """Measure accuracy under corruptions and attacks, with intervals, and check for gradient masking.
+
+    Args:
+        models: names of vision classifiers: `"vit-small-cifar"`, `"timm:NAME"`, or a folder that `train` wrote.
+        images: a folder with a folder of images per class, or a Parquet file with columns img and label; by default
+            what the data folder has for the model's classes.
+        weights: a local weights file, of one model.
+        random_weights: evaluate untrained networks, initialised from `seed`.
+        download: allow the network for weights.
+        attacks: names, see `attnaudit ls attacks`; `"pgd:50"` runs 50 iterations.
+        eps: budgets of the attacks, in pixels between 0 and 1: numbers, or texts such as `"4/255"`.
+        corruptions: names, see `attnaudit ls corruptions`, or `"all"`.
+        severities: of the corruptions, 1 to 5.
+        corrupted: a folder of corrupted images, ImageNet-C or one that `corrupt` wrote; made now if None.
+        baseline: the model whose errors divide in the mean corruption error; AlexNet, on ImageNet, if None.
+        twin: a model, such as the softmax twin, whose adversarial images are tried.
+        outliers: class folders of images of no known class, such as ImageNet-O.
+        mask: let only the classes of the images count, as for ImageNet-A, -R and -O.
+        checks: look for gradient masking.
+        limit: how many images to draw; all if None.
+        seed: of every random choice.
+        protocol: `exact` (ε in pixels, clipped, true labels) or `paper` (as Teo & Nguyen's code).
+        precision: of the model's products: `fp32`, `tf32` or `bf16`.
+        batch: images at a time; 64, on a GPU 256, if None.
+        device: `auto`, `cpu` or `cuda`.
+        out: the run folder, by default in `attnaudit-runs`. Repeating the call resumes; further attacks, ε or models
+            are added.
+        progress: a function that is told of every finished batch; True for a bar, False for none.
+    """
+    names = [models] if isinstance(models, str) else list(models)
+    if baseline is not None and baseline not in names:
+        raise UsageError(f"--baseline must be one of the models to evaluate ({', '.join(names)}), got {baseline}.")
+    if baseline is not None and not corruptions:
+        raise UsageError(f"--baseline {baseline} needs corruptions: name some, or use --corruptions all.")
+    ready = None if corrupted is None else Path(corrupted)
+    check_corrupted(ready, corruptions)
+    chosen = Protocol(protocol)
+    conditions = evaluation_conditions(
+        chosen,
+        attacks=attacks,
+        eps=eps,
+        corruptions=corruptions,
+        severities=severities,
+        transfer=twin is not None,
+        outliers=outliers is not None,
+        checks=checks,
+    )
+    specs = select_specs(names, weights=weights, random_weights=random_weights, seed=seed, download=download)
+    loaded = tuple(load_model(spec) for spec in specs)
+    place = device_name(device)
+    plan = EvaluationPlan(
+        loaded,
+        find_examples(
+            loaded[0],
+            None if images is None else Path(images),
+            corrupted=ready,
+            outliers=None if outliers is None else Path(outliers),
+            limit=limit,
+            seed=seed,
+        ),
+        conditions,
+        EvaluationSettings(seed, chosen, precision, mask, place, batch or _BATCH[place]),
+        None if twin is None else load_model(parse_model(twin, seed=seed, download=download)),
+        checks,
+    )
+    folder = Path(out) if out is not None else Path(defaults.RUNS) / plan.name
+    about = f"{len(plan.examples.places):,} images of {plan.examples.data.path.name}, protocol {chosen.value}"
+    _log.info("Evaluating %s on %s, on %s, in %s.", ", ".join(model.label for model in loaded), about, place, folder)
+    divisor = None if baseline is None else loaded[names.index(baseline)].label
+    with shown_progress(progress, "evaluating") as told:
+        evaluation = evaluate(plan, folder, baseline=divisor, progress=told)
+    *files, page = write_evaluation_files(evaluation, f"{about}, seed {seed}, {precision}.")
+    _log.info("Wrote %s. Report, to open in a browser: %s", ", ".join(map(str, files)), page)
+    return evaluation
+
+
+def corrupt(
+    model: str,
+    images: str | Path | None = None,
+    *,
+    weights: str | Path | None = None,
+    random_weights: bool = False,
+    corruptions: Corruptions = "all",
+    severities: Sequence[int] = defaults.SEVERITIES,
+    limit: int | None = None,
+    seed: int = defaults.SEED,
+    workers: int = 1,
+    out: str | Path = defaults.CORRUPTED,
+    progress: Progress | bool = True,
+) -> Path:
+    """Write corrupted images once, for `robust(corrupted=…)` on any machine; says in which folder.
+
+    The same seed gives the same images, whatever the number of workers; existing files are left as they are.
+
+    Args:
+        model: a name; images are cut to what this model sees.
+        images: a folder with a folder of images per class, or a Parquet file with columns img and label; by default
+            what the data folder has for the model's classes.
+        weights: a local weights file.
+        random_weights: take the network untrained.
+        corruptions: names, see `attnaudit ls corruptions`, or `"all"`.
+        severities: 1 to 5.
+        limit: how many images to draw; all if None.
+        seed: of every random choice.
+        workers: processes.
+        out: the folder: `clean.parquet`, and `CORRUPTION/SEVERITY.parquet`.
+        progress: a function that is told of every finished file; True for a bar, False for none.
+    """
+    conditions = corrupting_conditions(corruptions, severities)
+    if not conditions:
+        raise UsageError("--corruptions none leaves nothing to write: name some, or use --corruptions all.")
+    (spec,) = select_specs(model, weights=weights, random_weights=random_weights, seed=seed)
+    loaded = load_model(spec)
+    subject = PixelModel(loaded)
+    examples = find_examples(loaded, None if images is None else Path(images), limit=limit, seed=seed)
+    outputs_of(examples.data, subject.outputs, subject.label)
+    count = len(examples.places)
+    _log.info("Applying %d corruptions to %s images of %s.", len(conditions), f"{count:,}", examples.data.path)
+    with shown_progress(progress, "corrupting") as told:
+        write_corrupted_sets(subject, examples, conditions, Path(out), seed=seed, workers=workers, progress=told)
+    return Path(out)

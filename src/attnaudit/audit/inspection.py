@@ -1,0 +1,49 @@
+"""Which attention layers of a model can be captured, and why others cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from attnaudit.audit.unit import capture_prepared
+from attnaudit.errors import CaptureError, WeightsError
+from attnaudit.protocol import Protocol
+from attnaudit.sources.model import ModelSpec, load_model, parse_model
+from attnaudit.sources.selection import InputSelection, select_inputs
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What a capture of one input came to: sizes of the layers, reasons for refused ones, or why there is nothing."""
+
+    label: str
+    captured: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+    failure: str | None = None
+
+
+def inspect_model(name: str, *, download: bool = False) -> Inspection:
+    """Capture a model on one of the default inputs."""
+    spec = with_any_weights(name, download=download)
+    model = load_model(spec)
+    (shard,) = select_inputs([spec], InputSelection(limit=1), Protocol.EXACT).shards
+    try:
+        found = capture_prepared(model.module, shard.prepare(model, Protocol.EXACT), "cpu", model.label)
+    except CaptureError as error:
+        return Inspection(model.label, failure=str(error))
+    return Inspection(
+        model.label,
+        {
+            layer: f"{len(heads)} heads x {heads.tokens} tokens x {heads.dim} dims, replay error {error:.1e}"
+            for heads, (layer, error) in zip(found.layers, found.certificate.errors.items(), strict=True)
+        },
+        {refusal.layer: refusal.reason for refusal in found.refusals},
+    )
+
+
+def with_any_weights(name: str, *, download: bool = False) -> ModelSpec:
+    """A model by name, with random weights where it has no local ones: what can be captured is the same."""
+    try:
+        return parse_model(name, download=download)
+    except WeightsError:
+        return parse_model(name, random_weights=True)

@@ -1,0 +1,29 @@
+"""Defaults that Python and the command line share, each written once."""
+
+from __future__ import annotations
+
+#: Where to compute: a GPU if there is one.
+DEVICE = "auto"
+#: Of every random choice.
+SEED = 0
+#: How many images or passages an audit draws.
+LIMIT = 25
+#: How often each random reference is drawn.
+REPEATS = 1
+#: The score from which on a claim counts as met.
+THRESHOLD = 0.8
+#: Where runs go that are given no folder.
+RUNS = "attnaudit-runs"
+
+#: What `robust` tries unless told otherwise.
+ATTACKS = ("noise", "fgsm", "pgd")
+EPSILONS = ("1/255", "4/255")
+SEVERITIES = (1, 2, 3, 4, 5)
+PRECISION = "fp32"
+#: Where `corrupt` writes.
+CORRUPTED = "corrupted"
+
+#: Processes that read images for a training.
+READERS = 4
+#: What `bench` times.
+BENCHED = "deit_tiny_patch16_224"

@@ -1,0 +1,27 @@
+"""What an evaluation leaves beside its evidence: accuracies as CSV, curves, and a page."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from attnaudit.errors import MissingExtraError
+from attnaudit.report.drawing import for_screen_and_print
+from attnaudit.report.figures import write_rows
+from attnaudit.report.page import FILE
+from attnaudit.report.page.robustness import write_robustness_page
+from attnaudit.report.robustness import accuracy_rows
+from attnaudit.report.robustness_figures import accuracy_curves
+from attnaudit.robustness import Robustness
+
+
+def write_evaluation_files(evaluation: Robustness, title: str) -> list[Path]:
+    """Write them into the run folder, the curves where matplotlib is installed; the page is the last."""
+    folder, summary = evaluation.path, evaluation.summary
+    table, curves = folder / "accuracy.csv", for_screen_and_print(folder, "curves")
+    write_rows(accuracy_rows(summary), table)
+    drawn = False
+    with suppress(MissingExtraError):
+        drawn = accuracy_curves(summary, curves)
+    page = write_robustness_page(summary, title, curves[0] if drawn else None, folder / FILE)
+    return [table, *(curves if drawn else ()), page]

@@ -1,0 +1,112 @@
+"""From what a person asks for, models and images by name, to the plan of an evaluation or of corrupted sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from attnaudit import defaults
+from attnaudit.errors import InputError, UsageError
+from attnaudit.protocol import Protocol
+from attnaudit.robustness.conditions import (
+    CLEAN,
+    EVERYTHING,
+    GRADIENT,
+    OUTLIERS,
+    Condition,
+    attack_conditions,
+    corruption_conditions,
+    epsilon,
+    transfer_conditions,
+)
+from attnaudit.robustness.corrupted_sets import CLEAN_FILE, classes_of
+from attnaudit.robustness.corruptions import CORRUPTIONS
+from attnaudit.robustness.examples import Examples
+from attnaudit.robustness.pixels import PixelModel
+from attnaudit.sources.labelled import labelled_for, read_labelled
+from attnaudit.sources.model import LoadedModel
+
+#: Names of corruptions, or all of them.
+Corruptions = Sequence[str] | Literal["all"]
+
+
+def evaluation_conditions(
+    protocol: Protocol,
+    *,
+    attacks: Sequence[str] = (),
+    eps: Sequence[float | str] = (),
+    corruptions: Corruptions = (),
+    severities: Sequence[int] = (),
+    transfer: bool = False,
+    outliers: bool = False,
+    checks: bool = True,
+) -> tuple[Condition, ...]:
+    """Everything that models are tried under, the clean images first.
+
+    Args:
+        protocol: of the attacks.
+        attacks: names; `pgd:50` runs 50 iterations.
+        eps: budgets of the attacks, in pixels between 0 and 1: numbers, or texts such as `4/255`.
+        corruptions: names, or all.
+        severities: of the corruptions.
+        transfer: whether adversarial images of another model are tried.
+        outliers: whether images of no known class are shown.
+        checks: whether to look for gradient masking, where gradients were used.
+    """
+    budgets = [epsilon(str(value)) for value in eps]
+    attacking = attack_conditions(attacks, budgets, protocol)
+    masking = checks and protocol is Protocol.EXACT and any(attack.name == "pgd" for attack in attacking)
+    return (
+        CLEAN,
+        *corrupting_conditions(corruptions, severities),
+        *attacking,
+        *(transfer_conditions(budgets, protocol) if transfer else ()),
+        *((EVERYTHING, GRADIENT) if masking else ()),
+        *((OUTLIERS,) if outliers else ()),
+    )
+
+
+def corrupting_conditions(corruptions: Corruptions, severities: Sequence[int]) -> list[Condition]:
+    """Every corruption that is named, at every severity."""
+    return corruption_conditions(CORRUPTIONS if corruptions == "all" else corruptions, severities)
+
+
+def check_corrupted(corrupted: Path | None, corruptions: Corruptions) -> None:
+    """Refuse a set of corrupted images that is not there, or that nobody would look at.
+
+    Raises:
+        InputError: there is no such folder.
+        UsageError: no corruption is asked for.
+    """
+    if corrupted is not None and not corrupted.is_dir():
+        raise InputError(f"--corrupted must be a folder, ImageNet-C or from attnaudit corrupt, got {corrupted}.")
+    if corrupted is not None and not corruptions:
+        raise UsageError(f"--corrupted {corrupted} needs corruptions: name some, or use --corruptions all.")
+
+
+def find_examples(
+    model: LoadedModel,
+    images: Path | None,
+    *,
+    corrupted: Path | None = None,
+    outliers: Path | None = None,
+    limit: int | None = None,
+    seed: int = defaults.SEED,
+) -> Examples:
+    """The images for a model, by default those of the data folder; `limit` of them, drawn by seed.
+
+    A folder from `corrupt` also has the clean images.
+    """
+    written_by_us = images is None and corrupted is not None and (corrupted / CLEAN_FILE).exists()
+    if corrupted is not None and written_by_us:
+        images = corrupted / CLEAN_FILE
+    return Examples.drawn(
+        labelled_for(images, PixelModel(model).outputs),
+        limit,
+        seed,
+        ready=corrupted,
+        cut=written_by_us,
+        outliers=None if outliers is None else read_labelled(outliers),
+        classes=classes_of(corrupted) if corrupted is not None and written_by_us else None,
+    )

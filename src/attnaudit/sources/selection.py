@@ -1,0 +1,146 @@
+"""Models and inputs as a user names them, alike in Python and on the command line, and the default inputs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import Tensor
+
+from attnaudit.errors import InputError, UsageError
+from attnaudit.protocol import Protocol
+from attnaudit.sources.data import VARIABLE, data_file
+from attnaudit.sources.images import ImageItem, choose_images, find_images, has_images, image_shards, sample_images
+from attnaudit.sources.inputs import Shard, shard_size, tensor_shards
+from attnaudit.sources.model import LoadedModel, ModelSpec, parse_model
+from attnaudit.sources.texts import TextItem, find_texts, passages, read_text, standard_text, study_lines, text_shards
+
+_log = logging.getLogger(__name__)
+
+
+def select_specs(
+    names: str | Sequence[str],
+    *,
+    weights: str | Path | None = None,
+    random_weights: bool = False,
+    seed: int = 0,
+    download: bool = False,
+) -> list[ModelSpec]:
+    """The models of these names.
+
+    Raises:
+        UsageError: there is none, or a weights file for more than one.
+    """
+    given = [names] if isinstance(names, str) else list(names)
+    if not given:
+        raise UsageError("No model is given: name at least one.")
+    if weights is not None and len(given) != 1:
+        raise UsageError(f"--weights needs exactly one model, got {len(given)}.")
+    file = None if weights is None else Path(weights)
+    return [
+        parse_model(name, weights=file, random_weights=random_weights, seed=seed, download=download) for name in given
+    ]
+
+
+@dataclass(frozen=True)
+class InputSelection:
+    """The inputs that a user names.
+
+    Args:
+        place: a folder of images, or a text file or folder; None for the default ones.
+        limit: how many are drawn; all if None.
+        seed: of the draw.
+        first: take the first in order instead of a draw.
+        lines: of texts, lines as the study draws them instead of passages.
+        samples: whether, without a place and a data folder, samples that come with installed packages will do.
+    """
+
+    place: Path | None = None
+    limit: int | None = None
+    seed: int = 0
+    first: bool = False
+    lines: bool = False
+    samples: bool = True
+
+    def __post_init__(self) -> None:
+        if self.limit is not None and self.limit < 1:
+            raise UsageError(f"--limit must be ≥ 1, got {self.limit}.")
+
+
+@dataclass(frozen=True)
+class SelectedInputs:
+    """The inputs, cut into shards, and a few words that say what they are."""
+
+    shards: tuple[Shard, ...]
+    words: str
+
+
+def select_inputs(
+    models: Sequence[ModelSpec | LoadedModel], selection: InputSelection, protocol: Protocol, device: str = "cpu"
+) -> SelectedInputs:
+    """The inputs for models of one kind on a device.
+
+    Raises:
+        UsageError: the models need different inputs, or the selection does not suit them.
+        InputError: the inputs cannot be found or read.
+    """
+    specs = [model for model in models if isinstance(model, ModelSpec)]
+    if len(specs) < len(models):
+        raise UsageError("A module given in memory needs a batch tensor as inputs: its preprocessing is not known.")
+    kinds = {spec.reads_text for spec in specs}
+    if len(kinds) > 1:
+        raise UsageError("Image and text models cannot share their inputs: audit them separately.")
+    if kinds == {True}:
+        if (place := selection.place) and place.is_dir() and not find_texts(place) and has_images(place):
+            raise UsageError(f"{specs[0].name} reads text, but {place} has images: use --text instead of --images.")
+        texts, words = _texts(selection, protocol)
+        return SelectedInputs(text_shards(texts, protocol, shard_size()), f"{len(texts)} {words}")
+    if selection.place is not None and selection.place.is_file():
+        raise UsageError(
+            f"{specs[0].name} reads images, but {selection.place} is a file: use --images instead of --text."
+        )
+    if selection.lines:
+        raise UsageError(f"{specs[0].name} reads images: --lines is for text.")
+    items = select_images(selection)
+    return SelectedInputs(image_shards(items, shard_size(device)), f"{len(items)} images")
+
+
+def select_tensor(batch: Tensor, device: str = "cpu") -> SelectedInputs:
+    """A batch that a user has already made."""
+    shards = tensor_shards(batch, shard_size(device))
+    return SelectedInputs(shards, f"{len(batch)} inputs in memory")
+
+
+def select_images(selection: InputSelection) -> tuple[ImageItem, ...]:
+    """The images of the given folder, of the data folder, or samples from an installed package."""
+    root = selection.place or data_file("imagenet_val")
+    if root is not None:
+        paths = find_images(root)
+    elif selection.samples:
+        paths = sample_images()
+        root = paths[0].parent
+        _log.info("No --images given and %s is unset: using %d photographs from scikit-image.", VARIABLE, len(paths))
+    else:
+        raise InputError(f"No images were found: give --images DIR, or set {VARIABLE} to the data folder.")
+    if selection.first:
+        paths = paths[: selection.limit]
+    return choose_images(paths, root, selection.limit, selection.seed)
+
+
+def _texts(selection: InputSelection, protocol: Protocol) -> tuple[tuple[TextItem, ...], str]:
+    """Lines or passages of a file, of the data folder's WikiText (`paper`), or of the standard library."""
+    paper = protocol is Protocol.PAPER
+    place = selection.place or (data_file("wikitext/wiki.test.raw") if paper else None)
+    if place is None and not selection.samples:
+        raise InputError(f"No text was found: give --text FILE, or set {VARIABLE} to the data folder.")
+    if place is None:
+        _log.info("No --text given: using the language reference that comes with Python (pydoc_data.topics).")
+    text = standard_text() if place is None else read_text(place)
+    choose, kind = (study_lines, "lines") if paper or selection.lines else (passages, "passages")
+    if selection.first:
+        chosen = choose(text, None, selection.seed)[: selection.limit]
+    else:
+        chosen = choose(text, selection.limit, selection.seed)
+    return chosen, f"{kind} of {place.name if place else 'the Python reference'}"
