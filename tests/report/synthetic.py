@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from attnaudit.api import conclude
+from attnaudit.api.audits import conclude
 from attnaudit.audit.run import Measured
 from attnaudit.audit.settings import AuditSettings
 from attnaudit.audit.summary import summarise

@@ -129,7 +129,9 @@ def audit(
     return conclude(measured, plan.settings, judged, threshold)
 
 
-def conclude(measured: Measured, settings: AuditSettings, claims: Sequence[Claim], threshold: float) -> Run:
+def conclude(
+    measured: Measured, settings: AuditSettings, claims: Sequence[Claim], threshold: float = defaults.THRESHOLD
+) -> Run:
     """Judge the claims, and write `summary.json`: statistics and verdicts together, once."""
     audits = [
         AuditedModel(model, measured.rows, groups.get(OBSERVED, {}), settings.protocol.value, settings.seed)

@@ -61,14 +61,12 @@ def hidden_main() -> Iterator[None]:
     import __main__ as main  # now, for it may have been replaced since this file was imported
 
     kept = {name: getattr(main, name) for name in ("__file__", "__spec__") if hasattr(main, name)}
-    main.__spec__ = None
-    main.__file__ = None
+    vars(main).update(__file__=None, __spec__=None)
     try:
         yield
     finally:
         del main.__file__
-        for name, value in kept.items():
-            setattr(main, name, value)
+        vars(main).update(kept)
 
 
 def can_travel(task: Task[AnyUnit]) -> bool:

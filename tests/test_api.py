@@ -1,0 +1,119 @@
+"""The public API: what it returns, where it writes, and that the command line has the same defaults."""
+
+import inspect
+import subprocess
+import sys
+from enum import Enum
+from pathlib import Path
+
+import pytest
+import typer
+
+import attnaudit
+from attnaudit.errors import UsageError
+
+UNGUARDED = """
+import attnaudit
+
+print("started")
+run = attnaudit.audit("test_vit", "images", random_weights=True, claims=["kpca-values"],
+                      references=["gaussian", "planted"], workers=2, out="run")
+print(len(run.rows), "rows")
+"""
+OWN_THEORY = """
+import torch
+
+import attnaudit
+from attnaudit.kernel import Prediction
+
+
+class ValuesAreKeys:
+    name = "keys"
+    text = "values equal keys"
+
+    def predict(self, heads, spectrum, protocol):
+        return Prediction(heads.key.double(), torch.zeros(len(heads), dtype=torch.float64), (None,) * len(heads))
+
+
+run = attnaudit.audit("test_vit", "images", random_weights=True, claims=["kpca-values"],
+                      references=["gaussian", "planted"], theories=[ValuesAreKeys()], workers=2, out="run")
+print(run.evidence["theory"].unique().to_pylist())
+"""
+
+
+def run_script(text, folder):
+    (folder / "script.py").write_text(text)
+    result = subprocess.run([sys.executable, "script.py"], cwd=folder, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return result
+
+
+def test_a_script_without_a_main_guard_may_use_workers(tmp_path, image_folder):
+    pytest.importorskip("timm")
+    result = run_script(UNGUARDED, tmp_path)
+    assert result.stdout.count("started") == 1
+    assert result.stdout.count("rows") == 1
+    assert result.stderr == ""  # no bar where nobody would see it
+
+
+def test_a_theory_defined_in_a_script_is_computed_in_its_process(tmp_path, image_folder):
+    pytest.importorskip("timm")
+    assert "'keys'" in run_script(OWN_THEORY, tmp_path).stdout
+
+
+#: Options that only one side has: tables of the terminal, objects of Python.
+ONE_SIDED = {"json", "fail_on", "measures", "progress"}
+#: Two options of the terminal that are one argument in Python.
+PLACES = {"images", "text", "parquet", "inputs"}
+
+
+def functions():
+    from attnaudit import cli
+    from attnaudit.api import audits, machine, robustness
+
+    return {
+        "audit": (cli.audit.audit, audits.audit),
+        "robust": (cli.robust.robust, robustness.robust),
+        "corrupt": (cli.corrupt.corrupt, robustness.corrupt),
+        "bench": (cli.bench.bench, machine.bench),
+        "doctor": (cli.doctor.doctor, machine.doctor),
+    }
+
+
+def typed(value):
+    """A default as a person would type it."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, (tuple, list)):
+        return ",".join(map(str, value)) or "none"
+    return str(value) if isinstance(value, Path) else value
+
+
+def defaults_of(function):
+    found = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        value = parameter.default
+        if name in ONE_SIDED | PLACES or value is inspect.Parameter.empty:
+            continue
+        assert not isinstance(value, typer.models.ParameterInfo), name
+        found[name] = typed(value)
+    return found
+
+
+@pytest.mark.parametrize("verb", functions())
+def test_python_and_the_command_line_have_the_same_defaults(verb):
+    command, function = functions()[verb]
+    assert defaults_of(command) == defaults_of(function)
+
+
+def test_a_run_without_a_folder_goes_where_the_command_line_puts_it_and_says_so(image_folder):
+    pytest.importorskip("timm")
+    run = attnaudit.audit("test_vit", image_folder, random_weights=True, limit=1, claims=(), references=())
+    assert run.path.parent.name == "attnaudit-runs"
+    assert run.path.name.startswith("test_vit")
+    assert str(run.path) in repr(run)
+
+
+def test_an_unknown_device_is_a_usage_error(image_folder):
+    with pytest.raises(UsageError, match="'tpu'"):
+        attnaudit.audit("test_vit", image_folder, random_weights=True, device="tpu")
