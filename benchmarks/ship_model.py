@@ -11,10 +11,11 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from attnaudit.sources.architecture import build
+from attnaudit.training.recipe import ImageRecipe, read_recipe
 from safetensors.torch import load_file, save
 
 from attnaudit.records.run_folder import write_whole
-from attnaudit.sources.architecture import build
 from attnaudit.sources.cards import ImageCard, read_card
 from attnaudit.sources.labelled import training_and_test
 from attnaudit.sources.model import CARD
@@ -23,7 +24,6 @@ from attnaudit.training.augmentation import DeviceAugmentation
 from attnaudit.training.batches import Layout, image_batches
 from attnaudit.training.evaluation import evaluate
 from attnaudit.training.processes import Ranks
-from attnaudit.training.recipe import ImageRecipe, read_recipe
 
 AVERAGE = "average.safetensors"
 LABELS = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")

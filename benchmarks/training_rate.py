@@ -15,13 +15,13 @@ import time
 from collections.abc import Callable
 
 import torch
+from attnaudit.sources.architecture import build
+from attnaudit.training.recipe import ImageRecipe, read_recipe
 from torch.utils.flop_counter import FlopCounterMode
 
 from attnaudit.numerics.randomness import seed_everything
-from attnaudit.sources.architecture import build
 from attnaudit.training.augmentation import DeviceAugmentation
 from attnaudit.training.processes import Ranks
-from attnaudit.training.recipe import ImageRecipe, read_recipe
 from attnaudit.training.trainee import Trainee
 
 WAYS = {"cpu": "plain,compile", "cuda": "plain,graph,compile,compile+graph"}

@@ -71,12 +71,8 @@ def audits(tmp_path_factory):
         plan = plan_audit(
             [parse_model(MODEL)], shards, AuditSettings(protocol=Protocol(protocol), references=tuple(REFERENCES))
         )
-        runs[protocol] = conclude(
-            measure(plan, tmp_path_factory.mktemp(protocol), resources=Resources(workers=2)),
-            plan.settings,
-            claims,
-            THRESHOLD,
-        )
+        measured = measure(plan, tmp_path_factory.mktemp(protocol), resources=Resources(workers=2))
+        runs[protocol] = conclude(measured, plan.settings, claims)
     return runs
 
 

@@ -95,6 +95,7 @@ def robust(
         attnaudit robust timm:deit_tiny_patch16_224 --images imagenet-a --mask --attacks none
     """
     from attnaudit.api.robustness import robust as evaluated
+    from attnaudit.records import json_file
     from attnaudit.report.robustness import robustness_report
 
     evaluation = evaluated(
@@ -122,6 +123,6 @@ def robust(
         out=out,
     )
     if json:
-        print_json(evaluation.summary.as_json())
+        print_json(json_file.plain(evaluation.summary))
     else:
         data_console().print(robustness_report(evaluation.summary))

@@ -9,12 +9,12 @@ from typing import Literal
 from attnaudit import defaults
 from attnaudit.errors import InputError, UsageError
 from attnaudit.protocol import Protocol
+from attnaudit.records.evaluation import Condition
 from attnaudit.robustness.conditions import (
     CLEAN,
     EVERYTHING,
     GRADIENT,
     OUTLIERS,
-    Condition,
     attack_conditions,
     corruption_conditions,
     epsilon,
