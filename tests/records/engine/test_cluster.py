@@ -41,7 +41,7 @@ def test_a_killed_worker_loses_and_doubles_nothing(mortal_cluster, here, tmp_pat
 
 def test_a_unit_that_keeps_killing_workers_is_given_up_and_the_cluster_lives_on(mortal_cluster, tmp_path):
     with pytest.raises(WorkerError, match="killed several workers"):
-        execute(SquarePlan(recipes=(SquareRecipe(die),)), tmp_path / "there", at(mortal_cluster))
+        execute(SquarePlan((1,), recipes=(SquareRecipe(die),)), tmp_path / "there", at(mortal_cluster))
     assert not (tmp_path / "there").exists()
     assert len(parts(execute(SquarePlan((5,)), tmp_path / "next", at(mortal_cluster)).path)) == 1
 
@@ -52,6 +52,28 @@ def test_a_worker_with_other_versions_is_named_in_one_line(cluster, tmp_path, mo
     lines = [record.getMessage() for record in caplog.records if record.name == cluster_module.__name__]
     assert len(lines) == 2  # one for each worker
     assert all(f"has attnaudit {attnaudit.__version__} (here 9.9): its numbers may differ" in line for line in lines)
+
+
+class Answering:
+    """A client whose workers give these answers."""
+
+    def __init__(self, *answers):
+        self.answers = answers
+
+    def wait_for_workers(self, count, timeout):
+        pass
+
+    def run(self, function, on_error):
+        assert on_error == "return"
+        return dict(enumerate(self.answers))
+
+
+def test_a_worker_without_attnaudit_is_named_and_one_that_just_died_is_not():
+    dead = OSError("connection closed")
+    cluster_module._check_workers(Answering(dead), "tcp://somewhere:1")
+    lacking = ModuleNotFoundError("no module", name="attnaudit")
+    with pytest.raises(WorkerError, match="somewhere:1 lacks attnaudit"):
+        cluster_module._check_workers(Answering(dead, lacking), "tcp://somewhere:1")
 
 
 def test_an_error_of_a_worker_says_where_it_was_raised(cluster, tmp_path):

@@ -102,15 +102,14 @@ def _check_workers(client: Any, address: str) -> None:
     """Wait for the first worker, and warn of every one that has other versions than this machine."""
     try:
         client.wait_for_workers(1, timeout=WITHOUT_WORKERS)
-        found = client.run(_versions)
     except TimeoutError as error:
         raise _no_workers(address) from error
-    except ModuleNotFoundError as error:
-        raise WorkerError(
-            f"A worker at {address} lacks {error.name}: install attnaudit there as it is here."
-        ) from error
     here = _versions()
-    for worker, there in found.items():
+    for worker, there in client.run(_versions, on_error="return").items():
+        if isinstance(there, ModuleNotFoundError):
+            raise WorkerError(f"A worker at {address} lacks {there.name}: install attnaudit there as it is here.")
+        if isinstance(there, OSError):
+            continue  # it died in the meantime, and its units run elsewhere
         other = [f"{name} {there.get(name)} (here {here[name]})" for name in here if there.get(name) != here[name]]
         if other:
             _log.warning("Worker %s has %s: its numbers may differ in their last digits.", worker, ", ".join(other))
