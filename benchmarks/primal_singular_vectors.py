@@ -15,7 +15,6 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from attnaudit.sources.architecture import build
 from torch import nn
 
 from attnaudit.attention import PrimalAttention
@@ -24,6 +23,7 @@ from attnaudit.records.evidence import Evidence
 from attnaudit.records.head_table import head_table
 from attnaudit.records.schema import OBSERVED
 from attnaudit.sources.labelled import read_labelled
+from attnaudit.sources.vision_transformer import build_vision_transformer
 from attnaudit.sources.weights import fit_weights, read_weights
 from attnaudit.statistics.scores import head_score
 from attnaudit.theories import PRIMAL_SVD
@@ -70,13 +70,13 @@ def main(recipes: list[str], weights: list[Path], data: Path, count: int, repeat
     ]
     size = trained[0][0].model.image_size
     pixels = labelled.first(count).pixels(size)
-    images = DeviceAugmentation(trained[0][0].augmentation, labelled.classes, "cpu").normalised(pixels)
+    images = DeviceAugmentation(trained[0][0].augmentation, labelled.classes, "cpu").normalise(pixels)
     print(f"{len(images)} images of {data.name}, {repeats} draws of the references")
     untrained = f"{trained[0][0].name}, untrained"
-    model = build(trained[0][0].model, 0)
+    model = build_vision_transformer(trained[0][0].model, 0)
     show(untrained, model, primal_evidence(model, images, name=untrained, repeats=repeats))
     for recipe, path in trained:
-        model = build(recipe.model, 0)
+        model = build_vision_transformer(recipe.model, 0)
         fit_weights(model, read_weights(path), path, recipe.name)
         name = f"{recipe.name} (η = {recipe.ksvd_weight:g})"
         show(name, model, primal_evidence(model, images, name=name, repeats=repeats))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.robustness_jobs import SUMMARY, Job, Share, evaluation, finished
 
-from attnaudit.records.run_folder import write_whole
+from attnaudit.records.files import write_whole
 
 VERDICTS = "verdicts.json"
 #: What is packed: of trainings, of evaluations.

@@ -11,19 +11,21 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from attnaudit.sources.architecture import build
-from attnaudit.training.recipe import ImageRecipe, read_recipe
 from safetensors.torch import load_file, save
 
-from attnaudit.records.run_folder import write_whole
-from attnaudit.sources.cards import ImageCard, read_card
+from attnaudit.records import json_file
+from attnaudit.records.card import CARD, ImageCard
+from attnaudit.records.files import write_whole
+from attnaudit.records.recipe import ImageRecipe
+from attnaudit.sources.cards import read_card
 from attnaudit.sources.labelled import training_and_test
-from attnaudit.sources.model import CARD
 from attnaudit.sources.trained_models import BUILT_IN, WEIGHTS
+from attnaudit.sources.vision_transformer import build_vision_transformer
 from attnaudit.training.augmentation import DeviceAugmentation
-from attnaudit.training.batches import Layout, image_batches
-from attnaudit.training.evaluation import evaluate
-from attnaudit.training.processes import Ranks
+from attnaudit.training.batching import Layout, image_batches
+from attnaudit.training.distributed import Ranks
+from attnaudit.training.image_task import evaluate_classifier
+from attnaudit.training.recipe_file import read_recipe
 
 AVERAGE = "average.safetensors"
 LABELS = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
@@ -40,12 +42,12 @@ def main() -> None:
     recipe = read_recipe(arguments.name)
     assert isinstance(recipe, ImageRecipe)
     half = {name: tensor.half() for name, tensor in load_file(arguments.run / AVERAGE).items()}
-    model = build(card.architecture, 0)
+    model = build_vision_transformer(card.architecture, 0)
     model.load_state_dict({name: tensor.float() for name, tensor in half.items()})
     train, test = training_and_test(arguments.data)
     batches = image_batches(test, recipe, Layout(len(test), 500, 0, Ranks()), "cpu", 0)
     pixels = DeviceAugmentation(recipe.augmentation, recipe.model.classes, "cpu")
-    score = evaluate(model, batches, pixels, "fp32", Ranks())
+    score = evaluate_classifier(model, batches, pixels, "fp32", Ranks())
     history = json.loads((arguments.run / "history.json").read_text())
     facts = {
         "recipe": recipe.name,
@@ -60,7 +62,7 @@ def main() -> None:
     }
     folder = BUILT_IN / recipe.name
     write_whole(folder / WEIGHTS, save(half))
-    write_whole(folder / CARD, replace(card, name=recipe.name, labels=LABELS, facts=facts).as_json().encode())
+    json_file.write(folder / CARD, replace(card, name=recipe.name, labels=LABELS, facts=facts))
     print(f"{folder}: {score.accuracy:.2%} of {score.images:,} images")
 
 

@@ -15,14 +15,15 @@ import time
 from collections.abc import Callable
 
 import torch
-from attnaudit.sources.architecture import build
-from attnaudit.training.recipe import ImageRecipe, read_recipe
 from torch.utils.flop_counter import FlopCounterMode
 
 from attnaudit.numerics.randomness import seed_everything
+from attnaudit.records.recipe import ImageRecipe
+from attnaudit.sources.vision_transformer import build_vision_transformer
 from attnaudit.training.augmentation import DeviceAugmentation
-from attnaudit.training.processes import Ranks
-from attnaudit.training.trainee import Trainee
+from attnaudit.training.distributed import DeviceSettings
+from attnaudit.training.recipe_file import read_recipe
+from attnaudit.training.trainer import Trainer
 
 WAYS = {"cpu": "plain,compile", "cuda": "plain,graph,compile,compile+graph"}
 WARM_UP = 6
@@ -50,17 +51,17 @@ def product_rate(device: str) -> float:
 
 def operations(recipe: ImageRecipe, device: str) -> float:
     """Operations of a step, per image, uncompiled."""
-    trainee = Trainee(build(recipe.model, 0), recipe, 100, device, Ranks())
+    trainer = Trainer(build_vision_transformer(recipe.model, 0), recipe, 100, DeviceSettings(device))
     images = torch.randn(8, 3, recipe.model.image_size, recipe.model.image_size, device=device)
     targets = torch.full((8, recipe.model.classes), 1 / recipe.model.classes, device=device)
     with FlopCounterMode(display=False) as counter:
-        trainee.step(0, images, targets)
+        trainer.step(0, images, targets)
     return counter.get_total_flops() / 8
 
 
 def stepper(recipe: ImageRecipe, device: str, way: str) -> Callable[[int], None]:
-    how = {"compiled": "compile" in way, "recorded": "graph" in way}
-    trainee = Trainee(build(recipe.model, 0), recipe, 1000, device, Ranks(), **how)
+    settings = DeviceSettings(device, compiled="compile" in way, graph="graph" in way)
+    trainer = Trainer(build_vision_transformer(recipe.model, 0), recipe, 1000, settings)
     pixels = DeviceAugmentation(recipe.augmentation, recipe.model.classes, device)
     size = recipe.model.image_size
     images = torch.randint(0, 256, (recipe.batch, 3, size, size), dtype=torch.uint8, device=device)
@@ -68,7 +69,7 @@ def stepper(recipe: ImageRecipe, device: str, way: str) -> Callable[[int], None]
 
     def step(number: int) -> None:
         seed_everything(0, "step", number)
-        trainee.step(number, *pixels.mixed(pixels.augmented(images), labels))
+        trainer.step(number, *pixels.mix(pixels.augment(images), labels))
 
     return step
 

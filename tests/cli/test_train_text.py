@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.training.test_text import LINE
+from tests.training.test_text_task import LINE
 
 SMALL = [
     "--epochs", "1", "--device", "cpu", "--set", "model.context=16", "--set", "model.width=8", "--set", "model.depth=1",
@@ -23,10 +23,10 @@ def book(tmp_path):
 def test_a_language_model_is_trained_and_both_perplexities_are_printed(cli, book, capsys):
     assert cli("train", "lm", "--data", book, *SMALL, "--set", "swap_rate=0.25", "--out", "run") == 0
     out, err = capsys.readouterr()
-    assert "Training lm, seed 0, on 198 and 22 words, 12 different ones, on cpu" in err
+    assert "Training lm, seed 0, on 198 training and 22 test words, 12 distinct, on cpu" in err
     last = json.loads(Path("run/history.json").read_text())[-1]
     clean, swapped = last["test_perplexity"], last["swapped_perplexity"]
-    assert f"Trained(lm, seed 0: test perplexity {clean:.1f}, 25% of words swapped {swapped:.1f})" in out
+    assert f"TrainingResult(lm, seed 0: test perplexity {clean:.1f}, 25% of words swapped {swapped:.1f})" in out
 
 
 def test_json_has_the_facts_and_nothing_else(cli, book, capsys):

@@ -12,8 +12,8 @@ from attnaudit.errors import NumericalError, UsageError
 from attnaudit.records.architecture import DecoderArchitecture
 from attnaudit.sources.decoder import build_decoder
 from attnaudit.sources.words import LINE_END, Vocabulary
-from attnaudit.training.perplexity import STAND_IN, contexts, perplexity, robust_perplexity, swapped
-from attnaudit.training.processes import Ranks
+from attnaudit.training.distributed import Ranks
+from attnaudit.training.perplexity import REPLACEMENT, contexts, perplexity, robust_perplexity, swapped
 
 WORDS = Vocabulary(("<unk>", LINE_END, *"abcdefghij"))
 NUMBERS = torch.randint(len(WORDS), (50,), generator=torch.Generator().manual_seed(0))
@@ -116,11 +116,11 @@ def test_a_swap_of_everything_leaves_no_word_but_the_ends_of_lines():
     ends = WORDS.number(LINE_END) == NUMBERS
     assert ends.any()
     assert (after[ends] == WORDS.number(LINE_END)).all()
-    assert (after[~ends] == WORDS.number(STAND_IN)).all()
+    assert (after[~ends] == WORDS.number(REPLACEMENT)).all()
 
 
 def test_what_words_are_swapped_for_is_a_word_of_its_own_where_it_is_known():
-    known = Vocabulary((*WORDS.words, STAND_IN))
+    known = Vocabulary((*WORDS.words, REPLACEMENT))
     words = torch.full((6,), known.number("a"))
     assert swapped(words, known, 1.0, 0).tolist() == [len(WORDS)] * 6
     assert swapped(words, WORDS, 1.0, 0).tolist() == [0] * 6
@@ -142,11 +142,11 @@ def test_words_are_swapped_where_they_are_read_and_not_where_they_are_expected()
 
 @pytest.mark.parametrize("rate", [-0.1, 1.5, math.nan])
 def test_a_rate_that_is_no_share_is_refused(rate):
-    with pytest.raises(UsageError, match=r"The rate of a word swap is .*: it is a share of the words, from 0 to 1"):
+    with pytest.raises(UsageError, match=f"rate must be ≥ 0 and ≤ 1, got {rate}"):
         robust_perplexity(model(), NUMBERS, WORDS, rate=rate)
 
 
 @pytest.mark.parametrize("size", [1e4, math.nan])
 def test_a_loss_beyond_any_perplexity_is_an_error(size):
-    with pytest.raises(NumericalError, match=r"A loss of .* per word has no perplexity"):
+    with pytest.raises(NumericalError, match="loss per word must be < 700"):
         robust_perplexity(Certain(size), NUMBERS, WORDS)

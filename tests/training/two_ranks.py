@@ -5,8 +5,8 @@ import os
 
 import torch
 
-from attnaudit.training import Place, read_halves, read_recipe, train
-from attnaudit.training.processes import started_ranks
+from attnaudit.training import DeviceSettings, read_data, read_recipe, train
+from attnaudit.training.distributed import joined_processes
 
 
 def train_on_two_ranks(port, recipe_file, changes, data, out):
@@ -23,6 +23,6 @@ def train_on_two_ranks(port, recipe_file, changes, data, out):
 def _rank(rank, port, recipe_file, changes, data, out):
     os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     torch.set_num_threads(1)
-    with started_ranks("cpu") as (ranks, device):
+    with joined_processes("cpu") as (ranks, device):
         recipe = read_recipe(str(recipe_file), changes)
-        train(recipe, read_halves(recipe, data), out, place=Place(device, ranks=ranks))
+        train(recipe, read_data(recipe, data), out, device_settings=DeviceSettings(device, ranks=ranks))

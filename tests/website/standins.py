@@ -18,7 +18,7 @@ from attnaudit.robustness.corrupted_sets import write_corrupted_sets
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.sources.labelled import read_labelled
 from attnaudit.sources.model import load_model, parse_model
-from attnaudit.training import read_halves, read_recipe
+from attnaudit.training import read_data, read_recipe
 from attnaudit.training.loop import train
 from tests.report.synthetic import write_run
 from tests.robustness.subjects import write_folders, write_model, write_parquet
@@ -56,7 +56,7 @@ def make_files(folder):
 def _language_model(folder):
     """A decoder of two layers, barely trained."""
     recipe = read_recipe("lm", SMALL_LM)
-    train(recipe, read_halves(recipe, folder / "wikitext"), folder / "trained" / "lm")
+    train(recipe, read_data(recipe, folder / "wikitext"), folder / "trained" / "lm")
 
 
 def _classifiers(folder):

@@ -67,31 +67,31 @@ def train(
         attnaudit train lm --data wikitext/ --set model.attention=rpc --set model.attention_layers=[0,1]
     """
     from attnaudit.cli import work
+    from attnaudit.training.cuda_graph import check_recordable
+    from attnaudit.training.distributed import DeviceSettings, joined_processes
     from attnaudit.training.loop import train as run
-    from attnaudit.training.place import Place
-    from attnaudit.training.processes import started_ranks
     from attnaudit.training.recipe_file import read_recipe
-    from attnaudit.training.recorded import check_recordable
-    from attnaudit.training.task import read_halves
+    from attnaudit.training.tasks import read_data
 
     changes = [*(change or ()), *([f"epochs={epochs}"] if epochs else [])]
     chosen = read_recipe(recipe, changes)
-    with started_ranks(work.device_name(device)) as (ranks, own_device):
+    with joined_processes(work.device_name(device)) as (ranks, own_device):
+        settings = DeviceSettings(own_device, workers, compiled, graph, ranks=ranks)
         if graph:
-            check_recordable(chosen, own_device, ranks)
-        halves = read_halves(chosen, _place(chosen, data), limit)
+            check_recordable(chosen, settings)
+        halves = read_data(chosen, _place(chosen, data), limit)
         folder = out or work.RUNS / f"{chosen.name}-{seed}"
-        with _watched(ranks.leads) as (progress, tell):
+        with _watched(ranks.is_main) as (progress, tell):
             trained = run(
                 chosen,
                 halves,
                 folder,
                 seed=seed,
-                place=Place(own_device, workers, compiled, graph, ranks=ranks),
+                device_settings=settings,
                 progress=progress,
                 tell=tell,
             )
-    if not ranks.leads:
+    if not ranks.is_main:
         return
     if json:
         print_json(trained.facts)

@@ -1,9 +1,9 @@
-"""Training under the microscope: recipes, the training loop, and a monitor that any loop can carry.
+"""Training: recipes, the training loop, and a monitor of attention for any training loop.
 
 >>> from attnaudit import training
 >>> training.Monitor(model, batch, out="run").attach(optimizer)  # doctest: +SKIP
 
-Names are imported when first used: whoever needs one of them need not pay for the others.
+Names are imported when first used, so that using one of them does not import the others.
 """
 
 from __future__ import annotations
@@ -13,26 +13,38 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from attnaudit.records.recipe import Recipe
+    from attnaudit.training.distributed import DeviceSettings
     from attnaudit.training.finished import primal_evidence
     from attnaudit.training.loop import train
     from attnaudit.training.monitor import Monitor
     from attnaudit.training.perplexity import robust_perplexity
-    from attnaudit.training.place import Place
     from attnaudit.training.recipe_file import read_recipe
-    from attnaudit.training.task import read_halves
+    from attnaudit.training.tasks import read_data
+    from attnaudit.training.training_folder import TrainingResult
 
 _HOMES = {
+    "DeviceSettings": "attnaudit.training.distributed",
     "Monitor": "attnaudit.training.monitor",
-    "Place": "attnaudit.training.place",
     "Recipe": "attnaudit.records.recipe",
+    "TrainingResult": "attnaudit.training.training_folder",
     "primal_evidence": "attnaudit.training.finished",
-    "read_halves": "attnaudit.training.task",
+    "read_data": "attnaudit.training.tasks",
     "read_recipe": "attnaudit.training.recipe_file",
     "robust_perplexity": "attnaudit.training.perplexity",
     "train": "attnaudit.training.loop",
 }
 
-__all__ = ["Monitor", "Place", "Recipe", "primal_evidence", "read_halves", "read_recipe", "robust_perplexity", "train"]
+__all__ = [
+    "DeviceSettings",
+    "Monitor",
+    "Recipe",
+    "TrainingResult",
+    "primal_evidence",
+    "read_data",
+    "read_recipe",
+    "robust_perplexity",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -11,9 +11,9 @@ from attnaudit.measures import REFERENCES, select
 from attnaudit.measures.measuring import measure_primal
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.schema import rows
-from attnaudit.training.fixed_batches import ONLY, FixedBatch
-from attnaudit.training.observation import look_at
-from attnaudit.training.untouched import untouched, unwrapped
+from attnaudit.training.fixed_batches import UNNAMED, FixedBatch
+from attnaudit.training.preservation import preserved_state, unwrapped
+from attnaudit.training.probe import run_forward
 
 
 def primal_evidence(
@@ -34,10 +34,10 @@ def primal_evidence(
         InputError: the model cannot be called with the inputs.
     """
     model = unwrapped(model)
-    label, batch = name or type(model).__name__, FixedBatch(ONLY, inputs)
+    label, batch = name or type(model).__name__, FixedBatch(UNNAMED, inputs)
     selection = select(references=REFERENCES, repeats=repeats, seed=seed)
-    with untouched(model, "eval", seed):
-        seen = look_at(model, batch, lambda heads: None, label=label, scores=len(batch))
+    with preserved_state(model, "eval", seed):
+        seen = run_forward(model, batch, lambda heads: None, label=label, scores=len(batch))
         if not seen.primal:
             why = "; ".join(f"{r.layer}: {r.reason}" for r in seen.refusals) or "it has no such layer"
             raise CaptureError(f"No Primal-Attention of {label} can be measured ({why}).")

@@ -1,4 +1,4 @@
-"""A training from start to finish: steps, evaluation, monitor, checkpoints; repeated, it goes on where it was."""
+"""A training from start to finish: steps, evaluation, monitor, checkpoints. Repeated, it resumes where it stopped."""
 
 from __future__ import annotations
 
@@ -9,31 +9,39 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
+from torch import nn
 
 from attnaudit.errors import NumericalError
 from attnaudit.numerics.randomness import preserved_random_state, seed_everything
 from attnaudit.records.recipe import Recipe
 from attnaudit.records.run_folder import RunFolder
-from attnaudit.training import checkpoint
-from attnaudit.training.attending import attended
-from attnaudit.training.batches import Batch, Layout
-from attnaudit.training.opening import opened
-from attnaudit.training.optimisers import check_optimiser
-from attnaudit.training.outcome import Trained, setting, write_history, write_outcome
-from attnaudit.training.place import Place
-from attnaudit.training.task import Halves, Task, task_of
-from attnaudit.training.trainee import Trainee
-from attnaudit.training.watching import monitor_of
+from attnaudit.training.batching import Batch, Layout
+from attnaudit.training.distributed import DeviceSettings
+from attnaudit.training.monitor import Monitor
+from attnaudit.training.optimiser import check_optimiser
+from attnaudit.training.tasks import Feed, Task, TrainTestData, make_task
+from attnaudit.training.trainer import Checkpoint, Trainer, load_checkpoint, save_checkpoint
+from attnaudit.training.training_folder import (
+    TrainingResult,
+    attention_statistics,
+    comparison_key,
+    open_training_folder,
+    write_history,
+    write_result,
+)
 
-#: Test inputs on which it is measured at the end what layers attend with, if as many fit into a batch.
-_ATTENDED = 64
-#: Told of every step: (steps done, steps in all, a few words).
+#: Test inputs for the statistics of attention layers at the end, unless a batch has fewer.
+_STATISTICS_INPUTS = 64
+#: The batch of the first epoch that is monitored: the third, as in the study.
+_MONITORED_BATCH = 2
+#: Called after every step with the number of steps done, of all steps, and a few words.
 Progress = Callable[[int, int, str], None]
+Tell = Callable[[str], None]
 
 
 @dataclass
-class _Going:
-    """What changes from step to step beside the model."""
+class _TrainingState:
+    """What changes from step to step besides the model; `loss` is the sum over the steps of the current epoch."""
 
     step: int = 0
     loss: float = 0.0
@@ -42,171 +50,184 @@ class _Going:
 
 def train(
     recipe: Recipe,
-    data: Halves,
+    data: TrainTestData,
     out: Path,
     *,
     seed: int = 0,
-    place: Place | None = None,
+    device_settings: DeviceSettings | None = None,
     progress: Progress = lambda done, total, words: None,
-    tell: Callable[[str], None] = lambda line: None,
-) -> Trained:
-    """Train, or go on training, what a recipe says, in a run folder.
+    tell: Tell = lambda line: None,
+) -> TrainingResult:
+    """Train, or continue to train, by a recipe, in a run folder.
 
     Args:
         recipe: the settings; the number of classes, or of words, is taken from the data.
-        data: training and test half: images, or text, as the recipe's kind wants (`read_halves`).
-        out: the run folder: `run.json`, `checkpoint.pt`, `evidence/` of the monitor, and at the end `history.json`,
+        data: the training and test half: images or text, as the recipe requires (`read_data`).
+        out: the run folder: `run.json`, `checkpoint.pt`, `history.json`, `evidence/` of the monitor, and at the end
             `model.safetensors`, `average.safetensors`, `card.json` and `summary.json`.
-        seed: of weights, order, augmentation and everything else that is random.
-        place: device, worker processes, compilation, ranks.
-        progress: told of every step.
-        tell: given a line for the start, every epoch and every look of the monitor.
+        seed: of weights, order, augmentation and all other random choices.
+        device_settings: device, worker processes, compilation, ranks.
+        progress: called after every step.
+        tell: called with a line for the start, every epoch and every measurement of the monitor.
 
     Raises:
         InputError: the data cannot be learned from.
-        UsageError: the recipe asks for what there is not, such as an optimiser.
+        UsageError: a setting of the recipe is not available, such as an optimiser.
         RunFolderError: the folder holds another training, or its checkpoint is damaged.
         NumericalError: the loss is no longer finite.
     """
-    place = place or Place()
+    settings = device_settings or DeviceSettings()
     check_optimiser(recipe.optimiser.name)
-    task = task_of(recipe, data)
-    layout = Layout(task.examples, recipe.batch, seed, place.ranks, recipe.examples)
-    with opened(out, task, layout) as folder, preserved_random_state():
-        tell(f"Training {recipe.name}, seed {seed}, on {task.about}, on {place.device}, in {out}.")
-        return _Training(task, folder, place, layout, tell).run(progress, tell)
+    task = make_task(recipe, data)
+    layout = Layout(task.examples, recipe.batch, seed, settings.ranks, recipe.examples)
+    with open_training_folder(out, task, layout) as folder, preserved_random_state():
+        tell(f"Training {recipe.name}, seed {seed}, on {task.data_summary}, on {settings.device}, in {out}.")
+        return _Training(task, folder, settings, layout, tell).run(progress)
 
 
 class _Training:
-    def __init__(
-        self, task: Task, folder: RunFolder, place: Place, layout: Layout, tell: Callable[[str], None]
-    ) -> None:
-        self.task, self.recipe, self.folder, self.place, self.layout = task, task.recipe, folder, place, layout
-        saved = checkpoint.load(folder.path, place.device)
+    def __init__(self, task: Task, folder: RunFolder, settings: DeviceSettings, layout: Layout, tell: Tell) -> None:
+        self.task, self.recipe, self.folder, self.settings = task, task.recipe, folder, settings
+        self.layout, self.tell = layout, tell
+        saved = load_checkpoint(folder.path, settings.device)
         seed_everything(layout.seed, "before")
-        model = task.build(layout.seed)
-        how = {"compiled": place.compiled, "recorded": place.recorded}
-        self.trainee = Trainee(model, self.recipe, layout.steps, place.device, place.ranks, **how)
-        self.going = _Going()
+        self.trainer = Trainer(task.build(layout.seed), self.recipe, layout.steps, settings)
+        self.state = _TrainingState()
         if saved is not None:
-            self.trainee.restore(saved)
-            self.going = _Going(saved["step"], saved["loss"], saved["history"])
-        self.feed = task.feed(layout, place.device, place.workers)
-        self.monitor = monitor_of(self.trainee.model, self.recipe, folder, self.feed, layout, tell)
+            self.trainer.restore(saved)
+            self.state = _TrainingState(saved["step"], saved["loss"], saved["history"])
+        self.feed = task.feed(layout, settings.device, settings.workers)
+        self.monitor = recipe_monitor(self.trainer.model, self.recipe, folder, self.feed, layout, tell)
         self._saved_at = time.monotonic()
 
-    @property
-    def total(self) -> int:
-        """Steps in all."""
-        return self.recipe.epochs * self.layout.steps
-
-    def run(self, progress: Progress, tell: Callable[[str], None]) -> Trained:
-        """All epochs that are left."""
-        if self.going.step == 0:
-            self.look(0, tell)
-        for epoch in range(self.going.step // self.layout.steps, self.recipe.epochs):
-            start = self.going.step % self.layout.steps
-            summed = torch.zeros((), device=self.place.device)
+    def run(self, progress: Progress) -> TrainingResult:
+        """All remaining epochs."""
+        steps, total = self.layout.steps, self.recipe.epochs * self.layout.steps
+        if self.state.step == 0:
+            self._measure()
+        for epoch in range(self.state.step // steps, self.recipe.epochs):
+            start = self.state.step % steps
+            loss = torch.zeros((), device=self.settings.device)
             begin = time.monotonic()
             for batch in self.feed.training(epoch, start):
-                summed += self._step(batch)
-                progress(self.going.step, self.total, self._words(epoch))
-                if self._save_is_due and self.going.step % self.layout.steps:
-                    self.going.loss, summed = self.going.loss + self._checked(summed), torch.zeros_like(summed)
+                loss += self._step(batch)
+                progress(self.state.step, total, self._words(epoch))
+                if self._save_is_due and self.state.step % steps:
+                    self.state.loss, loss = self.state.loss + self._finite(loss), torch.zeros_like(loss)
                     self._save()
-            self.going.loss += self._checked(summed)
-            rate = (self.layout.steps - start) * self.recipe.batch / (time.monotonic() - begin)
-            self._finish_epoch(epoch, rate, tell)
-            if self._save_is_due:  # not before: a run that goes on from an epoch's end would lack its record
+            self.state.loss += self._finite(loss)
+            rate = (steps - start) * self.recipe.batch / (time.monotonic() - begin)
+            self._finish_epoch(epoch, rate)
+            if self._save_is_due:  # not before: a training resumed from the end of an epoch would lack its record
                 self._save()
         self._save()
-        return self._conclude()
+        return self._finish()
 
     def _step(self, batch: Batch) -> torch.Tensor:
-        seed_everything(self.layout.seed, "step", self.going.step, self.place.ranks.rank)
-        loss = self.trainee.step(self.going.step, *self.feed.prepared(batch))
-        self.going.step += 1
+        seed_everything(self.layout.seed, "step", self.state.step, self.settings.ranks.rank)
+        loss = self.trainer.step(self.state.step, *self.feed.prepare(batch))
+        self.state.step += 1
         return loss
 
-    def _checked(self, summed: torch.Tensor) -> float:
-        """The sum of losses, which is looked at now and then since that waits for the device."""
+    def _finite(self, summed: torch.Tensor) -> float:
+        """The sum of losses as a number, which waits for the device, so it is not done in every step."""
         loss = float(summed)
         if not math.isfinite(loss):
             raise NumericalError(
-                f"The loss is {loss} before step {self.going.step} of {self.recipe.name}: take a lower rate with "
+                f"The loss is {loss} before step {self.state.step} of {self.recipe.name}: use a lower rate with "
                 "--set optimiser.rate=…, or clip gradients with --set optimiser.clip=1."
             )
         return loss
 
-    def _finish_epoch(self, epoch: int, rate: float, tell: Callable[[str], None]) -> None:
+    def _finish_epoch(self, epoch: int, rate: float) -> None:
         record = {
             "epoch": epoch + 1,
-            "step": self.going.step,
-            "rate": self.trainee.rate,
+            "step": self.state.step,
+            "rate": self.trainer.rate,
             "train_loss": self._mean_loss(),
-            **self.feed.evaluated(self.trainee.model),
-            f"{self.task.pace}_per_second": rate,
+            **self.feed.evaluate(self.trainer.model),
+            f"{self.recipe.examples}_per_second": rate,
         }
-        if self.trainee.average is not None:
-            averaged = self.feed.evaluated(self.trainee.average)
+        if self.trainer.average is not None:
+            averaged = self.feed.evaluate(self.trainer.average)
             record |= {f"average_{name}": value for name, value in averaged.items()}
-        self.going.history.append(record)
-        if self.place.ranks.leads:
-            write_history(self.folder.path, self.recipe, self.going.history)
-        self.going.loss = 0.0
-        tell(
-            f"epoch {epoch + 1}/{self.recipe.epochs}: loss {record['train_loss']:.3f}, {self.task.phrase(record)}, "
-            f"{rate:,.0f} {self.task.pace}/s"
+        self.state.history.append(record)
+        if self.settings.ranks.is_main:
+            write_history(self.folder.path, self.recipe, self.state.history)
+        self.state.loss = 0.0
+        self.tell(
+            f"epoch {epoch + 1}/{self.recipe.epochs}: loss {record['train_loss']:.3f}, {self.task.describe(record)}, "
+            f"{rate:,.0f} {self.recipe.examples}/s"
         )
         if (epoch + 1) % self.recipe.monitor.every == 0 or epoch + 1 == self.recipe.epochs:
-            self.look(self.going.step, tell)
+            self._measure()
 
     def _mean_loss(self) -> float:
         """Over the steps of the epoch and all ranks."""
-        ranks = self.place.ranks
-        total = ranks.total(torch.tensor(self.going.loss, dtype=torch.float64, device=self.place.device))
+        ranks = self.settings.ranks
+        total = ranks.total(torch.tensor(self.state.loss, dtype=torch.float64, device=self.settings.device))
         return float(total) / (self.layout.steps * ranks.count)
 
-    def look(self, step: int, tell: Callable[[str], None]) -> None:
-        """Let the monitor measure."""
+    def _measure(self) -> None:
         if self.monitor is not None:
-            self.monitor.measure(step)
+            self.monitor.measure(self.state.step)
             if self.monitor.latest is not None:
-                tell(self.monitor.latest.line)
+                self.tell(self.monitor.latest.line)
 
     def _words(self, epoch: int) -> str:
-        last = f", {self.task.phrase(self.going.history[-1])}" if self.going.history else ""
+        last = f", {self.task.describe(self.state.history[-1])}" if self.state.history else ""
         return f"epoch {epoch + 1}/{self.recipe.epochs}{last}"
 
     @property
     def _save_is_due(self) -> bool:
-        return time.monotonic() - self._saved_at >= self.place.save_after
+        return time.monotonic() - self._saved_at >= self.settings.save_after
 
     def _save(self) -> None:
         self._saved_at = time.monotonic()
-        if self.place.ranks.leads:
-            state = self.trainee.state()
-            checkpoint.save(
-                self.folder.path,
-                {
-                    "step": self.going.step,
-                    "model": state["model"],
-                    "average": state["average"],
-                    "optimiser": state["optimiser"],
-                    "loss": self.going.loss,
-                    "history": self.going.history,
-                },
-            )
+        if self.settings.ranks.is_main:
+            checkpoint: Checkpoint = {
+                **self.trainer.state(),
+                "step": self.state.step,
+                "loss": self.state.loss,
+                "history": self.state.history,
+            }
+            save_checkpoint(self.folder.path, checkpoint)
 
-    def _conclude(self) -> Trained:
-        history = tuple(self.going.history)
-        words = self.task.phrase(history[-1])
-        facts = {**self.task.facts, "setting": setting(self.recipe, self.task.fingerprints)}
+    def _finish(self) -> TrainingResult:
+        history = tuple(self.state.history)
+        details = {**self.task.facts, "setting": comparison_key(self.recipe, self.task.fingerprints)}
         seed_everything(self.layout.seed, "after")
-        seen = self.feed.watched(0, min(_ATTENDED, self.recipe.batch))["test"]
-        if found := attended(self.trainee.model, seen):
-            facts["attention"] = found
-        trained = Trained(self.folder.path, self.recipe, self.layout.seed, history, facts, words)
-        if self.place.ranks.leads:
-            write_outcome(trained, self.folder, self.task, self.trainee.model, self.trainee.average)
-        return trained
+        inputs = self.feed.monitor_inputs(0, min(_STATISTICS_INPUTS, self.recipe.batch))["test"]
+        if found := attention_statistics(self.trainer.model, inputs):
+            details["attention"] = found
+        sentence = self.task.describe(history[-1])
+        result = TrainingResult(self.folder.path, self.recipe, self.layout.seed, history, details, sentence)
+        if self.settings.ranks.is_main:
+            write_result(result, self.folder, self.task, self.trainer)
+        return result
+
+
+def recipe_monitor(
+    model: nn.Module, recipe: Recipe, folder: RunFolder, feed: Feed, layout: Layout, tell: Tell
+) -> Monitor | None:
+    """The monitor of a recipe, on one batch of training inputs and one of test inputs; None if it is turned off."""
+    if recipe.monitored_inputs < 1:
+        return None
+    own = max(1, recipe.monitored_inputs // layout.ranks.count)
+    seed_everything(layout.seed, "monitor", layout.ranks.rank)
+    batches = feed.monitor_inputs(min(_MONITORED_BATCH, layout.steps - 1), own)
+    for half, inputs in batches.items():
+        if len(inputs) < own:
+            found, wanted = (count * layout.ranks.count for count in (len(inputs), own))
+            tell(f"The monitor uses {found} {half} {recipe.examples} instead of {wanted}: a batch has no more.")
+    return Monitor(
+        model,
+        dict(batches),
+        out=folder,
+        name=recipe.name,
+        scores=recipe.monitor.scores,
+        legacy=recipe.monitor.legacy,
+        tell=lambda line: None,  # the loop tells it
+        seed=layout.seed,
+        mode={"train": "train" if recipe.monitor.train_mode else "eval"},
+    )

@@ -1,4 +1,4 @@
-"""The monitor: what attention does while a model trains, measured on fixed batches, without touching the training."""
+"""The monitor: how attention changes while a model trains, measured on fixed batches without changing the training."""
 
 from __future__ import annotations
 
@@ -17,47 +17,52 @@ from attnaudit.errors import UsageError
 from attnaudit.measures import REFERENCES, select
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.notes import Notes
+from attnaudit.records.ranges import check_range
 from attnaudit.records.run_folder import RunFolder
 from attnaudit.records.schema import SCHEMA, at_step
-from attnaudit.training import ranks
-from attnaudit.training.callbacks import lightning_callback, trainer_callback
+from attnaudit.training.distributed import Ranks, on_all_ranks
 from attnaudit.training.fixed_batches import fixed_batches
+from attnaudit.training.integrations import (
+    StepCounter,
+    Writer,
+    lightning_callback,
+    open_writer,
+    transformers_callback,
+    write_curves,
+)
+from attnaudit.training.monitor_log import FolderStore, MemoryStore, Reading, read
+from attnaudit.training.preservation import Mode, unwrapped
 from attnaudit.training.probe import MEASURES, Probe
-from attnaudit.training.readings import Reading, read
-from attnaudit.training.steps import StepCounter
-from attnaudit.training.store import FolderStore, MemoryStore
-from attnaudit.training.tensorboard import Writer, open_writer, write_curves
-from attnaudit.training.untouched import Mode, unwrapped
 
 #: Those that need no other network.
 _REFERENCES = tuple(name for name, reference in REFERENCES.items() if not reference.network)
 
 
 class Monitor:
-    """Per layer and head, every so many steps: ‖φ(q)‖², ‖h‖², J, and where the heads lie between chance and the theory.
+    """Measures ‖φ(q)‖², ‖h‖², J and the alignment with the theory, per layer and head, every few steps of a training.
 
-    The model runs as it is written, without autocast and compilation, in the type of its parameters and in evaluation
-    mode unless `mode` says otherwise; the numbers are float64. Gradients, random states, and modes, buffers and
-    attributes of its modules are afterwards what they were.
+    The model runs without autocast and compilation, in the type of its parameters and, unless `mode` says otherwise, in
+    evaluation mode; the numbers are float64. Afterwards gradients, random states, and the modes, buffers and attributes
+    of its modules are what they were before.
 
-    In a distributed training every rank looks at its own batches and the numbers are over the tokens of all ranks;
-    rank 0 writes, talks and keeps the readings, and the inputs that are scored are its own.
+    In a distributed training every rank measures its own batches, and the numbers are over the tokens of all ranks.
+    Rank 0 writes, reports and keeps the readings, and only its inputs are scored.
 
     Args:
         model: any torch module, also inside `DistributedDataParallel` or `torch.compile`.
-        batches: what the model is called with, a tensor or a tuple of arguments; or several batches by name, as in
+        batches: the inputs of the model, a tensor or a tuple of arguments; or several batches by name, as in
             `{"train": x, "test": {"input_ids": ids}}`. A mapping always means names.
-        out: a folder for the evidence, or a `RunFolder` that is open already; in memory if None.
-        every: steps between two measurements, or "epoch" with a callback.
-        name: how the model is called in the evidence; its class if None.
-        scores: how many inputs of each batch are measured against their references.
-        references: which references; see `attnaudit ls references`.
-        legacy: also the formula of Teo & Nguyen's code, for comparison with their curves.
+        out: a folder for the evidence, or an open `RunFolder`; None keeps it in memory.
+        every: the number of steps between two measurements, or "epoch" with a callback.
+        name: the name of the model in the evidence; by default its class.
+        scores: the number of inputs of each batch that are compared with their references.
+        references: the references; see `attnaudit ls references`.
+        legacy: whether to add the formula of Teo & Nguyen's code, for comparison with their curves.
         tensorboard: a folder, or a `SummaryWriter`.
-        tell: is given one line per measurement; the logger `attnaudit.training` gets it if None.
-        seed: of the references, and of what is random in a forward pass in mode "train".
-        mode: "eval", or "train" to measure with drop-path and the like, as the study does for its training batch; one
-            for all batches, or a mapping of their names.
+        tell: called with one line per measurement; by default the logger `attnaudit.training` gets it.
+        seed: of the references, and of random choices of a forward pass in mode "train".
+        mode: "eval", or "train" to measure with drop path and dropout, as the study does for its training batch; one
+            for all batches, or a mapping from their names.
     """
 
     def __init__(
@@ -77,16 +82,12 @@ class Monitor:
         mode: Mode | Mapping[str, Mode] = "eval",
     ) -> None:
         if every != "epoch" and (not isinstance(every, int) or every < 1):
-            raise UsageError(f'every is {every!r}: it is a number of steps, at least 1, or "epoch".')
-        if scores < 0:
-            raise UsageError(f"scores is {scores}: it is the number of inputs to score, 0 for none.")
+            raise UsageError(f'every must be a number of steps ≥ 1 or "epoch", got {every!r}.')
+        check_range(0, scores=scores)
         selection = select(measures=MEASURES, references=references, seed=seed)
         for reference in selection.references:
             if reference.network:
-                raise UsageError(
-                    f"A monitor has no other network for the reference {reference.name!r}: compare with its own step 0 "
-                    "instead."
-                )
+                raise UsageError(f"A monitor cannot use the reference {reference.name!r}: compare with step 0 instead.")
         inner = unwrapped(model)
         self._probe = Probe(
             inner,
@@ -103,15 +104,15 @@ class Monitor:
         self._refused: set[tuple[str, str]] = set()
         self._counter: StepCounter | None = None
         self._measured: int | None = None
-        #: What was read at every step so far, in the order of measuring.
+        #: The readings so far, in the order of measurement.
         self.history: list[Reading] = []
 
     def attach(self, optimizer: Optimizer, *, step: int = 0) -> Self:
-        """Measure the start, and then after every `every`-th step of the optimiser; `step` is where training stands."""
+        """Measure now, at `step`, if it is due, and then after every `every`-th step of the optimiser."""
         if self._every == "epoch":
             raise UsageError(
-                "An optimiser does not know where an epoch ends: give every as a number of steps, use a callback, "
-                "or call monitor.measure(step)."
+                'attach needs a number of steps, got every="epoch", which an optimiser cannot count: use a callback or '
+                "monitor.measure(step)."
             )
         self.detach()
         self._counter = StepCounter(optimizer, self._due, self.after_step, step)
@@ -119,7 +120,7 @@ class Monitor:
         return self
 
     def detach(self) -> None:
-        """Stop watching the optimiser; nothing of the monitor is left in it."""
+        """Remove the monitor from the optimiser."""
         if self._counter is not None:
             self._counter.remove()
             self._counter = None
@@ -136,20 +137,20 @@ class Monitor:
 
     def for_trainer(self) -> Any:
         """A callback for transformers' `Trainer`."""
-        return trainer_callback(self)
+        return transformers_callback(self)
 
     def begin(self, step: int) -> None:
-        """Training starts, or goes on, at a step: the very start is always measured."""
+        """Training starts, or is resumed, at a step: measure if it is due; step 0 always is."""
         if step == 0 or self._due(step):
             self.measure(step)
 
     def after_step(self, step: int) -> None:
-        """A step was taken: measure if it is due and not measured yet."""
+        """A step was taken: measure if it is due and not yet measured."""
         if self._due(step) and step != self._measured:
             self.measure(step)
 
     def after_epoch(self, step: int) -> None:
-        """An epoch is over: measure if that is when it is due."""
+        """An epoch ended: measure if epochs are measured."""
         if self._every == "epoch" and step != self._measured:
             self.measure(step)
 
@@ -157,14 +158,14 @@ class Monitor:
         return self._every != "epoch" and step % self._every == 0
 
     def measure(self, step: int) -> pa.Table:
-        """Measure now, whatever is due, and return the rows: on rank 0, none elsewhere. All ranks must call this.
+        """Measure now, due or not, and return the rows: all on rank 0, none elsewhere. All ranks must call this.
 
         Raises:
             CaptureError: no layer of the model can be captured.
             InputError: the model cannot be called with a batch.
             RunFolderError: `out` cannot be written, or holds something else.
         """
-        ranks.together(self._open)  # so that a folder that cannot be used is an error before the work, on all ranks
+        on_all_ranks(self._open)  # first, so that an unusable folder is an error on all ranks before the work
         measured = self._probe.measure()
         self._measured = step
         if measured is None:
@@ -190,21 +191,21 @@ class Monitor:
 
     @property
     def latest(self) -> Reading | None:
-        """What was read last."""
+        """The last reading."""
         return self.history[-1] if self.history else None
 
     @property
     def evidence(self) -> Evidence:
-        """The rows of all steps, those of an earlier run in the same folder included."""
+        """The rows of all steps, including those of an earlier run in the same folder."""
         return self._store.evidence
 
     def _open(self) -> None:
-        if ranks.is_main():
+        if Ranks.current().is_main:
             _ = self._store, self._writer
 
     @cached_property
     def _store(self) -> FolderStore | MemoryStore:
-        # Made when first needed: before that, a process of many may not know yet that it is not the one to write.
+        # Opened when first needed: earlier a process may not know its rank, and whether it is the one to write.
         if self._out is None:
             return MemoryStore()
         if isinstance(self._out, RunFolder):

@@ -1,4 +1,4 @@
-"""How well a language model predicts a text: as it is, and with words that it reads swapped for another."""
+"""How well a language model predicts a text: as it is, and with some of the words that it reads swapped."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ from torch import Tensor
 from torch.nn import functional
 
 from attnaudit.capture.capture import evaluating
-from attnaudit.errors import NumericalError, UsageError
+from attnaudit.errors import NumericalError
 from attnaudit.numerics.precision import autocast
 from attnaudit.numerics.randomness import torch_generator
+from attnaudit.records.ranges import check_range
 from attnaudit.sources.decoder import Decoder
 from attnaudit.sources.words import LINE_END, Vocabulary
 from attnaudit.statistics.intervals import bootstrap_interval
-from attnaudit.training.batches import Layout
-from attnaudit.training.processes import Ranks
+from attnaudit.training.batching import Layout
+from attnaudit.training.distributed import Ranks
 
-#: What words are swapped for (Teo & Nguyen 2024, Table 3); a word like any other, so `<unk>` where it is not known.
-STAND_IN = "AAA"
-#: The target of a place behind the end of the text, which torch leaves out of a loss.
-_NOTHING = -100
-#: exp of more is no number any more.
+#: The word that replaces others (Teo & Nguyen 2024, Table 3); it is `<unk>` if the vocabulary does not have it.
+REPLACEMENT = "AAA"
+#: The target of positions after the end of the text, which torch leaves out of a loss.
+_IGNORED = -100
+#: exp of more overflows.
 _LARGEST_LOSS = 700.0
 
 
 @dataclass(frozen=True)
 class Perplexity:
-    """exp of the mean loss of a word, with a bootstrap interval over contexts; no interval for a single context."""
+    """exp of the mean loss per word, with a bootstrap interval over contexts; no interval for a single context."""
 
     loss: float
     words: int
@@ -44,7 +45,7 @@ class Perplexity:
 
 @dataclass(frozen=True)
 class RobustPerplexity:
-    """Of a text as it is, and with words swapped."""
+    """The perplexity of a text as it is, and after a word swap."""
 
     clean: Perplexity
     swapped: Perplexity
@@ -53,31 +54,30 @@ class RobustPerplexity:
 def contexts(
     numbers: Int64[Tensor, "words"], context: int
 ) -> tuple[Int64[Tensor, "contexts context"], Int64[Tensor, "contexts context"]]:
-    """A text as stretches of `context` words, without overlap, and beside each word the one that follows it.
+    """A text cut into contexts without overlap, and for each word the one that follows it.
 
-    So every word but the first is predicted once, from the words before it that are in its stretch. The last stretch is
-    filled up behind its end, where a causal model does not look.
+    So every word but the first is predicted once, from the words before it in its context. The last context is padded
+    at its end, to which a causal model does not attend.
     """
     missing = -(len(numbers) - 1) % context
     inputs = functional.pad(numbers[:-1], (0, missing))
-    targets = functional.pad(numbers[1:], (0, missing), value=_NOTHING)
+    targets = functional.pad(numbers[1:], (0, missing), value=_IGNORED)
     return inputs.view(-1, context), targets.view(-1, context)
 
 
 def swapped(
     numbers: Int64[Tensor, "*shape"], vocabulary: Vocabulary, rate: float, seed: int
 ) -> Int64[Tensor, "*shape"]:
-    """Each word swapped for "AAA" with probability `rate`; ends of lines, which are no words, stay.
+    """Each word swapped for "AAA" with probability `rate`; ends of lines are not words and stay.
 
-    Drawn on the CPU from the seed alone, so that every model, wherever it is, meets the same text.
+    Drawn on the CPU from the seed alone, so that every model, on any device, reads the same text.
 
     Raises:
-        UsageError: the rate is no share.
+        SettingError: the rate is not between 0 and 1.
     """
-    if not 0 <= rate <= 1:
-        raise UsageError(f"The rate of a word swap is {rate}: it is a share of the words, from 0 to 1.")
+    check_range(0, 1, rate=rate)
     drawn = torch.rand(numbers.shape, generator=torch_generator("swap", seed)).to(numbers.device) < rate
-    return numbers.masked_fill(drawn & (numbers != vocabulary.number(LINE_END)), vocabulary.number(STAND_IN))
+    return numbers.masked_fill(drawn & (numbers != vocabulary.number(LINE_END)), vocabulary.number(REPLACEMENT))
 
 
 @torch.no_grad()
@@ -90,10 +90,10 @@ def perplexity(
     precision: str = "fp32",
     ranks: Ranks | None = None,
 ) -> Perplexity:
-    """Of `targets` after `inputs`, all contexts of all ranks; the model is afterwards in the mode it was in.
+    """The perplexity of `targets` given `inputs`, over all contexts of all ranks; the model's mode is restored.
 
     Raises:
-        NumericalError: the loss is too large for a perplexity, or no number.
+        NumericalError: the loss is not finite, or too large for a perplexity.
     """
     ranks = ranks or Ranks()
     sums = torch.zeros(len(inputs), dtype=torch.float64, device=inputs.device)
@@ -102,15 +102,15 @@ def perplexity(
             with autocast(inputs.device, precision):
                 logits = model(inputs[own])
             losses = functional.cross_entropy(
-                logits.float().flatten(0, 1), targets[own].flatten(), ignore_index=_NOTHING, reduction="none"
+                logits.float().flatten(0, 1), targets[own].flatten(), ignore_index=_IGNORED, reduction="none"
             )
             sums[own] = losses.view(len(own), -1).double().sum(dim=1)
-    sums, counts = ranks.total(sums), (targets != _NOTHING).sum(dim=1)
+    sums, counts = ranks.total(sums), (targets != _IGNORED).sum(dim=1)
     words = int(counts.sum())
     if not (loss := float(sums.sum()) / words) < _LARGEST_LOSS:
-        raise NumericalError(f"A loss of {loss} per word has no perplexity: the model has diverged, take a lower rate.")
-    # A ratio of sums over contexts, the last of which is shorter, so what is drawn again is its linearisation: the mean
-    # of these numbers is the loss, and a short context weighs as little as it has words.
+        raise NumericalError(f"The loss per word must be < {_LARGEST_LOSS:g}, got {loss}: use a lower learning rate.")
+    # The loss is a ratio of sums over contexts, of which the last is shorter, so its linearisation is resampled: the
+    # mean of these numbers is the loss, and the weight of a context is its number of words.
     parts = loss + (sums - counts * loss) * len(sums) / words
     interval = bootstrap_interval(parts.cpu().numpy(), seed=0)
     return Perplexity(loss, words, None if interval is None else (math.exp(interval[0]), math.exp(interval[1])))
@@ -129,18 +129,18 @@ def robust_perplexity(
 ) -> RobustPerplexity:
     """Perplexity of a text, and of the same text after a word swap of what the model reads.
 
-    What it has to predict are the words of the text as it is: were they swapped too, a model would score by expecting
-    "AAA", and a text that consists of nothing else would be the easiest of all.
+    The words to predict are those of the original text: if they were swapped too, a model would gain by expecting
+    "AAA", and a text of nothing else would be the easiest.
 
     Args:
         model: a language model of `attnaudit train`.
         numbers: the text, as `vocabulary.numbers(words_of(text))`, on the model's device.
         vocabulary: the model's words, as on its card.
-        rate: share of the words that are swapped.
-        seed: which ones.
-        batch: contexts at a time.
+        rate: the share of words that are swapped.
+        seed: of the choice of these words.
+        batch: the number of contexts at a time.
         precision: `fp32`, or `bf16` for mixed precision.
-        ranks: processes that share the work.
+        ranks: this process among those that share the work.
     """
     inputs, targets = contexts(numbers, model.context)
     clean, robust = (

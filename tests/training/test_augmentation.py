@@ -1,11 +1,20 @@
-"""TrivialAugment's distortions, held against Pillow's on one image at a time."""
+"""Augmentation on the device: random choices follow the seed, and distortions are Pillow's."""
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image, ImageEnhance, ImageOps
 
-from attnaudit.training.distortion import Draw, Operation, distorted, distorted_by
+from attnaudit.numerics.randomness import seed_everything
+from attnaudit.records.recipe import AugmentationSettings
+from attnaudit.training.augmentation import (
+    DeviceAugmentation,
+    Distortion,
+    Operation,
+    apply_distortion,
+    crop_and_flip,
+    distort,
+)
 
 SIGNED = (-0.8, -0.3, 0.4, 0.9)
 
@@ -23,7 +32,7 @@ def pixels(request):
 
 
 def ours(operation, signed, pixels):
-    return distorted_by(Draw(torch.tensor([int(operation)]), torch.tensor([signed])), pixels[None])[0]
+    return apply_distortion(Distortion(torch.tensor([int(operation)]), torch.tensor([signed])), pixels[None])[0]
 
 
 def image(pixels):
@@ -104,14 +113,14 @@ def test_affine_operations_are_pillows_inside_the_image(pixels, signed):
 def test_every_image_gets_its_own_operation_and_the_share_is_kept():
     torch.manual_seed(0)
     batch = torch.randint(0, 256, (4000, 3, 8, 8), dtype=torch.uint8)
-    assert torch.equal(distorted(batch, 0.0), batch)
-    changed = (distorted(batch, 0.5) != batch).flatten(1).any(dim=1).float().mean()
+    assert torch.equal(distort(batch, 0.0), batch)
+    changed = (distort(batch, 0.5) != batch).flatten(1).any(dim=1).float().mean()
     assert 0.5 * 11 / 13 - 0.05 < changed < 0.5  # nothing, and now and then an operation too weak to be seen
 
 
 def test_every_operation_is_drawn_equally_often_with_strengths_of_either_sign():
     torch.manual_seed(0)
-    draw = Draw.random(13_000, 1.0, torch.device("cpu"))
+    draw = Distortion.random(13_000, 1.0, torch.device("cpu"))
     for operation in Operation:
         own = draw.signed[draw.gets(operation)]
         assert 800 < len(own) < 1200, operation.name  # a thousand, with a deviation of 30
@@ -122,3 +131,62 @@ def test_every_operation_is_drawn_equally_often_with_strengths_of_either_sign():
             atol=0.1,
             rtol=0,
         )
+
+
+def test_a_crop_is_a_window_of_the_padded_image_or_its_mirror_image():
+    torch.manual_seed(0)
+    pixels = torch.randint(1, 255, (64, 3, 6, 6), dtype=torch.uint8)
+    padded = np.pad(pixels.numpy(), ((0, 0), (0, 0), (2, 2), (2, 2)))
+    seen = set()
+    for number, crop in enumerate(crop_and_flip(pixels, 2).numpy()):
+        windows = {
+            (top, left, flip): padded[number, :, top : top + 6, left : left + 6][..., :: -1 if flip else 1]
+            for top in range(5) for left in range(5) for flip in (False, True)
+        }  # fmt: skip
+        found = [place for place, window in windows.items() if np.array_equal(window, crop)]
+        assert len(found) == 1
+        seen.add(found[0])
+    assert {flip for _, _, flip in seen} == {False, True}
+    assert len(seen) > 20
+
+
+def test_without_mixup_labels_are_smoothed_probabilities():
+    _, targets = DeviceAugmentation(AugmentationSettings(smoothing=0.1), 4, "cpu").mix(
+        torch.zeros(2, 3, 4, 4), torch.tensor([1, 3])
+    )
+    expected = torch.full((2, 4), 0.025)
+    expected[0, 1] = expected[1, 3] = 0.925
+    torch.testing.assert_close(targets, expected)
+
+
+@pytest.mark.parametrize(
+    "settings", [AugmentationSettings(mixup=0.8), AugmentationSettings(cutmix=1.0), AugmentationSettings(erase=0.9)]
+)
+def test_random_choices_follow_the_seed(settings):
+    augmentation = DeviceAugmentation(settings, 3, "cpu")
+    pixels, labels = torch.randint(0, 255, (4, 3, 8, 8), dtype=torch.uint8), torch.tensor([0, 1, 2, 0])
+    results = []
+    for place in (1, 1, 2):
+        seed_everything("here", place)
+        results.append(augmentation.mix(augmentation.augment(pixels), labels))
+    assert torch.equal(results[0][0], results[1][0])
+    assert torch.equal(results[0][1], results[1][1])
+    assert not torch.equal(results[0][0], results[2][0])
+
+
+@pytest.mark.parametrize("kind", ["none", "timm"])
+def test_the_share_of_distorted_images_is_the_one_asked_for(kind):
+    pixels = torch.randint(0, 256, (600, 3, 8, 8), dtype=torch.uint8)
+    shares = []
+    for share in (0.0, 0.5, 1.0):
+        augmentation = DeviceAugmentation(AugmentationSettings(kind=kind, distort=share), 2, "cpu")
+        torch.manual_seed(0)
+        changed = augmentation.augment(pixels) != augmentation.normalise(pixels)
+        shares.append(float(changed.flatten(1).any(dim=1).float().mean()))
+    assert shares == pytest.approx([0, 0.5 * 12 / 13, 12 / 13], abs=0.1)  # one of thirteen operations changes nothing
+
+
+def test_normalised_images_have_imagenets_mean_at_zero():
+    augmentation = DeviceAugmentation(AugmentationSettings(), 2, "cpu")
+    mean = torch.tensor([0.485, 0.456, 0.406]).mul(255).round().to(torch.uint8).view(1, 3, 1, 1).expand(1, 3, 2, 2)
+    assert augmentation.normalise(mean).abs().max() < 0.01

@@ -10,14 +10,12 @@ from safetensors.torch import load_file
 from attnaudit.errors import AttnAuditError, ShapeError, UsageError
 from attnaudit.numerics.randomness import seed_everything
 from attnaudit.sources.vision_transformer import build_vision_transformer
-from attnaudit.training import recorded as recorded_module
-from attnaudit.training import trainee as trainee_module
+from attnaudit.training import cuda_graph, trainer
+from attnaudit.training.cuda_graph import RecordedStep, check_recordable
+from attnaudit.training.distributed import DeviceSettings, Ranks
 from attnaudit.training.loop import train
-from attnaudit.training.place import Place
-from attnaudit.training.processes import Ranks
 from attnaudit.training.recipe_file import read_recipe
-from attnaudit.training.recorded import RecordedStep, check_recordable
-from attnaudit.training.trainee import Trainee
+from attnaudit.training.trainer import Trainer
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
@@ -27,13 +25,14 @@ CHANGES = ("model.depth=2", "batch=16", "precision=fp32", "average=0.9", "optimi
 def weights_after(steps, recorded, *, resumed_at=None, changes=()):
     recipe = read_recipe("vit-small-cifar", [*CHANGES, *changes])
 
-    def trainee():
-        return Trainee(build_vision_transformer(recipe.model, 0), recipe, 10, "cuda", Ranks(), recorded=recorded)
+    def new_trainer():
+        settings = DeviceSettings("cuda", graph=recorded)
+        return Trainer(build_vision_transformer(recipe.model, 0), recipe, 10, settings)
 
-    own = trainee()
+    own = new_trainer()
     for step in range(steps):
         if step == resumed_at:
-            state, own = own.state(), trainee()
+            state, own = own.state(), new_trainer()
             own.restore(state)
         seed_everything("test", step)
         images = torch.randn(16, 3, 32, 32, device="cuda")
@@ -78,7 +77,7 @@ def test_replayed_steps_follow_the_schedule_and_draw_new_random_numbers():
 
 
 @needs_gpu
-def test_a_recorded_training_that_is_taken_up_again_is_the_same_training():
+def test_a_recorded_training_that_is_resumed_is_the_same_training():
     whole, broken = weights_after(12, True), weights_after(12, True, resumed_at=7)
     for own, wanted in zip(broken.model.parameters(), whole.model.parameters(), strict=True):
         torch.testing.assert_close(own, wanted, rtol=1e-3, atol=2e-4)
@@ -101,26 +100,26 @@ def test_what_waits_for_the_host_cannot_be_recorded():
 
 def test_steps_on_a_cpu_are_not_recorded():
     recipe = read_recipe("vit-small-cifar", CHANGES)
-    with pytest.raises(UsageError, match="--graph records the steps of one process on a GPU"):
-        Trainee(build_vision_transformer(recipe.model, 0), recipe, 10, "cpu", Ranks(), recorded=True)
+    with pytest.raises(UsageError, match="--graph needs one process on a GPU, got 1 process on cpu"):
+        Trainer(build_vision_transformer(recipe.model, 0), recipe, 10, DeviceSettings(graph=True))
 
 
 @pytest.mark.parametrize(("device", "ranks"), [("cpu", Ranks()), ("cuda:1", Ranks(1, 2))])
 def test_only_one_process_on_a_gpu_is_recorded(device, ranks):
-    with pytest.raises(UsageError, match="--graph records the steps of one process on a GPU: leave it out elsewhere"):
-        check_recordable(read_recipe("vit-small-cifar"), device, ranks)
+    with pytest.raises(UsageError, match=f"--graph needs one process on a GPU, got {ranks.count} .* on {device}"):
+        check_recordable(read_recipe("vit-small-cifar"), DeviceSettings(device, ranks=ranks))
 
 
 @pytest.mark.parametrize("name", ["adam", "nadam", "rmsprop", "laprop", "lookahead_adamw", "sgd"])
 def test_no_other_optimiser_than_adamw_is_recorded(name):
     recipe = read_recipe("vit-small-cifar", [f"optimiser.name={name}"])
-    with pytest.raises(UsageError, match=rf"--graph records steps of adamw alone, not of {name}: leave it out, or"):
-        check_recordable(recipe, "cuda", Ranks())
+    with pytest.raises(UsageError, match=f"--graph needs the optimiser adamw, got {name}:"):
+        check_recordable(recipe, DeviceSettings("cuda"))
 
 
 @pytest.mark.parametrize("name", ["adamw", "AdamW"])
 def test_adamw_is_recorded_however_it_is_spelled(name):
-    check_recordable(read_recipe("vit-small-cifar", [f"optimiser.name={name}"]), "cuda:0", Ranks())
+    check_recordable(read_recipe("vit-small-cifar", [f"optimiser.name={name}"]), DeviceSettings("cuda:0"))
 
 
 class Graph:
@@ -185,7 +184,7 @@ def descent(graphs):
 def test_every_step_has_its_own_rate_inputs_targets_and_loss(descent):
     step, weight, optimiser = descent
     expected = torch.zeros(2)
-    for number in range(1, 3 + recorded_module._WARM_UP):
+    for number in range(1, 3 + cuda_graph._WARM_UP):
         optimiser.param_groups[0]["lr"] = rate = 1.0 / number
         inputs, targets = torch.tensor([1.0, -number]), torch.tensor([number**2, 2.0])
         loss = step(inputs, targets)
@@ -199,7 +198,7 @@ def test_recording_leaves_the_groups_of_an_optimiser_as_they_were(descent):
     step, _, optimiser = descent
     before = dict(optimiser.param_groups[0])
     assert "capturable" not in before
-    for _ in range(2 + recorded_module._WARM_UP):
+    for _ in range(2 + cuda_graph._WARM_UP):
         step(torch.ones(2), torch.ones(2))
     assert optimiser.param_groups[0] == before
 
@@ -207,14 +206,14 @@ def test_recording_leaves_the_groups_of_an_optimiser_as_they_were(descent):
 @pytest.mark.parametrize(
     ("inputs", "targets", "words"),
     [
-        (torch.ones(1), torch.ones(2), r"inputs of 2, torch.float32, not of 1, torch.float32"),
-        (torch.ones(2), torch.ones(()), r"targets of 2, torch.float32, not of one number, torch.float32"),
-        (torch.ones(2), torch.ones(2).long(), r"targets of 2, torch.float32, not of 2, torch.int64"),
+        (torch.ones(1), torch.ones(2), r"inputs of 2, torch.float32, got 1, torch.float32"),
+        (torch.ones(2), torch.ones(()), r"targets of 2, torch.float32, got one number, torch.float32"),
+        (torch.ones(2), torch.ones(2).long(), r"targets of 2, torch.float32, got 2, torch.int64"),
     ],
 )
 def test_a_batch_of_another_shape_or_type_is_not_squeezed_into_the_recording(descent, inputs, targets, words):
     step, weight, _ = descent
-    for _ in range(1 + recorded_module._WARM_UP):
+    for _ in range(1 + cuda_graph._WARM_UP):
         step(torch.ones(2), torch.ones(2))
     before = weight.clone()
     with pytest.raises(ShapeError, match=rf"was recorded for {words}: .* without --graph"):
@@ -236,11 +235,11 @@ class Frozen:
         return loss
 
 
-def test_a_restored_trainee_records_its_step_anew(monkeypatch):
-    monkeypatch.setattr(trainee_module, "RecordedStep", Frozen)
-    monkeypatch.setattr(trainee_module, "check_recordable", lambda recipe, device, ranks: None)
+def test_a_restored_trainer_records_its_step_anew(monkeypatch):
+    monkeypatch.setattr(trainer, "RecordedStep", Frozen)
+    monkeypatch.setattr(trainer, "check_recordable", lambda recipe, settings: None)
     recipe = read_recipe("vit-small-cifar", [*CHANGES, "model.depth=1", "model.width=24", "model.heads=2"])
-    own = Trainee(build_vision_transformer(recipe.model, 0), recipe, 10, "cpu", Ranks(), recorded=True)
+    own = Trainer(build_vision_transformer(recipe.model, 0), recipe, 10, DeviceSettings(graph=True))
     batch = torch.randn(2, 3, 32, 32), torch.tensor([0, 1])
     own.step(0, *batch)
     own.step(1, *batch)
@@ -250,11 +249,11 @@ def test_a_restored_trainee_records_its_step_anew(monkeypatch):
 
 @needs_gpu
 @pytest.mark.parametrize("change", ["monitor.images=0", "monitor.images=4"])
-def test_a_whole_training_is_the_same_recorded_watched_or_neither(recipe_file, halves, tmp_path, change):
+def test_a_whole_training_is_the_same_recorded_monitored_or_neither(recipe_file, halves, tmp_path, change):
     """With drop path, augmentation, averaging and evaluations between the steps."""
-    plain = train(read_recipe(str(recipe_file)), halves, tmp_path / "plain", place=Place("cuda"))
+    plain = train(read_recipe(str(recipe_file)), halves, tmp_path / "plain", device_settings=DeviceSettings("cuda"))
     recipe = read_recipe(str(recipe_file), [change])
-    recorded = train(recipe, halves, tmp_path / "recorded", place=Place("cuda", recorded=True))
+    recorded = train(recipe, halves, tmp_path / "recorded", device_settings=DeviceSettings("cuda", graph=True))
     for file in ("model.safetensors", "average.safetensors"):
         own, wanted = (load_file(run.path / file) for run in (recorded, plain))
         for name, tensor in own.items():

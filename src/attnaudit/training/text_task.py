@@ -1,11 +1,11 @@
-"""Learning to continue a text: words, a causal language model, perplexity as it is and under a word swap."""
+"""Language modelling: words, a causal language model, perplexity as it is and under a word swap."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import torch
 from jaxtyping import Int64
@@ -17,15 +17,13 @@ from attnaudit.records.recipe import TextRecipe
 from attnaudit.sources.corpora import Corpus
 from attnaudit.sources.decoder import Decoder, build_decoder
 from attnaudit.sources.words import UNKNOWN, Vocabulary
-from attnaudit.training.batches import Batch, Layout, ResidentBatches
+from attnaudit.training.batching import Batch, InMemoryBatches, Layout
 from attnaudit.training.perplexity import Perplexity, contexts, robust_perplexity
 
 
 @dataclass(frozen=True)
 class TextTask:
-    """A recipe with the words of its training half, and both halves as their numbers."""
-
-    pace: ClassVar[str] = "contexts"
+    """A recipe with the vocabulary of its training half, and both halves as numbers of words."""
 
     recipe: TextRecipe
     vocabulary: Vocabulary
@@ -34,7 +32,7 @@ class TextTask:
     fingerprints: list[str]
 
     @staticmethod
-    def of(recipe: TextRecipe, train: Corpus, test: Corpus) -> TextTask:
+    def from_data(recipe: TextRecipe, train: Corpus, test: Corpus) -> TextTask:
         """The vocabulary is that of the training half.
 
         Raises:
@@ -43,27 +41,27 @@ class TextTask:
         context = recipe.model.context
         if len(train) <= context:
             raise InputError(
-                f"{train.path} has {len(train)} words (ends of lines count) to learn from, but a context takes "
-                f"{context} and the one that follows: give more text, or --set model.context=…"
+                f"{train.path} must have more than the {context} words of a context, got {len(train)} (with ends of "
+                "lines): use more text, or --set model.context=…"
             )
         vocabulary = Vocabulary.of(train.words(), recipe.min_count)
-        learned, tested = (vocabulary.numbers(half.words()) for half in (train, test))
+        train_words, test_words = (vocabulary.numbers(half.words()) for half in (train, test))
         fingerprints = [train.fingerprint, test.fingerprint]
-        return TextTask(recipe.for_words(len(vocabulary)), vocabulary, learned, tested, fingerprints)
+        return TextTask(recipe.for_words(len(vocabulary)), vocabulary, train_words, test_words, fingerprints)
 
     @property
-    def about(self) -> str:
-        """How many words."""
-        return f"{len(self.train):,} and {len(self.test):,} words, {len(self.vocabulary):,} different ones"
+    def data_summary(self) -> str:
+        """The numbers of words."""
+        return f"{len(self.train):,} training and {len(self.test):,} test words, {len(self.vocabulary):,} distinct"
 
     @property
     def examples(self) -> int:
-        """Training contexts that are full."""
+        """The number of full training contexts."""
         return (len(self.train) - 1) // self.recipe.model.context
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The vocabulary, and what the test half is like to whoever knows nothing but how frequent words are."""
+        """The vocabulary, and how the test half looks to a model that knows only the frequencies of words."""
         unknown = (self.test == self.vocabulary.number(UNKNOWN)).double().mean()
         return {
             "vocabulary": len(self.vocabulary),
@@ -74,19 +72,19 @@ class TextTask:
         }
 
     def _unigram_perplexity(self) -> float:
-        """Of the test half under word frequencies p(w) = (n(w) + 1) / Σ (n + 1) of the training half."""
+        """The perplexity of the test half for word frequencies p(w) = (n(w) + 1) / Σ (n + 1) of the training half."""
         counts = torch.bincount(self.train, minlength=len(self.vocabulary)).double() + 1
         return math.exp(-float((counts / counts.sum()).log()[self.test[1:]].mean()))
 
     def build(self, seed: int) -> nn.Module:
-        """A decoder."""
+        """An untrained decoder."""
         return build_decoder(self.recipe.model, seed)
 
     def feed(self, layout: Layout, device: str, workers: int) -> TextFeed:
-        """Words on a device, which need no worker processes."""
+        """Words on a device; they need no worker processes."""
         return TextFeed(self, layout, device)
 
-    def phrase(self, record: Mapping[str, float]) -> str:
+    def describe(self, record: Mapping[str, float]) -> str:
         """Perplexities."""
         clean, robust = record["test_perplexity"], record["swapped_perplexity"]
         averaged = record.get("average_test_perplexity")
@@ -104,19 +102,19 @@ class TextFeed:
     def __init__(self, task: TextTask, layout: Layout, device: str) -> None:
         self._recipe, self._vocabulary, self._layout = task.recipe, task.vocabulary, layout
         words, following = contexts(task.train, task.recipe.model.context)
-        self._train = ResidentBatches(words, following, layout, device)
+        self._train = InMemoryBatches(words, following, layout, device)
         self._test = task.test.to(device)
 
     def training(self, epoch: int, start: int) -> Iterator[Batch]:
-        """Words and those that follow them; a last context that is not full is not among them."""
+        """Full contexts of words, and the words that follow them."""
         return self._train.training(epoch, start)
 
-    def prepared(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """As they are, every word a prediction of its own."""
+    def prepare(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Words unchanged; each following word is a prediction of its own."""
         words, following = batch
         return words, following.flatten()
 
-    def evaluated(self, model: nn.Module) -> dict[str, float]:
+    def evaluate(self, model: nn.Module) -> dict[str, float]:
         """Loss, perplexity and its interval, as the text is and after the word swap."""
         found = robust_perplexity(
             cast(Decoder, model),
@@ -129,9 +127,9 @@ class TextFeed:
         )
         return {**_numbers("test", found.clean), **_numbers("swapped", found.swapped)}
 
-    def watched(self, place: int, count: int) -> dict[str, Tensor]:
-        """Words, of training and of test contexts."""
-        train, _ = next(iter(self._train.training(0, place)))
+    def monitor_inputs(self, batch: int, count: int) -> dict[str, Tensor]:
+        """Contexts of words."""
+        train, _ = next(iter(self._train.training(0, batch)))
         return {"train": train[:count], "test": contexts(self._test, self._recipe.model.context)[0][:count]}
 
 

@@ -8,9 +8,9 @@ from torch.nn import functional
 
 from attnaudit.attention import ksvd_loss
 from attnaudit.sources.vision_transformer import build_vision_transformer
-from attnaudit.training.processes import Ranks
+from attnaudit.training.distributed import DeviceSettings
 from attnaudit.training.recipe_file import read_recipe
-from attnaudit.training.trainee import Trainee
+from attnaudit.training.trainer import Trainer
 
 SMALL = (
     "model.depth=1", "model.width=24", "model.heads=2", "model.drop_path=0", "precision=fp32", "average=null",
@@ -18,9 +18,9 @@ SMALL = (
 )  # fmt: skip
 
 
-def trainee(*changes):
+def new_trainer(*changes):
     recipe = read_recipe("vit-small-cifar", [*SMALL, *changes])
-    return Trainee(build_vision_transformer(recipe.model, 0), recipe, 10, "cpu", Ranks())
+    return Trainer(build_vision_transformer(recipe.model, 0), recipe, 10, DeviceSettings())
 
 
 @pytest.fixture
@@ -35,14 +35,14 @@ def flat(model):
 
 @pytest.mark.parametrize("clip", [0.01, 0.1])
 def test_a_first_step_of_momentum_is_as_long_as_rate_times_clip(batch, clip):
-    own = trainee(f"optimiser.clip={clip}")
+    own = new_trainer(f"optimiser.clip={clip}")
     before = flat(own.model)
     own.step(0, *batch)
     assert float((flat(own.model) - before).norm()) == pytest.approx(0.1 * clip, rel=1e-3)
 
 
 def test_without_a_clip_a_step_is_as_long_as_its_gradient(batch):
-    own = trainee("optimiser.clip=null")
+    own = new_trainer("optimiser.clip=null")
     model = copy.deepcopy(own.model)
     functional.cross_entropy(model(batch[0]), batch[1]).backward()
     expected = flat(model) - 0.1 * torch.cat([parameter.grad.flatten() for parameter in model.parameters()])
@@ -52,7 +52,7 @@ def test_without_a_clip_a_step_is_as_long_as_its_gradient(batch):
 
 @pytest.mark.parametrize("weight", [0.0, 0.5, 3.0])
 def test_the_regulariser_counts_by_its_weight(batch, weight):
-    own = trainee("model.attention=primal", "model.attention_options={rank: 2}", f"ksvd_weight={weight}")
+    own = new_trainer("model.attention=primal", "model.attention_options={rank: 2}", f"ksvd_weight={weight}")
     model = copy.deepcopy(own.model)
     plain, regulariser = functional.cross_entropy(model(batch[0]), batch[1]), ksvd_loss(model)
     assert regulariser > 0.005
@@ -60,7 +60,7 @@ def test_the_regulariser_counts_by_its_weight(batch, weight):
 
 
 def test_the_average_takes_in_the_weights_after_each_step_by_the_decay_of_that_step(batch):
-    own = trainee("average=0.15")
+    own = new_trainer("average=0.15")
     expected = flat(own.model)
     for number, decay in ((0, 1 / 10), (1, 0.15), (2, 0.15)):  # β_t = min(β, (1 + t)/(10 + t))
         own.step(number, *batch)

@@ -1,4 +1,4 @@
-"""Looking at a model in the middle of its training, and leaving no trace: the run goes on bit for bit as without it."""
+"""Running a model in the middle of its training without a trace: the training continues bit for bit as without it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Mode = Literal["eval", "train"]
 
 
 def unwrapped(model: nn.Module) -> nn.Module:
-    """The model itself, inside `torch.compile` and (distributed) data parallelism; its parameters are the same."""
+    """The model inside `torch.compile` and (distributed) data parallelism."""
     while True:
         if isinstance(model, (DataParallel, DistributedDataParallel)):
             model = model.module
@@ -28,14 +28,14 @@ def unwrapped(model: nn.Module) -> nn.Module:
 
 
 @contextmanager
-def untouched(model: nn.Module, mode: Mode, seed: int) -> Iterator[None]:
-    """Inside: the model in `mode`, run as it is written, in the type of its parameters, with randomness from `seed`.
+def preserved_state(model: nn.Module, mode: Mode, seed: int) -> Iterator[None]:
+    """Inside, the model is in `mode`, not compiled, without autocast, and draws random numbers from `seed`.
 
-    Afterwards every module's mode, buffers and attributes, and all random states, are what they were. Buffers are
-    exchanged for copies, not written back: a graph that waits for its backward pass may still need the originals.
+    Afterwards the mode, buffers and attributes of every module, and all random states, are restored. Buffers are
+    replaced by copies, not written back: a graph that waits for its backward pass may still need the originals.
     """
-    with _random_state(model, seed), _module_state(model), _as_written(model):
-        for module in model.modules():  # not model.train(), which some modules take as a sign to fold their weights
+    with _random_state(model, seed), _module_state(model), _plain_execution(model):
+        for module in model.modules():  # not model.train(), in which some modules fold their weights
             module.training = mode == "train"
         yield
 
@@ -45,7 +45,7 @@ def _random_state(model: nn.Module, seed: int) -> Iterator[None]:
     devices = sorted({parameter.device.index for parameter in model.parameters() if parameter.is_cuda})
     with preserved_random_state():
         torch.default_generator.manual_seed(seed)
-        for device in devices:  # not torch.manual_seed, which reseeds devices that are not this model's
+        for device in devices:  # not torch.manual_seed, which also seeds devices that the model does not use
             torch.cuda.default_generators[device].manual_seed(seed)
         yield
 
@@ -55,7 +55,7 @@ def _module_state(model: nn.Module) -> Iterator[None]:
     modules = list(model.modules())
     attributes = [dict(module.__dict__) for module in modules]
     buffers = [dict(module._buffers) for module in modules]
-    copies: dict[int, Tensor] = {}  # by identity: what modules share they go on sharing
+    copies: dict[int, Tensor] = {}  # by identity, so that modules keep sharing their buffers
     try:
         for module in modules:
             for name, buffer in module._buffers.items():
@@ -72,16 +72,16 @@ def _module_state(model: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def _as_written(model: nn.Module) -> Iterator[None]:
-    """Neither compiled nor under autocast, whoever asked for it; `_module_state` puts back what is taken off here."""
+def _plain_execution(model: nn.Module) -> Iterator[None]:
+    """Turn off compilation and autocast, also those of Accelerate; `_module_state` restores its forward."""
     for module in model.modules():
-        if "_original_forward" in module.__dict__:  # what Accelerate leaves beside its autocasting forward
+        if "_original_forward" in module.__dict__:  # where Accelerate keeps the forward without autocast
             module.__dict__["forward"] = module.__dict__["_original_forward"]
     with ExitStack() as stack:
         kinds = {"cpu", *(parameter.device.type for parameter in model.parameters())}
         for kind in filter(torch.amp.is_autocast_available, kinds):
             stack.enter_context(torch.autocast(kind, enabled=False))
-        if hasattr(torch.compiler, "set_stance"):  # torch 2.6: reaches also parts that were compiled by themselves
+        if hasattr(torch.compiler, "set_stance"):  # torch 2.6: also for parts that were compiled separately
             stack.enter_context(torch.compiler.set_stance("force_eager"))
         stack.enter_context(warnings.catch_warnings())
         warnings.filterwarnings("ignore", message="None of the inputs have requires_grad")  # reentrant checkpointing

@@ -1,7 +1,7 @@
-"""Batches of examples: from memory where they are small, images also decoded in worker processes.
+"""Batches of examples: kept in memory, or images decoded and augmented in worker processes.
 
-The order of an epoch, and what happens to an example in it, follow from seed, epoch and example alone. So training can
-go on in the middle of an epoch, with any number of workers, as if it had never stopped.
+The order of an epoch, and the augmentation of an example in it, follow from seed, epoch and example alone. So a
+training can be resumed in the middle of an epoch, with any number of workers.
 """
 
 from __future__ import annotations
@@ -17,47 +17,50 @@ from jaxtyping import Int64
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from attnaudit.errors import AttnAuditError, UsageError, first_line
-from attnaudit.extras import optional
+from attnaudit.errors import AttnAuditError, UsageError
 from attnaudit.numerics.randomness import preserved_random_state, seed_everything, torch_generator
 from attnaudit.records.recipe import ImageRecipe
 from attnaudit.sources.labelled import LabelledImages
 from attnaudit.sources.preprocess import centre_crop
-from attnaudit.training.processes import Ranks
+from attnaudit.training.augmentation import timm_transform
+from attnaudit.training.distributed import Ranks
 
-#: Examples and what is to be said of them: images as bytes and their classes, words and the words that follow.
+#: Examples and their targets: images as bytes and their classes, or words and the words that follow them.
 Batch = tuple[Tensor, Tensor]
 
 
 class Batches(typing.Protocol):
-    """Examples of one half of the data, batch by batch."""
+    """The examples of one half of the data, batch by batch."""
 
     def training(self, epoch: int, start: int) -> Iterator[Batch]:
-        """The batches of an epoch from number `start` on; this rank's share of each."""
+        """This rank's share of the batches of an epoch, from number `start` on."""
 
     def in_order(self) -> Iterator[Batch]:
-        """All examples once, in order, unchanged; this rank's share."""
+        """This rank's share of all examples, in order and unchanged."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How examples are cut into batches; a last batch that is not full is left out of training."""
+    """How examples are divided into batches; training leaves out a last batch that is not full.
+
+    `name` is what the examples are called in messages.
+    """
 
     examples: int
     batch: int
     seed: int
     ranks: Ranks
-    what: str = "images"
+    name: str = "images"
 
     @property
     def steps(self) -> int:
-        """Batches in an epoch."""
+        """The number of batches in an epoch."""
         if self.examples < self.batch:
-            raise UsageError(f"{self.examples} {self.what} do not fill a batch of {self.batch}: give --set batch=…")
+            raise UsageError(f"batch must be ≤ the {self.examples} {self.name} of the data, got {self.batch}.")
         return self.examples // self.batch
 
     def order(self, epoch: int, start: int = 0) -> Int64[Tensor, "steps share"]:
-        """Which examples this rank takes in each step."""
+        """The examples that this rank takes in each step."""
         drawn = torch.randperm(self.examples, generator=torch_generator(self.seed, "order", epoch))
         share, first = self.ranks.share(self.batch), self.ranks.rank * (self.batch // self.ranks.count)
         return drawn[: self.steps * self.batch].view(self.steps, self.batch)[start:, first : first + share]
@@ -68,7 +71,7 @@ class Layout:
         return list(torch.split(own, self.batch))
 
 
-class ResidentBatches:
+class InMemoryBatches:
     """All examples on the device: CIFAR-10 as bytes takes 150 MB."""
 
     def __init__(self, examples: Tensor, targets: Tensor, layout: Layout, device: str) -> None:
@@ -86,38 +89,24 @@ class ResidentBatches:
             yield self._examples[chosen], self._targets[chosen]
 
 
-class LoadedBatches:
-    """Images decoded and augmented by timm's transform in worker processes, then moved to the device."""
+class DecodedBatches:
+    """Images decoded, and augmented by timm's transform, in worker processes."""
 
     def __init__(self, images: LabelledImages, recipe: ImageRecipe, layout: Layout, device: str, workers: int) -> None:
         self._images, self._layout, self._device, self._workers = images, layout, device, workers
-        size, wishes = recipe.model.image_size, recipe.augmentation
-        self._plain = partial(centre_crop, size=size)
-        try:
-            self._augmenting = optional("timm.data", "timm", "Training").create_transform(
-                size,
-                is_training=True,
-                use_prefetcher=True,
-                color_jitter=wishes.colour_jitter,
-                auto_augment=wishes.auto_augment,
-                interpolation="bicubic",
-            )
-        except (AssertionError, LookupError, ValueError) as error:
-            raise UsageError(
-                f"augmentation: timm cannot make a transform of auto_augment {wishes.auto_augment!r} and colour_jitter "
-                f"{wishes.colour_jitter:g} ({first_line(error)}): give e.g. rand-m9-mstd0.5-inc1 and 0.3."
-            ) from error
+        self._plain = partial(centre_crop, size=recipe.model.image_size)
+        self._augment = timm_transform(recipe.augmentation, recipe.model.image_size)
 
     def training(self, epoch: int, start: int = 0) -> Iterator[Batch]:
         """The batches of an epoch."""
         steps = list(self._layout.order(epoch, start))
-        return self._loaded(_Transformed(self._images, self._augmenting, (self._layout.seed, epoch)), steps)
+        return self._load(_TransformedImages(self._images, self._augment, (self._layout.seed, epoch)), steps)
 
     def in_order(self) -> Iterator[Batch]:
         """All images once."""
-        return self._loaded(_Transformed(self._images, self._plain, (0, 0)), self._layout.in_order())
+        return self._load(_TransformedImages(self._images, self._plain, (0, 0)), self._layout.in_order())
 
-    def _loaded(self, data: _Transformed, steps: list[Tensor]) -> Iterator[Batch]:
+    def _load(self, data: _TransformedImages, steps: list[Tensor]) -> Iterator[Batch]:
         loader = DataLoader(
             data,
             batch_sampler=[chosen.tolist() for chosen in steps],
@@ -129,25 +118,27 @@ class LoadedBatches:
             for pixels, labels in loader:
                 yield pixels.to(self._device, non_blocking=True), labels.to(self._device, non_blocking=True)
         except AttnAuditError as error:
-            # A worker's error arrives with its traceback for words; the sentence stands behind the last name.
+            # The text of a worker's error is its traceback, which ends with the class name and the sentence.
             raise type(error)(str(error).rstrip().rpartition(f"{type(error).__name__}: ")[2]) from error
 
 
-class _Transformed(Dataset[tuple[Tensor, int]]):
-    """Images through a transform whose random choices follow from seed, epoch and image."""
+class _TransformedImages(Dataset[tuple[Tensor, int]]):
+    """Images through a transform whose random choices follow from `seed_parts` (seed and epoch) and the image."""
 
-    def __init__(self, images: LabelledImages, transform: Callable[..., typing.Any], place: tuple[int, int]) -> None:
-        self._images, self._transform, self._place = images, transform, place
+    def __init__(
+        self, images: LabelledImages, transform: Callable[..., typing.Any], seed_parts: tuple[int, int]
+    ) -> None:
+        self._images, self._transform, self._seed_parts = images, transform, seed_parts
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
         with preserved_random_state():
-            seed_everything(*self._place, index)
+            seed_everything(*self._seed_parts, index)
             pixels = np.asarray(self._transform(self._images.image(index)))
         return torch.from_numpy(pixels), int(self._images.labels[index])
 
 
 def image_batches(images: LabelledImages, recipe: ImageRecipe, layout: Layout, device: str, workers: int) -> Batches:
-    """In memory unless the recipe wants timm's transforms."""
+    """Images in memory, unless the recipe asks for timm's transforms."""
     if recipe.augmentation.kind == "timm":
-        return LoadedBatches(images, recipe, layout, device, workers)
-    return ResidentBatches(images.pixels(recipe.model.image_size), images.labels, layout, device)
+        return DecodedBatches(images, recipe, layout, device, workers)
+    return InMemoryBatches(images.pixels(recipe.model.image_size), images.labels, layout, device)

@@ -1,7 +1,7 @@
 """A training step as a CUDA graph: recorded once, then replayed.
 
-A step of a small model is a thousand launches of a few microseconds each, and the host takes longer to ask for them
-than the GPU to do them. Replayed, they cost the host one call.
+A step of a small model consists of a thousand launches of a few microseconds each, and the host takes longer to launch
+them than the GPU to run them. A replay costs the host one call.
 """
 
 from __future__ import annotations
@@ -14,35 +14,37 @@ from torch import Tensor
 
 from attnaudit.errors import AttnAuditError, ShapeError, UsageError, first_line
 from attnaudit.records.recipe import Recipe
-from attnaudit.training.processes import Ranks
+from attnaudit.training.distributed import DeviceSettings
 
-#: Steps that run as they are before one is recorded: they compile, and the optimiser makes its memory in them.
+#: Plain steps before one is recorded, in which compilation happens and the optimiser allocates its state.
 _WARM_UP = 3
 
 
-def check_recordable(recipe: Recipe, device: str, ranks: Ranks) -> None:
-    """Fail unless a step of this training is the same work on tensors every time.
+def check_recordable(recipe: Recipe, settings: DeviceSettings) -> None:
+    """Check that every step of a training is the same work on tensors.
 
-    With torch's fused AdamW it is. Others keep numbers on the host, which a recording would freeze, and few say so.
+    It is with torch's fused AdamW. Other optimisers keep numbers on the host, which a recording would freeze, and few
+    of them say so.
+
+    Raises:
+        UsageError: it is not.
     """
-    if torch.device(device).type != "cuda" or ranks.count > 1:
-        raise UsageError("--graph records the steps of one process on a GPU: leave it out elsewhere.")
+    if torch.device(settings.device).type != "cuda" or settings.ranks.count > 1:
+        ranks = f"{settings.ranks.count} process{'es' * (settings.ranks.count > 1)}"
+        raise UsageError(f"--graph needs one process on a GPU, got {ranks} on {settings.device}: leave it out.")
     if (name := recipe.optimiser.name) != "adamw":
-        raise UsageError(
-            f"--graph records steps of adamw alone, not of {name}: leave it out, or --set optimiser.name=adamw."
-        )
+        raise UsageError(f"--graph needs the optimiser adamw, got {name}: leave it out, or --set optimiser.name=adamw.")
 
 
 class RecordedStep:
-    """Calls `work(inputs, targets) -> loss` a few times, and from then on replays what it did to tensors.
+    """Calls `work(inputs, targets) -> loss` a few times, then records it and replays the recording.
 
-    What changes from step to step must lie in tensors: inputs and targets are copied into those of the recording, and
-    so are the learning rates. Random numbers are drawn anew in every replay, from where the global generator stands.
-    The loss is overwritten by the next step.
+    Whatever changes from step to step must be in tensors: inputs, targets and learning rates are copied into those of
+    the recording. Each replay draws new random numbers from the global generator. The next step overwrites the loss.
 
     Args:
-        work: a whole step, with inputs and targets of one shape.
-        optimiser: one that can be recorded (`check_recordable`); its memory must stay where it is.
+        work: a whole step, for inputs and targets of one shape.
+        optimiser: one that can be recorded (`check_recordable`); its tensors must stay the same.
     """
 
     def __init__(self, work: Callable[[Tensor, Tensor], Tensor], optimiser: torch.optim.Optimizer) -> None:
@@ -55,12 +57,12 @@ class RecordedStep:
         """The loss of a step.
 
         Raises:
-            AttnAuditError: what the step does cannot be recorded.
-            ShapeError: a batch is not like the one that was recorded.
+            AttnAuditError: the step cannot be recorded.
+            ShapeError: a batch has another shape or type than the recorded one.
         """
         if self._warm_up:
             self._warm_up -= 1
-            return self._aside(inputs, targets)
+            return self._on_side_stream(inputs, targets)
         if self._graph is None:
             self._graph = self._record(inputs, targets)
         _refill(self._inputs, inputs, "inputs")
@@ -70,8 +72,8 @@ class RecordedStep:
         self._graph.replay()
         return self._loss
 
-    def _aside(self, inputs: Tensor, targets: Tensor) -> Tensor:
-        """On a stream of its own, as recording will be: libraries keep some of their memory by stream."""
+    def _on_side_stream(self, inputs: Tensor, targets: Tensor) -> Tensor:
+        """Run on the stream that recording will use: libraries keep some of their memory by stream."""
         own = torch.cuda.current_stream()
         self._side.wait_stream(own)
         with torch.cuda.stream(self._side):
@@ -85,19 +87,19 @@ class RecordedStep:
         self._optimiser.zero_grad(set_to_none=True)
         graph = torch.cuda.CUDAGraph()
         try:
-            with _generators_kept(), self._rates_in_tensors(), torch.cuda.graph(graph, stream=self._side):
+            with _preserved_generators(), self._rates_in_tensors(), torch.cuda.graph(graph, stream=self._side):
                 self._loss = self._work(self._inputs, self._targets)
         except torch.OutOfMemoryError:
             raise
         except RuntimeError as error:
             raise AttnAuditError(
-                f"A step of this training cannot be recorded ({first_line(error)}): repeat the command without --graph."
+                f"The training step cannot be recorded ({first_line(error)}): repeat the command without --graph."
             ) from error
         return graph
 
     @contextmanager
     def _rates_in_tensors(self) -> Iterator[None]:
-        """Only while it is recorded: schedule and checkpoints deal in plain numbers."""
+        """While recording only: schedule and checkpoints use plain numbers."""
         groups = self._optimiser.param_groups
         before = [dict(group) for group in groups]
         for rate, group in zip(self._rates, groups, strict=True):
@@ -111,8 +113,8 @@ class RecordedStep:
 
 
 @contextmanager
-def _generators_kept() -> Iterator[None]:
-    """After a recording that fails the generators that took part in it give no more numbers: copies replace them."""
+def _preserved_generators() -> Iterator[None]:
+    """Replace the generators by copies if a recording fails, after which they would give no more numbers."""
     kept = [(generator, generator.clone_state()) for generator in torch.cuda.default_generators]
     try:
         yield
@@ -123,10 +125,10 @@ def _generators_kept() -> Iterator[None]:
 
 
 def _refill(recorded: Tensor, new: Tensor, what: str) -> None:
-    """`copy_` without its habit of repeating and rounding what does not fit."""
+    """`copy_`, but without its broadcasting and rounding."""
     if (recorded.shape, recorded.dtype) != (new.shape, new.dtype):
         raise ShapeError(
-            f"A step was recorded for {what} of {_form(recorded)}, not of {_form(new)}: give batches of one form, or "
+            f"The step was recorded for {what} of {_form(recorded)}, got {_form(new)}: use batches of one shape, or "
             "train without --graph."
         )
     recorded.copy_(new)

@@ -12,12 +12,12 @@ from attnaudit.sources import load_model, parse_model
 from attnaudit.sources.cards import read_card
 from attnaudit.sources.corpora import training_and_test_text
 from attnaudit.sources.words import Vocabulary, words_of
+from attnaudit.training.distributed import DeviceSettings
 from attnaudit.training.loop import train
 from attnaudit.training.perplexity import robust_perplexity
-from attnaudit.training.place import Place
 from attnaudit.training.recipe_file import read_recipe
-from attnaudit.training.task import read_halves, task_of
-from tests.training.test_train import Killed, same, weights
+from attnaudit.training.tasks import make_task, read_data
+from tests.training.test_loop import Killed, same, weights
 from tests.training.two_ranks import train_on_two_ranks
 
 RECIPE = """
@@ -78,17 +78,17 @@ def test_training_learns_what_can_be_learned(recipe_file, halves, tmp_path):
 
 @pytest.mark.parametrize("stop", [3, 7])
 def test_a_killed_training_goes_on_to_the_same_weights(recipe_file, halves, tmp_path, stop):
-    recipe, place = read_recipe(str(recipe_file)), Place(save_after=0)
-    whole = train(recipe, halves, tmp_path / "whole", place=place)
+    recipe, often = read_recipe(str(recipe_file)), DeviceSettings(save_after=0)
+    whole = train(recipe, halves, tmp_path / "whole", device_settings=often)
 
     def kill(done, total, words):
         if done == stop:
             raise Killed
 
     with pytest.raises(Killed):
-        train(recipe, halves, tmp_path / "killed", place=place, progress=kill)
+        train(recipe, halves, tmp_path / "killed", device_settings=often, progress=kill)
     assert not (tmp_path / "killed" / "model.safetensors").exists()
-    resumed = train(recipe, halves, tmp_path / "killed", place=place)
+    resumed = train(recipe, halves, tmp_path / "killed", device_settings=often)
     for file in ("model.safetensors", "average.safetensors"):
         assert same(weights(whole.path, file), weights(resumed.path, file))
     keys = ("step", "rate", "test_perplexity", "swapped_perplexity", "average_test_perplexity")
@@ -145,7 +145,7 @@ def test_a_trained_folder_is_a_model_that_reads_text(recipe_file, halves, tmp_pa
 
 
 def test_the_vocabulary_is_that_of_the_training_half(recipe_file, halves):
-    task = task_of(read_recipe(str(recipe_file)), halves)
+    task = make_task(read_recipe(str(recipe_file)), halves)
     assert set(task.vocabulary.words) == {"<unk>", "<eos>", *LINE.split()}
     assert task.recipe.model.vocabulary == len(task.vocabulary) == 12
     assert task.test[-2] == 0  # unheard
@@ -154,7 +154,7 @@ def test_the_vocabulary_is_that_of_the_training_half(recipe_file, halves):
 def test_the_unigram_perplexity_is_that_of_word_frequencies(recipe_file, tmp_path):
     (tmp_path / "train.txt").write_text("a a a b\n" * 4)
     (tmp_path / "test.txt").write_text("b a unheard\n")
-    task = task_of(read_recipe(str(recipe_file)), training_and_test_text(tmp_path))
+    task = make_task(read_recipe(str(recipe_file)), training_and_test_text(tmp_path))
     seen = {"a": 12 + 1, "b": 4 + 1, "<eos>": 4 + 1, "<unk>": 0 + 1}
     predicted = ["a", "<unk>", "<eos>"]  # every word but the first
     expected = math.prod(sum(seen.values()) / seen[word] for word in predicted) ** (1 / len(predicted))
@@ -162,7 +162,7 @@ def test_the_unigram_perplexity_is_that_of_word_frequencies(recipe_file, tmp_pat
 
 
 def test_a_context_that_is_not_full_is_not_learned_from(recipe_file, halves):
-    task = task_of(read_recipe(str(recipe_file)), halves)
+    task = make_task(read_recipe(str(recipe_file)), halves)
     assert task.examples == (20 * 11 - 1) // 8
 
 
@@ -176,8 +176,8 @@ def test_other_words_in_the_same_folder_are_refused(recipe_file, halves, corpus,
 @pytest.mark.parametrize(
     ("changes", "error", "sentence"),
     [
-        (["model.context=300"], InputError, "has 220 words (ends of lines count) to learn from, but a context takes"),
-        (["batch=64"], UsageError, "27 contexts do not fill a batch of 64: give --set batch=…"),
+        (["model.context=300"], InputError, "300 words of a context, got 220"),
+        (["batch=64"], UsageError, "batch must be ≤ the 27 contexts of the data, got 64"),
         (["min_count=21"], InputError, "21 times"),
     ],
 )
@@ -192,21 +192,21 @@ def test_text_that_cannot_be_learned_from_is_refused_and_leaves_no_folder(
 
 def test_a_training_that_diverges_says_so(recipe_file, halves, tmp_path):
     changes = ["optimiser.rate=1e30", "optimiser.clip=null", "optimiser.warmup_epochs=0", "monitor.contexts=0"]
-    with pytest.raises(NumericalError, match=r"The loss is nan before step|has no perplexity"):
+    with pytest.raises(NumericalError, match=r"loss is nan before step|loss per word must be < 700"):
         train(read_recipe(str(recipe_file), changes), halves, tmp_path / "run")
 
 
 def test_a_recipe_for_text_takes_no_images(recipe_file, data_set):
     from attnaudit.sources.labelled import training_and_test
 
-    with pytest.raises(UsageError, match="Recipe tiny is about contexts, but the data is a LabelledImages"):
-        task_of(read_recipe(str(recipe_file)), training_and_test(data_set))
+    with pytest.raises(UsageError, match="Recipe tiny needs data of contexts, got a LabelledImages"):
+        make_task(read_recipe(str(recipe_file)), training_and_test(data_set))
 
 
 @pytest.mark.realdata
 def test_wikitext_without_its_training_part_is_learned_from_one_part_and_tested_on_another(data_folder):
     recipe = read_recipe("lm")
-    train_half, test_half = read_halves(recipe, data_folder / "wikitext")
+    train_half, test_half = read_data(recipe, data_folder / "wikitext")
     assert (train_half.path.name, test_half.path.name) == ("wiki.test.raw", "valid.txt")
     sentences = [{line for line in half.text.split("\n") if len(line) > 100} for half in (train_half, test_half)]
     assert not sentences[0] & sentences[1]

@@ -1,4 +1,4 @@
-"""What is looked at is afterwards what it was."""
+"""A model that was run is afterwards what it was."""
 
 import random
 
@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from attnaudit.training.untouched import untouched, unwrapped
+from attnaudit.training.preservation import preserved_state, unwrapped
 from tests.training.networks import batch, network, train
 
 
@@ -31,7 +31,7 @@ def test_nothing_of_a_model_in_training_changes(mode):
     train(model, 1)
     model.blocks[0].norm.eval()  # a part that is frozen
     before = states(model)
-    with untouched(model, mode, seed=3), torch.no_grad():
+    with preserved_state(model, mode, seed=3), torch.no_grad():
         model(batch())
         model.blocks[1].left_behind = True
         random.random()
@@ -40,11 +40,11 @@ def test_nothing_of_a_model_in_training_changes(mode):
     assert states(model) == before
 
 
-def test_nothing_changes_when_the_look_fails():
+def test_nothing_changes_when_the_run_fails():
     model = network()
     model.head = nn.Linear(1, 1)  # reached when everything else has run
     before = states(model)
-    with pytest.raises(RuntimeError, match="shapes"), untouched(model, "train", seed=0):
+    with pytest.raises(RuntimeError, match="shapes"), preserved_state(model, "train", seed=0):
         model(batch())
     assert states(model) == before
 
@@ -53,7 +53,7 @@ def test_nothing_changes_when_the_look_fails():
 def test_every_module_is_in_the_mode_asked_for(mode):
     model = network()
     model.blocks[0].eval()
-    with untouched(model, mode, seed=0):
+    with preserved_state(model, mode, seed=0):
         assert all(module.training == (mode == "train") for module in model.modules())
 
 
@@ -62,10 +62,10 @@ def test_randomness_inside_comes_from_the_seed_alone():
     results = []
     for drawn in range(2):
         torch.rand(drawn)
-        with untouched(model, "train", seed=3):
+        with preserved_state(model, "train", seed=3):
             results.append(model(inputs))
     assert torch.equal(*results)
-    with untouched(model, "train", seed=4):
+    with preserved_state(model, "train", seed=4):
         assert not torch.equal(model(inputs), results[0])
 
 
@@ -78,7 +78,7 @@ def test_modules_that_fold_their_weights_are_not_asked_to():
 
     model = nn.Sequential(Folding(2, 2))
     weight = model[0].weight.clone()
-    with untouched(model, "eval", seed=0):
+    with preserved_state(model, "eval", seed=0):
         pass
     assert torch.equal(model[0].weight, weight)
 
@@ -90,7 +90,7 @@ def test_a_graph_that_waits_for_its_backward_pass_still_works():
         model = network()
         loss = model(inputs).sum()
         if look:
-            with untouched(model, "train", seed=0), torch.no_grad():
+            with preserved_state(model, "train", seed=0), torch.no_grad():
                 model(batch(seed=2))
         loss.backward()
         gradients.append([parameter.grad for parameter in model.parameters()])
@@ -100,14 +100,14 @@ def test_a_graph_that_waits_for_its_backward_pass_still_works():
 def test_buffers_that_modules_share_stay_shared_inside():
     model = nn.Sequential(nn.BatchNorm1d(2), nn.BatchNorm1d(2))
     model[1].running_mean = model[0].running_mean
-    with untouched(model, "train", seed=0):
+    with preserved_state(model, "train", seed=0):
         assert model[1].running_mean is model[0].running_mean
 
 
 def test_autocast_is_off_inside_and_on_again_outside():
     model = network()
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        with untouched(model, "eval", seed=0):
+        with preserved_state(model, "eval", seed=0):
             assert model(batch()).dtype == torch.float32
         assert model(batch()).dtype == torch.bfloat16
 

@@ -1,20 +1,20 @@
-"""The monitor in the trainers people use."""
+"""The monitor in other people's tools: optimisers, Lightning, transformers, Accelerate, TensorBoard."""
 
+import errno
+import os
 import sys
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
+import numpy as np
 import pyarrow.compute as pc
 import pytest
 import torch
 from torch import nn
 
-from attnaudit.errors import MissingExtraError
+from attnaudit.errors import MissingExtraError, RunFolderError, UsageError
 from attnaudit.training import Monitor
-from tests.training.networks import batch, network
-
-
-def quiet(line):
-    """Lines go nowhere."""
+from tests.training.networks import HEADS, WIDTH, batch, network
+from tests.training.rows import quiet, value
 
 
 def steps(monitor):
@@ -53,7 +53,7 @@ def test_a_transformers_trainer_measures_by_optimiser_steps_or_epochs(accelerate
     """Twelve examples, two at a time, two batches to a step: three steps an epoch."""
     transformers = pytest.importorskip("transformers")
     weights = []
-    for watched in (False, True):
+    for monitored in (False, True):
         model = Answering()
         monitor = Monitor(model, {"test": {"inputs": batch()}}, every=every, tell=quiet)
         arguments = transformers.TrainingArguments(
@@ -61,7 +61,7 @@ def test_a_transformers_trainer_measures_by_optimiser_steps_or_epochs(accelerate
             report_to="none", save_strategy="no", disable_tqdm=True, use_cpu=True, seed=0, logging_strategy="no",
         )  # fmt: skip
         trainer = transformers.Trainer(
-            model, arguments, train_dataset=examples(12), callbacks=[monitor.for_trainer()] if watched else []
+            model, arguments, train_dataset=examples(12), callbacks=[monitor.for_trainer()] if monitored else []
         )
         trainer.train()
         weights.append({name: tensor.clone() for name, tensor in model.state_dict().items()})
@@ -131,3 +131,77 @@ def test_trainers_that_are_not_installed_are_named(monkeypatch):
         monitor.lightning()
     with pytest.raises(MissingExtraError, match=r"needs transformers.*attnaudit\[hf\]"):
         monitor.for_trainer()
+
+
+def test_steps_are_those_of_the_optimiser_not_micro_batches():
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    monitor = Monitor(model, batch(), every=2, scores=0, tell=quiet).attach(optimizer)
+    for micro in range(12):
+        model(batch()).sum().backward()
+        if micro % 3 == 2:
+            optimizer.step()
+            optimizer.zero_grad()
+    assert [reading.step for reading in monitor.history] == [0, 2, 4]
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_steps_that_a_scaler_skips_do_not_count(fused):
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, fused=fused)
+    scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
+    taken, due = 0, []
+    monitor = Monitor(model, batch(), every=3, scores=0, tell=quiet).attach(optimizer)
+    for round in range(12):
+        optimizer.zero_grad()
+        scaler.scale(model(batch()).sum()).backward()
+        if round in (1, 2, 5):
+            model.head.bias.grad.fill_(torch.inf)
+        else:
+            taken += 1
+            due += [round] if taken % 3 == 0 else []
+        before = len(monitor.history)
+        scaler.step(optimizer)
+        assert (len(monitor.history) > before) == (round in due)
+        scaler.update()
+    assert [reading.step for reading in monitor.history] == [0, 3, 6, 9]
+
+
+def test_what_cannot_be_attached_to_is_refused():
+    with pytest.raises(UsageError, match="needs a torch optimiser, got Linear"):
+        Monitor(network(), batch()).attach(nn.Linear(WIDTH, 1))
+    with pytest.raises(UsageError, match='got every="epoch"'):
+        Monitor(network(), batch(), every="epoch").attach(torch.optim.SGD(network().parameters()))
+
+
+def test_curves_go_to_tensorboard_on_request(monkeypatch, tmp_path):
+    points = {}
+
+    class Writer:
+        def add_scalar(self, tag, scalar_value, global_step):
+            points[tag, global_step] = scalar_value
+
+        def flush(self):
+            points["flushed", None] = len(points)
+
+    table = Monitor(network(), {"train": batch()}, tensorboard=Writer(), tell=quiet).measure(3)
+    by_head = [value(table, "projection_error_mae", batch="train", layer=1, head=head) for head in range(HEADS)]
+    assert points["train/projection_error_mae/layer 1", 3] == pytest.approx(np.mean(by_head))
+    assert points["flushed", None] == len(points) - 1
+    assert {"train/projection_error_mae", "train/explained", "train/score/procrustes"} <= {tag for tag, _ in points}
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    with pytest.raises(MissingExtraError, match=r"needs tensorboard.*attnaudit\[tensorboard\]"):
+        Monitor(network(), batch(), tensorboard=tmp_path / "curves", tell=quiet).measure(0)
+
+
+def test_curves_that_cannot_be_written_are_an_error_with_its_reason(monkeypatch, tmp_path):
+    def full(*arguments, **named):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    writer = SimpleNamespace(add_scalar=lambda tag, scalar_value, global_step: None, flush=full)
+    with pytest.raises(RunFolderError, match=r"TensorBoard .*\(No space left on device\)"):
+        Monitor(network(), batch(), tensorboard=writer, scores=0, tell=quiet).measure(0)
+    for module in ("tensorboard", "torch.utils.tensorboard"):
+        monkeypatch.setitem(sys.modules, module, SimpleNamespace(SummaryWriter=full))
+    with pytest.raises(RunFolderError, match="TensorBoard"):
+        Monitor(network(), batch(), tensorboard=tmp_path / "curves", scores=0, tell=quiet).measure(0)

@@ -1,16 +1,58 @@
-"""Rows of a monitor are kept by step, and a step that is measured again replaces itself."""
+"""Rows of a monitor are kept by step, and read as numbers and a line."""
 
 import json
+import logging
 
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import torch
 
+from attnaudit.claims import kpca_eigenvectors, kpca_projection, kpca_values
 from attnaudit.errors import RunFolderError
 from attnaudit.records.run_folder import RunFolder
 from attnaudit.training import Monitor
+from attnaudit.training.monitor_log import ALIGNMENT, read
 from tests.training.networks import batch, network, train
 from tests.training.rows import quiet, value
+
+
+def test_a_line_is_told_or_logged(caplog):
+    lines = []
+    Monitor(network(), {"train": batch(), "test": batch(seed=2)}, tell=lines.append).measure(1500)
+    (line,) = lines
+    assert line.startswith("step 1,500  train: J ")
+    for part in ("‖φ‖²", "‖h‖²", "kernel PCA explains", "0 is chance, 1 the claim", "|  test: J "):
+        assert part in line
+    with caplog.at_level(logging.INFO, logger="attnaudit.training"):
+        Monitor(network(), batch(), scores=0).measure(0)
+    assert [record.name for record in caplog.records] == ["attnaudit.training"]
+    assert "alignment" not in caplog.text
+
+
+def test_heads_with_too_few_tokens_are_said_to_decide_nothing():
+    lines = []
+    Monitor(network(), batch()[:, :6], tell=lines.append).measure(0)
+    assert "alignment not identifiable" in lines[0]
+
+
+@pytest.mark.parametrize(("floor", "shown"), [(0.25, True), (-1e9, False), (1e9, False)])
+def test_a_share_that_is_none_is_not_shown(floor, shown):
+    """A floor that is rounding over a norm that is rounding can be anything."""
+    table = Monitor(network(), batch(), tell=lambda line: None).measure(0)
+    measure = pc.cast(table["measure"], "string")
+    norms, floors = pc.equal(measure, "phi_norm2"), pc.equal(measure, "projection_error_floor")
+    values = pc.if_else(norms, 1.0, pc.if_else(floors, floor, table["value"]))
+    changed = table.set_column(table.schema.get_field_index("value"), "value", values)
+    model = table["model"][0].as_py()
+    (reading,) = read(0, changed, ["batch"], model, 0).batches.values()
+    assert (reading.explained == pytest.approx(0.75)) if shown else (reading.explained is None)
+    assert ("kernel PCA explains 75%" in reading.line) == shown
+
+
+def test_every_measure_that_decides_a_claim_about_kernel_pca_is_scored():
+    claims = (kpca_values.CLAIM, kpca_eigenvectors.CLAIM, kpca_projection.CLAIM)
+    assert tuple(name for claim in claims for name in claim.decided_by) == ALIGNMENT
 
 
 def test_evidence_is_kept_by_step_and_found_again(tmp_path):

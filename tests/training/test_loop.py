@@ -12,13 +12,11 @@ from attnaudit.errors import AttnAuditError, InputError, NumericalError, RunFold
 from attnaudit.sources import load_model, parse_model
 from attnaudit.sources.cards import read_card
 from attnaudit.sources.labelled import training_and_test
-from attnaudit.training import checkpoint
+from attnaudit.training.distributed import DeviceSettings, Ranks
 from attnaudit.training.loop import train
-from attnaudit.training.place import Place
-from attnaudit.training.processes import Ranks
 from attnaudit.training.recipe_file import read_recipe
-from attnaudit.training.task import read_halves
-from attnaudit.training.trainee import Trainee
+from attnaudit.training.tasks import read_data
+from attnaudit.training.trainer import CHECKPOINT, Trainer
 from tests.training.conftest import write_images
 from tests.training.two_ranks import train_on_two_ranks
 
@@ -47,17 +45,17 @@ def test_training_learns_what_can_be_learned(recipe_file, halves, tmp_path):
 @pytest.mark.parametrize("stop", [3, 5, 6, 12])
 def test_a_killed_training_goes_on_to_the_same_weights(recipe_file, halves, tmp_path, kind, stop):
     recipe = read_recipe(str(recipe_file), [f"augmentation.kind={kind}"])
-    place = Place(save_after=0)
-    whole = train(recipe, halves, tmp_path / "whole", place=place)
+    often = DeviceSettings(save_after=0)
+    whole = train(recipe, halves, tmp_path / "whole", device_settings=often)
 
     def kill(done, total, words):
         if done == stop:
             raise Killed
 
     with pytest.raises(Killed):
-        train(recipe, halves, tmp_path / "killed", place=place, progress=kill)
+        train(recipe, halves, tmp_path / "killed", device_settings=often, progress=kill)
     assert not (tmp_path / "killed" / "model.safetensors").exists()
-    resumed = train(recipe, halves, tmp_path / "killed", place=place)
+    resumed = train(recipe, halves, tmp_path / "killed", device_settings=often)
     assert same(weights(whole.path), weights(resumed.path))
     assert same(weights(whole.path, "average.safetensors"), weights(resumed.path, "average.safetensors"))
     keys = ("step", "rate", "test_accuracy", "test_loss", "average_test_accuracy")
@@ -73,7 +71,7 @@ def _train_and_die(recipe_file, data, out):
         if done == 7:
             os.kill(os.getpid(), 9)
 
-    train(recipe, training_and_test(data), out, place=Place(save_after=0), progress=kill)
+    train(recipe, training_and_test(data), out, device_settings=DeviceSettings(save_after=0), progress=kill)
 
 
 def test_a_process_that_is_killed_leaves_a_checkpoint_to_go_on_from(recipe_file, data_set, halves, tmp_path):
@@ -150,7 +148,7 @@ def test_two_processes_train_the_model_that_one_trains(recipe_file, data_set, ha
 
 
 def test_a_batch_that_does_not_split_among_processes_is_refused():
-    with pytest.raises(UsageError, match="A batch of 8 does not split evenly among 3 processes"):
+    with pytest.raises(UsageError, match=r"batch .* 3 processes, got 8"):
         Ranks(0, 3).share(8)
 
 
@@ -174,7 +172,7 @@ def test_a_watched_training_goes_on_with_as_many_processes_as_it_began_with(reci
     with pytest.raises(Killed):
         train(recipe, halves, tmp_path / "run", progress=kill)
     with pytest.raises(RunFolderError, match=r"holds a run with other ranks \(1 there, 2 here\)"):
-        train(recipe, halves, tmp_path / "run", place=Place(ranks=Ranks(0, 2)))
+        train(recipe, halves, tmp_path / "run", device_settings=DeviceSettings(ranks=Ranks(0, 2)))
     assert train(recipe, halves, tmp_path / "run").history
 
 
@@ -186,23 +184,23 @@ def test_without_a_monitor_the_number_of_processes_makes_no_other_run(recipe_fil
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 not a checkpoint", b"\x80\x02."])
 def test_a_damaged_checkpoint_is_named_and_kept(recipe_file, halves, tmp_path, content):
     train(read_recipe(str(recipe_file), ["epochs=1"]), halves, tmp_path / "run")
-    (tmp_path / "run" / checkpoint.FILE).write_bytes(content)
-    with pytest.raises(RunFolderError, match=r"checkpoint\.pt is damaged: delete it to train anew"):
+    (tmp_path / "run" / CHECKPOINT).write_bytes(content)
+    with pytest.raises(RunFolderError, match=r"checkpoint\.pt is damaged"):
         train(read_recipe(str(recipe_file), ["epochs=1"]), halves, tmp_path / "run")
-    assert (tmp_path / "run" / checkpoint.FILE).read_bytes() == content
+    assert (tmp_path / "run" / CHECKPOINT).read_bytes() == content
     assert (tmp_path / "run" / "model.safetensors").exists()
 
 
 def test_a_foreign_checkpoint_is_no_checkpoint_of_ours(recipe_file, halves, tmp_path):
     train(read_recipe(str(recipe_file), ["epochs=1"]), halves, tmp_path / "run")
-    torch.save({"model": {}}, tmp_path / "run" / checkpoint.FILE)
+    torch.save({"model": {}}, tmp_path / "run" / CHECKPOINT)
     with pytest.raises(RunFolderError, match="it lacks average, history, loss, optimiser, step"):
         train(read_recipe(str(recipe_file), ["epochs=1"]), halves, tmp_path / "run")
 
 
 def test_a_limit_that_leaves_one_class_is_refused(recipe_file, data_set):
-    with pytest.raises(InputError, match=r"--limit 4 takes images of one class only from .*train\.parquet: take"):
-        read_halves(read_recipe(str(recipe_file)), data_set, 4)
+    with pytest.raises(InputError, match=r"--limit 4 .*train\.parquet"):
+        read_data(read_recipe(str(recipe_file)), data_set, 4)
 
 
 def test_one_class_is_nothing_to_learn(data_set):
@@ -212,7 +210,7 @@ def test_one_class_is_nothing_to_learn(data_set):
 
 
 def test_a_batch_larger_than_the_data_is_refused_and_leaves_no_folder(recipe_file, halves, tmp_path):
-    with pytest.raises(UsageError, match="40 images do not fill a batch of 64"):
+    with pytest.raises(UsageError, match="batch must be ≤ the 40 images of the data, got 64"):
         train(read_recipe(str(recipe_file), ["batch=64"]), halves, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
@@ -221,15 +219,15 @@ def test_a_batch_that_does_not_fit_is_said_in_a_sentence(recipe_file, halves, tm
     def too_much(self, images, targets):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 80 GiB")
 
-    monkeypatch.setattr(Trainee, "_loss", too_much)
-    with pytest.raises(AttnAuditError, match="A batch of 8 images of 5 tokens does not fit into the memory of cpu"):
+    monkeypatch.setattr(Trainer, "_loss", too_much)
+    with pytest.raises(AttnAuditError, match=r"A batch of 8 images of 5 tokens .* memory of cpu"):
         train(read_recipe(str(recipe_file), ["monitor.images=0"]), halves, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
 def test_a_loss_that_is_no_number_stops_the_training_before_it_is_saved(recipe_file, halves, tmp_path):
     recipe = read_recipe(str(recipe_file), ["optimiser.rate=1e30", "optimiser.clip=null", "optimiser.warmup_epochs=0"])
-    with pytest.raises(NumericalError, match=r"The loss is nan before step \d+ of tiny: take a lower rate"):
+    with pytest.raises(NumericalError, match=r"loss is nan before step \d+ of tiny"):
         train(recipe, halves, tmp_path / "run")
 
 
@@ -272,3 +270,15 @@ def test_a_card_says_what_was_trained_alike_and_what_layers_attend_with(recipe_f
     fewer = halves[0].first(16), halves[1]
     less = train(read_recipe(str(recipe_file), ["epochs=1"]), fewer, tmp_path / "less")
     assert read_card(less.path).facts["setting"] != softmax["setting"]
+
+
+def test_a_monitor_with_fewer_images_than_asked_for_says_so(recipe_file, halves, tmp_path):
+    lines = {}
+    for wanted in (8, 24):
+        told = lines[wanted] = []
+        recipe = read_recipe(str(recipe_file), ["epochs=1", f"monitor.images={wanted}"])
+        train(recipe, halves, tmp_path / str(wanted), tell=told.append)
+    assert not [line for line in lines[8] if "instead of" in line]
+    assert [line.partition(":")[0] for line in lines[24] if "instead of" in line] == [
+        f"The monitor uses {found} images instead of 24" for found in ("8 train", "20 test")
+    ]
