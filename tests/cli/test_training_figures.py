@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from attnaudit.papers.curves import FIGURE1, FIGURE4
+from attnaudit.papers.training_curves import FIGURE1, FIGURE4
 from tests.cli.conftest import read_csv
 from tests.training_runs import write_training
 

@@ -1,4 +1,4 @@
-from attnaudit.papers.published import TABLE1, TABLE2, TABLE3_RAW, TABLE4, VISION_MODELS
+from attnaudit.papers.published_tables import TABLE1, TABLE2, TABLE3_RAW, TABLE4, VISION_MODELS
 from attnaudit.papers.tables import TABLES, compare
 
 

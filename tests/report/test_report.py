@@ -1,10 +1,11 @@
 from rich.console import Console
 
-from attnaudit.papers.figures import GammaRecord, NormRecord
+from attnaudit.papers.head_figures import GammaRecord, NormRecord
 from attnaudit.papers.tables import TABLES as STUDY_TABLES
 from attnaudit.papers.tables import Comparison
+from attnaudit.report.data_files import write_csv
 from attnaudit.report.drawing import for_screen_and_print
-from attnaudit.report.figures import gamma_figure, norm_figure, write_csv
+from attnaudit.report.head_figures import gamma_figure, norm_figure
 from attnaudit.report.terminal import comparison_table, statistics_table
 
 

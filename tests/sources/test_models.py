@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from attnaudit.errors import ModelError, UsageError, WeightsError
-from attnaudit.papers.published import VISION_MODELS
+from attnaudit.papers.published_tables import VISION_MODELS
 from attnaudit.protocol import Protocol
 from attnaudit.sources import load_model, parse_model
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from attnaudit.claims.claim import Claim, Terms
-from attnaudit.papers.published import TEO_NGUYEN_EIGENVALUES
+from attnaudit.papers.published_tables import TEO_NGUYEN_EIGENVALUES
 from attnaudit.records.audited_model import AuditedModel
 from attnaudit.records.verdict import Verdict, Word
 

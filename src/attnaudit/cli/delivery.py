@@ -19,8 +19,8 @@ def deliver(
 ) -> None:
     """Write the files of a figure to a folder and print their names."""
     from attnaudit.records.files import make_folder
+    from attnaudit.report.data_files import write_csv
     from attnaudit.report.drawing import for_screen_and_print
-    from attnaudit.report.figures import write_csv
 
     make_folder(out)
     images, table = for_screen_and_print(out, name), out / f"{name}.csv"

@@ -153,7 +153,7 @@ def _attention() -> list[dict[str, str | None]]:
 
 
 def _models() -> list[dict[str, str | None]]:
-    from attnaudit.papers.published import VISION_MODELS
+    from attnaudit.papers.published_tables import VISION_MODELS
     from attnaudit.sources.data import data_weights
 
     shipped: list[dict[str, str | None]] = [

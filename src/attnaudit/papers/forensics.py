@@ -18,7 +18,7 @@ from torch import Tensor
 from attnaudit.capture.heads import Heads
 from attnaudit.kernel.gram import standardised
 from attnaudit.numerics.threads import torch_threads
-from attnaudit.papers.published import TEO_NGUYEN_EIGENVALUES
+from attnaudit.papers.published_tables import TEO_NGUYEN_EIGENVALUES
 
 FACTOR = 2.0
 STATISTICS = tuple(TEO_NGUYEN_EIGENVALUES)

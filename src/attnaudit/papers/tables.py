@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from attnaudit.papers.published import SAME_MODEL, TABLE1, TABLE2, TABLE3_RAW, TABLE4, Row, Value
+from attnaudit.audit.settings import AuditSettings
+from attnaudit.papers.published_tables import SAME_MODEL, TABLE1, TABLE2, TABLE3_RAW, TABLE4, Row, Value
+from attnaudit.protocol import Protocol
+from attnaudit.records.schema import OBSERVED
 
 
 @dataclass(frozen=True)
@@ -135,6 +138,16 @@ def compare(table: Table, model: str, observed: Mapping[str, Mapping[str, Any]])
             )
         )
     return comparisons
+
+
+def compare_models(table: Table, models: Mapping[str, Mapping[str, Any]]) -> list[Comparison]:
+    """The same for every model of a run's summary."""
+    return [entry for label, groups in models.items() for entry in compare(table, label, groups[OBSERVED])]
+
+
+def table_settings(table: Table, *, seed: int, device: str) -> AuditSettings:
+    """How the study computes a table: under its protocol, and without references."""
+    return AuditSettings(protocol=Protocol.PAPER, measures=table.measures, seed=seed, device=device)
 
 
 def _reduced(statistic: Mapping[str, Any], reduction: str) -> float | None:

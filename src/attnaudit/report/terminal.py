@@ -10,7 +10,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from attnaudit.papers.forensics import FACTOR, STATISTICS, Finding
-from attnaudit.papers.published import TEO_NGUYEN_EIGENVALUES
+from attnaudit.papers.published_tables import TEO_NGUYEN_EIGENVALUES
 from attnaudit.papers.tables import Comparison, Table
 
 

@@ -105,8 +105,8 @@ def deliver(
     from attnaudit.claims.jury import judge
     from attnaudit.cli import work
     from attnaudit.records.files import make_folder
+    from attnaudit.report.data_files import write_parquet, write_rows
     from attnaudit.report.drawing import for_screen_and_print
-    from attnaudit.report.figures import write_parquet, write_rows
     from attnaudit.report.gaussian import check_rows, check_table
     from attnaudit.report.verdicts import verdict_report
 

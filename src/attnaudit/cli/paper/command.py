@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,9 +14,11 @@ from attnaudit.cli.options import Device
 from attnaudit.cli.paper.curves import draw_training
 from attnaudit.cli.paper.figures import draw_gammas, draw_norms
 from attnaudit.cli.paper.forensics import try_conventions
-from attnaudit.cli.paper.models import named_or_known
 from attnaudit.cli.paper.tables import repeat_table
 from attnaudit.errors import UsageError
+
+if TYPE_CHECKING:
+    from attnaudit.sources.model import ModelSpec
 
 
 class Item(StrEnum):
@@ -51,10 +53,9 @@ class Item(StrEnum):
     @property
     def study_inputs(self) -> int:
         """The number of images or lines that the study used; for the forensics our choice."""
-        from attnaudit.papers.tables import TABLES
+        from attnaudit.papers.study import STUDY_INPUTS
 
-        others = {Item.FIGURE2: 1, Item.FIGURE3: 1, Item.FIGURE5: 2, Item.FORENSICS: 5}
-        return others[self] if self in others else TABLES[self.value].inputs
+        return STUDY_INPUTS[self.value]
 
 
 def paper(
@@ -101,7 +102,7 @@ def paper(
         attnaudit paper figure1 attnaudit-runs/study-vit-tiny attnaudit-runs/study-deit-tiny --out figures/
     """
     from attnaudit.cli import work
-    from attnaudit.sources.selection import InputSelection
+    from attnaudit.sources.selection import InputSelection, select_specs
 
     resources = work.resources(workers, cluster, memory)
     if cluster is not None and not item.is_table:
@@ -113,14 +114,12 @@ def paper(
         _refuse(item, {**of_models, **of_inputs})
         draw_training(item.value, models or (), folder, json)
         return
-    specs = named_or_known(
-        models or (),
-        language=item.about_language,
-        weights=weights,
-        random_weights=random_weights,
-        seed=seed,
-        download=download,
-    )
+    if models:
+        specs = select_specs(models, weights=weights, random_weights=random_weights, seed=seed, download=download)
+    elif weights is not None:
+        raise UsageError("--weights needs a model name, as in attnaudit paper table1 deit_tiny_patch16_224.")
+    else:
+        specs = _study_models(item.about_language, random_weights, seed, download)
     for spec in specs:
         if spec.random_seed is not None:
             say(f"{spec.name} has RANDOM weights: its numbers say nothing about training.")
@@ -135,6 +134,16 @@ def paper(
         draw_gammas(item.value, specs, choice, place, folder, json)
     else:
         draw_norms(item.value, specs, choice, place, folder, json, language=item.about_language)
+
+
+def _study_models(language: bool, random_weights: bool, seed: int, download: bool) -> list[ModelSpec]:
+    from attnaudit.papers.study import study_models
+
+    models = study_models(language=language, random_weights=random_weights, seed=seed, download=download)
+    if models.missing:
+        total = len(models.missing) + len(models.available)
+        say(f"Left out {len(models.missing)} of {total} models without local weights: {', '.join(models.missing)}.")
+    return list(models.available)
 
 
 def _refuse(item: Item, options: Mapping[str, object]) -> None:

@@ -12,9 +12,9 @@ from attnaudit.errors import UsageError
 
 def draw_training(name: str, folders: Sequence[str], out: Path, json: bool) -> None:
     """Draw the curves of every run, one panel each, with the published points of the matching network."""
-    from attnaudit.papers.curves import FIGURE1, FIGURE4, curves
+    from attnaudit.papers.training_curves import FIGURE1, FIGURE4, curves
     from attnaudit.records.training import BATCHES, open_training
-    from attnaudit.report.curves import error_curves, norm_curves
+    from attnaudit.report.study_curves import error_curves, norm_curves
 
     if not folders:
         raise UsageError(

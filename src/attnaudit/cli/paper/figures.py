@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from attnaudit.cli.console import progress_bar
 from attnaudit.cli.delivery import deliver
-from attnaudit.cli.paper.batch import capture_batch, one_batch
+from attnaudit.cli.paper.heads import batch_of, captured
 from attnaudit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,15 +20,15 @@ def draw_norms(
     name: str, specs: Sequence[ModelSpec], choice: InputSelection, device: str, out: Path, json: bool, *, language: bool
 ) -> None:
     """Figure 2, and for `language` Figure 5: ‖φ(q)‖² and ‖h‖² by layer, a panel per model."""
-    from attnaudit.papers.figures import norm_records
-    from attnaudit.report.figures import norm_figure
+    from attnaudit.papers.head_figures import norm_records
+    from attnaudit.report.head_figures import norm_figure
 
-    shard = one_batch(specs, choice)
+    batch = batch_of(specs, choice)
     records = []
     with progress_bar(name) as progress:
         for done, spec in enumerate(specs):
             progress(done, len(specs))
-            records += norm_records(spec.label, capture_batch(spec, shard, device).layers, language=language)
+            records += norm_records(spec.label, captured(spec, batch, device), language=language)
         progress(len(specs), len(specs))
     deliver(name, records, norm_figure, out, json)
 
@@ -37,17 +37,15 @@ def draw_gammas(
     name: str, specs: Sequence[ModelSpec], choice: InputSelection, device: str, out: Path, json: bool
 ) -> None:
     """Figure 3: differences of γ in the third block of one model."""
-    from attnaudit.papers.figures import GAMMA_BLOCK, gamma_records
-    from attnaudit.report.figures import gamma_figure
+    from attnaudit.papers.head_figures import gamma_records
+    from attnaudit.report.head_figures import gamma_figure
 
     if len(specs) > 1:
         raise UsageError(f"Figure 3 shows one model, got {len(specs)}: name one.")
     spec = specs[0]
-    layers = capture_batch(spec, one_batch(specs, choice), device).layers
-    if len(layers) <= GAMMA_BLOCK:
-        raise UsageError(f"Figure 3 needs more than {GAMMA_BLOCK} attention layers, but {spec.name} has {len(layers)}.")
+    layers = captured(spec, batch_of(specs, choice), device)
     with progress_bar(name) as progress:
         progress(0, 1)
-        records = gamma_records(spec.label, layers[GAMMA_BLOCK], choice.seed)
+        records = gamma_records(spec.label, layers, choice.seed)
         progress(1, 1)
     deliver(name, records, gamma_figure, out, json)

@@ -25,24 +25,21 @@ def repeat_table(
     json: bool,
 ) -> None:
     """Audit the models, print the comparison, and write it as CSV to the run folder."""
-    from attnaudit.audit import AuditSettings, plan_audit
+    from attnaudit.audit import plan_audit
     from attnaudit.cli import work
-    from attnaudit.papers.tables import TABLES, compare
+    from attnaudit.papers.tables import TABLES, compare_models, table_settings
     from attnaudit.protocol import Protocol
-    from attnaudit.report.figures import write_csv
+    from attnaudit.report.data_files import write_csv
     from attnaudit.report.terminal import comparison_table
     from attnaudit.sources.selection import select_inputs
 
     table = TABLES[name]
     selected = select_inputs(specs, choice, Protocol.PAPER, device)
-    settings = AuditSettings(protocol=Protocol.PAPER, measures=table.measures, seed=choice.seed, device=device)
-    plan = plan_audit(specs, selected.shards, settings)
+    plan = plan_audit(specs, selected.shards, table_settings(table, seed=choice.seed, device=device))
     run = work.measure_with_progress(plan, out, resources, f"{name}, {selected.words}")
     work.report_losses(run)
     run.folder.write_summary(run.summary)  # a table of the study has no verdicts
-    comparisons = [
-        entry for label, c in run.summary["models"].items() for entry in compare(table, label, c["observed"])
-    ]
+    comparisons = compare_models(table, run.summary["models"])
     write_csv(comparisons, run.path / f"{name}.csv")
     if json:
         print_json([asdict(entry) for entry in comparisons])

@@ -1,4 +1,4 @@
-"""The data behind the study's Figures 1 and 4: what training does to ‖φ(q)‖², ‖h‖² and the projection error.
+"""The numbers behind the study's Figures 1 and 4: ‖φ(q)‖², ‖h‖² and the projection error over training.
 
 With φ_i = ‖φ(q_i)‖² and h_i = ‖h_i‖² of a token, J = mean |φ_i - h_i|; the relative errors are mean |φ_i - h_i|/h_i and
 mean |φ_i - h_i|/φ_i. Means are over the tokens of a fixed batch, then over heads and layers (Sarıtaş & Yıldız 2025,
@@ -38,7 +38,7 @@ class CurveRecord:
 
 @dataclass(frozen=True)
 class Curves:
-    """A run's points, and the training of the study that they are to be held against, if there is one."""
+    """A run's points, and the training of the study to compare them with, if there is one."""
 
     run: str
     standardised: bool
@@ -48,7 +48,7 @@ class Curves:
 
 
 def curves(runs: Sequence[TrainingRun], measures: Sequence[str]) -> list[Curves]:
-    """The curves of every run, those of the study behind them.
+    """The curves of every run, followed by those of the study.
 
     Raises:
         RunFolderError: a run lacks one of the measures.
@@ -73,7 +73,7 @@ def _curves(run: TrainingRun, label: str, measures: Sequence[str]) -> Curves:
 
 
 def _ours(run: TrainingRun, label: str, table: pa.Table) -> list[CurveRecord]:
-    """Means over layers and heads; a head whose number is missing is counted, and left out."""
+    """Means over layers and heads; heads without a number are counted and left out."""
     groups = table.group_by(["measure", "input", "step"], use_threads=False)
     means = groups.aggregate([("value", "mean"), ("value", "count"), ([], "count_all")]).to_pylist()
     return [

@@ -2,10 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from attnaudit.papers.curves import FIGURE1, FIGURE4, curves
+from attnaudit.papers.training_curves import FIGURE1, FIGURE4, curves
 from attnaudit.records.training import open_training
-from attnaudit.report.curves import error_curves, norm_curves
 from attnaudit.report.drawing import for_screen_and_print
+from attnaudit.report.study_curves import error_curves, norm_curves
 from tests.training_runs import write_training
 
 pytest.importorskip("matplotlib")

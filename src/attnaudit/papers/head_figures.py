@@ -1,4 +1,4 @@
-"""The data behind the study's Figures 2 and 3: tidy records that a CSV or a plot takes as they are."""
+"""The numbers behind the study's Figures 2, 3 and 5: squared norms by layer, and differences of γ."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from attnaudit.capture.heads import Heads
+from attnaudit.errors import UsageError
 from attnaudit.kernel import paper
 from attnaudit.kernel.feature import token_norms
 from attnaudit.kernel.gram import standardised
@@ -58,9 +59,15 @@ def norm_records(model: str, layers: Sequence[Heads], *, language: bool = False)
     return records
 
 
-def gamma_records(model: str, heads: Heads, seed: int) -> list[GammaRecord]:
-    """γ differences of the true eigenvectors and of perturbed ones, keys standardised per token, in float32."""
-    spectrum = paper.spectrum(standardised(heads.key.float()))
+def gamma_records(model: str, layers: Sequence[Heads], seed: int) -> list[GammaRecord]:
+    """γ differences of true and of perturbed eigenvectors in the study's block, keys standardised, in float32.
+
+    Raises:
+        UsageError: the model is too shallow to have that block.
+    """
+    if len(layers) <= GAMMA_BLOCK:
+        raise UsageError(f"Figure 3 needs more than {GAMMA_BLOCK} attention layers, but {model} has {len(layers)}.")
+    spectrum = paper.spectrum(standardised(layers[GAMMA_BLOCK].key.float()))
     records = []
     for label, vectors in (("true", spectrum.eigenvectors), ("perturbed", perturbed(spectrum.eigenvectors, seed))):
         differences = gamma_differences(spectrum.image(vectors), vectors)

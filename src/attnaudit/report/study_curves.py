@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from attnaudit.extras import optional
-from attnaudit.papers.curves import FIGURE1, FIGURE4, OURS, CurveRecord, Curves
+from attnaudit.papers.training_curves import FIGURE1, FIGURE4, OURS, CurveRecord, Curves
 from attnaudit.report.drawing import BLUE, VERMILION, drawing
 
 #: Colour and line of a batch.

@@ -1,7 +1,7 @@
 import pytest
 
-from attnaudit.papers.curves import FIGURE1, FIGURE4, OURS, curves
 from attnaudit.papers.published_curves import EPOCHS, TRAININGS
+from attnaudit.papers.training_curves import FIGURE1, FIGURE4, OURS, curves
 from attnaudit.records.training import open_training
 from tests.training_runs import COURSE, write_training
 
