@@ -6,8 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from attnaudit.errors import MissingExtraError
-from attnaudit.report.drawing import for_screen_and_print
 from attnaudit.report.data_files import write_rows
+from attnaudit.report.drawing import for_screen_and_print
 from attnaudit.report.page import FILE
 from attnaudit.report.page.robustness import write_robustness_page
 from attnaudit.report.robustness import accuracy_rows
