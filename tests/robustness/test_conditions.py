@@ -14,19 +14,19 @@ def test_what_is_asked_for_twice_counts_once():
 
 
 def test_an_attack_with_two_numbers_of_iterations_is_refused():
-    with pytest.raises(UsageError, match="names pgd with two numbers of iterations: run them into two folders"):
+    with pytest.raises(UsageError, match=r"pgd .*two numbers of iterations"):
         attack_conditions(["pgd:2", "pgd:5"], [4 / 255], Protocol.EXACT)
 
 
 @pytest.mark.parametrize("text", ["-0.1", "1.5", "300/255"])
 def test_a_budget_outside_of_the_cube_is_refused(text):
-    with pytest.raises(UsageError, match=r"is not between 0 and 1: pixels are, e\.g\. 1/255"):
+    with pytest.raises(UsageError, match=f"between 0 and 1.* got {text}"):
         epsilon(text)
 
 
 @pytest.mark.parametrize("text", ["much", "1/0", ""])
 def test_a_budget_that_is_no_number_is_refused(text):
-    with pytest.raises(UsageError, match="is no number: write 4/255"):
+    with pytest.raises(UsageError, match=f"got {text}"):
         epsilon(text)
 
 
@@ -38,12 +38,12 @@ def test_budgets_are_shown_as_people_write_them(text, words):
 def test_iterations_belong_to_attacks_that_have_them():
     assert attack_conditions(["pgd:50"], [0.1], Protocol.EXACT)[0].steps == 50
     for wrong in ("fgsm:3", "pgd:many", "pgd:0"):
-        with pytest.raises(UsageError, match="after the colon stands how many iterations"):
+        with pytest.raises(UsageError, match=f"--attacks {wrong}: "):
             attack_conditions([wrong], [0.1], Protocol.EXACT)
 
 
 @pytest.mark.parametrize("count", ["100001", "1000000000", "9" * 5000])
 def test_more_iterations_than_ever_end_are_refused(count):
     assert attack_conditions(["square:100000"], [0.1], Protocol.EXACT)[0].steps == 100_000
-    with pytest.raises(UsageError, match=r"--attacks pgd:\d+: no attack is run for more than 100,000 iterations"):
+    with pytest.raises(UsageError, match=r"--attacks pgd:\d+: .* 100,000"):
         attack_conditions([f"pgd:{count}"], [0.1], Protocol.EXACT)

@@ -124,7 +124,7 @@ def robust(
         checks,
     )
     folder = Path(out) if out is not None else Path(defaults.RUNS) / plan.name
-    about = f"{len(plan.examples.places):,} images of {plan.examples.data.path.name}, protocol {chosen.value}"
+    about = f"{len(plan.examples.indices):,} images of {plan.examples.data.path.name}, protocol {chosen.value}"
     _log.info("Evaluating %s on %s, on %s, in %s.", ", ".join(model.label for model in loaded), about, place, folder)
     divisor = None if baseline is None else loaded[names.index(baseline)].label
     with shown_progress(progress, "evaluating") as told:
@@ -174,7 +174,7 @@ def corrupt(
     subject = PixelModel(loaded)
     examples = find_examples(loaded, None if images is None else Path(images), limit=limit, seed=seed)
     outputs_of(examples.data, subject.outputs, subject.label)
-    count = len(examples.places)
+    count = len(examples.indices)
     _log.info("Applying %d corruptions to %s images of %s.", len(conditions), f"{count:,}", examples.data.path)
     with shown_progress(progress, "corrupting") as told:
         write_corrupted_sets(subject, examples, conditions, Path(out), seed=seed, workers=workers, progress=told)

@@ -47,7 +47,7 @@ class ScaledAttention(Attention):
         elif form == "alpha":
             self.alpha = nn.Parameter(torch.zeros((), device=device, dtype=dtype))
         elif form != "exact":
-            raise unknown("form of Scaled Attention", form, ("alpha", "learned", "exact"))
+            raise unknown("Scaled Attention form", form, ("alpha", "learned", "exact"))
 
     def mix(self, parts: Mapping[str, Tensor], x: Tensor, mask: Mask | None, is_causal: bool) -> Tensor:
         """Attend to the values (I - S)V."""

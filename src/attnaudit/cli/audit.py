@@ -129,5 +129,5 @@ def _failing_words(text: str) -> tuple[str, ...]:
     words = options.names(text, "--fail-on")
     for word in words:
         if word not in tuple(Word):
-            raise unknown("verdict in --fail-on", word, Word)
+            raise unknown("--fail-on verdict", word, Word)
     return words

@@ -1,4 +1,4 @@
-"""How well a classifier holds: corruptions, attacks, outliers, and whether the attacks can be believed."""
+"""The robustness of classifiers: corruptions, attacks, outliers, and whether the attacks can be trusted."""
 
 from attnaudit.robustness.examples import Examples
 from attnaudit.robustness.plan import EvaluationPlan

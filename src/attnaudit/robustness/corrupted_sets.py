@@ -1,4 +1,4 @@
-"""Corrupted sets made beforehand, in processes: for machines that have no package for it, and to be made once."""
+"""Write corrupted images to files, in several processes, for machines without the package that corrupts them."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from attnaudit.robustness.examples import Examples
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.sources.labelled import NAMES
 
-#: The images as they were, beside the folders of the corruptions.
+#: The file of the clean images, next to the folders of the corruptions.
 CLEAN_FILE = "clean.parquet"
-#: What the images of a folder were made from.
+#: The file that says from which images a folder was made, and how.
 IDENTITY_FILE = "set.json"
 
 
@@ -43,26 +43,26 @@ def write_corrupted_sets(
     workers: int = 1,
     progress: Progress = lambda done, total, label: None,
 ) -> None:
-    """Write what the model sees: `clean.parquet`, and `<corruption>/<severity>.parquet` of each condition.
+    """Write the preprocessed images: `clean.parquet`, and `<corruption>/<severity>.parquet` for each condition.
 
-    Files that are there are left, and a folder begun with other images is not touched; the images do not depend on
-    the number of workers. They are stored as PNG, since another compression would be another corruption.
+    Existing files are kept, and a folder with other images is left alone. The images do not depend on the number of
+    workers. They are stored as PNG, because a lossy format would corrupt them further.
 
     Raises:
-        RunFolderError: the folder holds something else, or cannot be written.
+        RunFolderError: the folder has other content, or cannot be written.
     """
     file, identity = out / IDENTITY_FILE, _identity(model, examples, seed)
     if begins(file, identity):
         make_folder(out)
         json_file.write(file, {"identity": identity})
-    images = examples.chosen
+    images = examples.selected
     clean, labels, names = examples.clean(model), images.labels.tolist(), images.names
     if not (out / CLEAN_FILE).exists():
         write_whole(out / CLEAN_FILE, _parquet(clean, labels, names))
     missing = [condition for condition in conditions if not _file(out, condition).exists()]
     done = len(conditions) - len(missing)
     progress(done, len(conditions), "corrupting")
-    for condition, content in _made(clean, missing, (labels, names, examples.places, seed), workers):
+    for condition, content in _made(clean, missing, (labels, names, examples.indices, seed), workers):
         make_folder(_file(out, condition).parent)
         write_whole(_file(out, condition), content)
         done += 1
@@ -70,22 +70,22 @@ def write_corrupted_sets(
 
 
 def classes_of(folder: Path) -> int | None:
-    """How many classes the set has that the images of a folder were drawn from; None if we did not write it."""
+    """The number of classes of the data set from which a folder was made; None if we did not write the folder."""
     file = folder / IDENTITY_FILE
     found = read_header(file)["identity"].get("classes") if file.exists() else None
     return found if isinstance(found, int) else None
 
 
 def _identity(model: PixelModel, examples: Examples, seed: int) -> dict[str, Any]:
-    """What the images depend on, beside corruption and severity."""
+    """What the images depend on, besides corruption and severity."""
     return {
         "data": examples.data.fingerprint,
-        "images": list(examples.places),
+        "images": list(examples.indices),
         "classes": examples.data.classes,
         "names of classes": None if examples.data.names is None else list(examples.data.names),
         "seed": seed,
         "size": list(model.size),
-        "sight": model.sight,
+        "preprocessing": model.preprocessing_digest,
         "corruptions": version(),
     }
 

@@ -8,8 +8,8 @@ from statistics import fmean
 
 from attnaudit.errors import UsageError
 
-#: Mean top-1 error of AlexNet over the five severities of ImageNet-C, by corruption: the denominators of its authors'
-#: mCE (Hendrycks & Dietterich 2019; the numbers are those of their repository hendrycks/robustness).
+#: Mean top-1 error of AlexNet over the five severities of ImageNet-C, by corruption: the denominators of mCE
+#: (Hendrycks & Dietterich 2019; numbers from their repository hendrycks/robustness).
 ALEXNET_ERRORS = {
     "gaussian_noise": 0.886428,
     "shot_noise": 0.894468,
@@ -32,12 +32,12 @@ ALEXNET_ERRORS = {
 def mean_corruption_error(errors: Mapping[str, Sequence[float]], baseline: Mapping[str, Sequence[float]]) -> float:
     """The mean over corruptions c of CE_c = Σ_s E(s, c) / Σ_s E_base(s, c); 1 is as good as the baseline.
 
-    Hendrycks & Dietterich (2019) call it mCE; s are the severities, E the errors.
+    Hendrycks & Dietterich (2019) call it mCE; s is the severity and E the error.
 
     Args:
-        errors: error of every severity, by corruption.
-        baseline: the same of the baseline; of AlexNet one number, its mean over severities, will do. If it makes no
-            error under a corruption, there is nothing to divide by, and the result is not a number.
+        errors: errors at all severities, by corruption.
+        baseline: errors of the baseline; for AlexNet one number, its mean over severities, is enough. If it makes no
+            error under a corruption, the result is NaN.
     """
     if missing := [name for name in errors if name not in baseline]:
         raise UsageError(f"The baseline has no error for {', '.join(missing)}.")

@@ -1,4 +1,4 @@
-"""ImageNet-C's fifteen corruptions at five severities: made here, or read from a folder of them."""
+"""The fifteen corruptions of ImageNet-C at five severities: applied to images, or read from a folder."""
 
 from __future__ import annotations
 
@@ -25,24 +25,26 @@ CORRUPTIONS = (
     "contrast", "elastic_transform", "pixelate", "jpeg_compression",
 )  # fmt: skip
 SEVERITIES = (1, 2, 3, 4, 5)
-#: Those that draw from a generator of their own, which is told its seed.
+#: Corruptions that use their own random generator, which takes a seed.
 _OWN_SEED = ("impulse_noise", "glass_blur")
 _SMALLEST = 32
-#: Raised when the same seed gives another image.
+#: To be increased when the same seed gives a different image.
 _VERSION = 1
 
 
 def corrupted(
     pixels: UInt8[Tensor, "images 3 height width"], name: str, severity: int, numbers: Sequence[int], seed: int
 ) -> UInt8[Tensor, "images 3 height width"]:
-    """The images, corrupted; each depends on seed, corruption, severity and its number alone.
+    """The corrupted images; each depends only on seed, corruption, severity and its number.
 
-    The constants are ImageNet-C's, meant for 224 pixels: on smaller images a blur of the same radius is a stronger
-    one, and the result is not CIFAR-10-C.
+    The constants are those of ImageNet-C, for 224 pixels: on smaller images a blur of the same radius is stronger, and
+    the result is not CIFAR-10-C.
     """
     package = _package()
     if min(pixels.shape[2:]) < _SMALLEST:
-        raise InputError(f"Images of {tuple(pixels.shape[2:])} pixels cannot be corrupted: {_SMALLEST} are needed.")
+        raise InputError(
+            f"Images must have ≥ {_SMALLEST} pixels per side to be corrupted, got {tuple(pixels.shape[2:])}."
+        )
     changed = []
     with preserved_random_state():
         for image, number in zip(pixels.permute(0, 2, 3, 1).cpu().numpy(), numbers, strict=True):
@@ -54,7 +56,7 @@ def corrupted(
 
 
 def version() -> str:
-    """Of what makes them, which must be installed: two versions may make two images of one."""
+    """The version of this code and of the package, which must be installed; versions may give different images."""
     _package()
     return f"{_VERSION} by imagecorruptions {installed_versions().get('imagecorruptions-imaug', 'of unknown version')}"
 
@@ -63,16 +65,16 @@ def _package() -> ModuleType:
     return optional("imagecorruptions", "robust", "Corrupting images")
 
 
-def ready_made(folder: Path, name: str, severity: int) -> LabelledImages:
+def read_corrupted(folder: Path, name: str, severity: int) -> LabelledImages:
     """The images of `<corruption>/<severity>/` (ImageNet-C's layout) or `<corruption>/<severity>.parquet` (ours).
 
-    ImageNet-C is published in archives by group, so a folder such as `noise/` may lie between.
+    ImageNet-C is published in archives by group, so a folder such as `noise/` may come between.
     """
-    for place in (folder / name, *sorted(folder.glob(f"*/{name}"))):
-        for found in (place / str(severity), place / f"{severity}.parquet"):
+    for parent in (folder / name, *sorted(folder.glob(f"*/{name}"))):
+        for found in (parent / str(severity), parent / f"{severity}.parquet"):
             if found.exists():
                 return read_labelled(found)
     raise InputError(
-        f"{folder} has neither {name}/{severity}/ nor {name}/{severity}.parquet: give --corrupted ImageNet-C or a "
-        "folder of attnaudit corrupt, which can add it."
+        f"{folder} has neither {name}/{severity}/ nor {name}/{severity}.parquet: give --corrupted ImageNet-C, or add "
+        "it with attnaudit corrupt."
     )

@@ -1,4 +1,4 @@
-"""The images that models are put to the test on, and the same images corrupted."""
+"""The images on which models are evaluated, clean and corrupted."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from torch import Tensor
 from attnaudit.errors import InputError, UsageError
 from attnaudit.records.evaluation import Condition, ConditionKind
 from attnaudit.robustness.conditions import OUTLIERS
-from attnaudit.robustness.corruptions import corrupted, ready_made
+from attnaudit.robustness.corruptions import corrupted, read_corrupted
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.sources.labelled import LabelledImages
 
 
 @dataclass(frozen=True)
 class Examples:
-    """Some images of a data set, by their places in it.
+    """Some images of a data set, by index.
 
     Args:
-        data: the whole set.
-        places: the chosen ones.
-        ready: a folder of the same set, corrupted; by default corruptions are made when they are needed.
-        cut: whether the images of `data` are what models see already, as those of `attnaudit corrupt` are.
-        outliers: images of no class that the models know.
-        classes: how many there are, where `data` is itself a draw, which need not show the last of them.
+        data: the whole data set.
+        indices: the selected images.
+        corrupted_folder: a folder of the same data set, corrupted; by default corruptions are computed when needed.
+        preprocessed: whether the images of `data` are already preprocessed, as those of `attnaudit corrupt` are.
+        outliers: images of classes unknown to the models.
+        classes: the number of classes, if `data` is itself a sample that may lack some.
     """
 
     data: LabelledImages
-    places: tuple[int, ...]
-    ready: Path | None = None
-    cut: bool = False
+    indices: tuple[int, ...]
+    corrupted_folder: Path | None = None
+    preprocessed: bool = False
     outliers: LabelledImages | None = None
     classes: int | None = None
 
@@ -46,65 +46,67 @@ class Examples:
         limit: int | None,
         seed: int,
         *,
-        ready: Path | None = None,
-        cut: bool = False,
+        corrupted_folder: Path | None = None,
+        preprocessed: bool = False,
         outliers: LabelledImages | None = None,
         classes: int | None = None,
     ) -> Examples:
-        """`limit` images drawn by seed, in the order of the set; all if None. Of the outliers as many."""
+        """`limit` random images, in the order of the data set, and as many outliers; all if None."""
         return Examples(
             data,
             _draw(len(data), limit, seed),
-            ready,
-            cut,
+            corrupted_folder,
+            preprocessed,
             None if outliers is None else outliers.select(_draw(len(outliers), limit, seed)),
             classes,
         )
 
     @cached_property
-    def chosen(self) -> LabelledImages:
-        """The images."""
-        return self.data.select(self.places)
+    def selected(self) -> LabelledImages:
+        """The selected images."""
+        return self.data.select(self.indices)
 
     def images(self, condition: Condition) -> LabelledImages:
-        """The images as they are on disk before the condition is made."""
+        """The images on disk for this condition."""
         if condition == OUTLIERS:
             if self.outliers is None:
                 raise UsageError("The condition 'outliers' needs images of unknown classes: give --outliers.")
             return self.outliers
-        if condition.kind is ConditionKind.CORRUPTION and self.ready is not None:
-            return self.ready_images(condition)
-        return self.chosen
+        if condition.kind is ConditionKind.CORRUPTION and self.corrupted_folder is not None:
+            return self.corrupted_images(condition)
+        return self.selected
 
     def clean(self, model: PixelModel) -> Tensor:
-        """What the model sees of them."""
-        return seen(model, self.chosen, ready=self.cut)
+        """The selected images, preprocessed for the model."""
+        return model_pixels(model, self.selected, preprocessed=self.preprocessed)
 
     def corrupted(self, model: PixelModel, clean: Tensor, condition: Condition, seed: int) -> Tensor:
-        """What the model sees of them under a corruption."""
+        """The selected images under a corruption, preprocessed for the model."""
         severity = round(condition.strength)
-        if self.ready is None:
-            return corrupted(clean, condition.name, severity, self.places, seed)
-        return seen(model, self.ready_images(condition), ready=True)
+        if self.corrupted_folder is None:
+            return corrupted(clean, condition.name, severity, self.indices, seed)
+        return model_pixels(model, self.corrupted_images(condition), preprocessed=True)
 
-    def ready_images(self, condition: Condition) -> LabelledImages:
-        """The same images of a set that was corrupted before.
+    def corrupted_images(self, condition: Condition) -> LabelledImages:
+        """The selected images from the folder of corrupted images.
 
         Raises:
-            InputError: it has other labels than the clean set.
+            InputError: the labels differ from those of the clean images.
         """
-        found = ready_made(Path(self.ready or "."), condition.name, round(condition.strength))
+        found = read_corrupted(Path(self.corrupted_folder or "."), condition.name, round(condition.strength))
         if not torch.equal(found.labels, self.data.labels):
             raise InputError(
-                f"{found.path} has {len(found)} images and {self.data.path} {len(self.data)}, or in another order: "
-                "give the clean images of the same set, such as the clean.parquet that attnaudit corrupt writes."
+                f"The images of {found.path} ({len(found)}) and {self.data.path} ({len(self.data)}) differ in number "
+                "or order: give the clean images of the same data set, such as clean.parquet from attnaudit corrupt."
             )
-        return found.select(self.places)
+        return found.select(self.indices)
 
 
-def seen(model: PixelModel, images: LabelledImages, *, ready: bool = False) -> UInt8[Tensor, "images 3 height width"]:
-    """What a model sees of images; they are held in memory, a byte per number."""
-    return torch.stack(images.map(partial(model.seen, ready=ready)))
+def model_pixels(
+    model: PixelModel, images: LabelledImages, *, preprocessed: bool = False
+) -> UInt8[Tensor, "images 3 height width"]:
+    """The images, preprocessed for a model, in memory as one byte per channel."""
+    return torch.stack(images.map(partial(model.pixels, preprocessed=preprocessed)))
 
 
 def _draw(total: int, limit: int | None, seed: int) -> tuple[int, ...]:
@@ -114,5 +116,5 @@ def _draw(total: int, limit: int | None, seed: int) -> tuple[int, ...]:
 
 
 def batches(count: int, size: int) -> Sequence[slice]:
-    """Consecutive stretches of at most `size`."""
+    """Consecutive slices of at most `size`."""
     return [slice(start, min(start + size, count)) for start in range(0, count, size)]

@@ -1,8 +1,8 @@
-"""Signs of gradient masking: an attack that fails for want of a useful gradient, not of adversarial images.
+"""Signs of gradient masking: an attack that fails because gradients are useless, not because the model is robust.
 
-The signs are those of Athalye, Carlini & Wagner (2018, section 3.1): one step does better than many, black box better
-than white box, larger balls do not help, random search finds what gradients do not; to which come AutoAttack, and the
-loss along the gradient itself.
+The signs are those of Athalye, Carlini & Wagner (2018, section 3.1): one step beats many, black-box attacks beat
+white-box ones, larger balls do not help, and random search finds what gradients do not. In addition we compare with
+AutoAttack, and look at the loss along the gradient itself.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from attnaudit.robustness.conditions import EVERYTHING, GRADIENT, TRANSFER
 from attnaudit.robustness.table import Results
 
 _WHITE_BOX = "pgd"
-#: Attacks that must not do better than the white box, and what it would mean.
+#: Attacks that must not beat the white-box attack, and the names of the checks.
 _WEAKER = {
     "fgsm": "one step is not stronger than many",
     "noise": "noise is not stronger than the gradient",
@@ -29,16 +29,16 @@ _WEAKER = {
     TRANSFER: "images made for the twin are not stronger than its own",
 }
 _STRONGEST = "autoattack"
-#: How much accuracy PGD may leave beyond AutoAttack, and anything at all at ε = 1/2; how often the loss must rise.
+#: The accuracy that PGD may leave beyond AutoAttack, and at ε = 1/2; how often the loss must rise.
 _GAP, _LEFT, _RISES = 0.05, 0.01, 0.9
 _LEVEL = 0.05
 
-#: (ε, which images are right under one attack, which under PGD).
+#: (ε, which images are correct under one attack, which under PGD).
 Pairs = Sequence[tuple[float, NDArray[np.bool_], NDArray[np.bool_]]]
 
 
 def masking_checks(results: Results, model: str, conditions: Sequence[Condition]) -> list[MaskingCheck]:
-    """All checks of a model that was attacked by PGD; none if it was not."""
+    """All checks of a model; empty if it was not attacked by PGD."""
     attacks = {(c.name, c.strength): c for c in conditions if c.kind is ConditionKind.ATTACK}
     white = {strength: c for (name, strength), c in attacks.items() if name == _WHITE_BOX}
     if not white:
@@ -47,7 +47,7 @@ def masking_checks(results: Results, model: str, conditions: Sequence[Condition]
     right = partial(results.right, model)
 
     def pairs(name: str) -> Pairs:
-        """(ε, right under that attack, right under PGD) wherever both were run."""
+        """(ε, correct under this attack, correct under PGD) for all ε at which both were run."""
         return [(e, right(attacks[name, e]), right(own)) for e, own in white.items() if (name, e) in attacks]
 
     checks = [_not_stronger(model, words, name, pairs(name)) for name, words in _WEAKER.items()]
@@ -60,7 +60,7 @@ def masking_checks(results: Results, model: str, conditions: Sequence[Condition]
 
 
 def _not_stronger(model: str, words: str, name: str, pairs: Pairs) -> MaskingCheck:
-    """Exact sign test on the images that only one of the two fools, at the ε where it is worst for PGD."""
+    """Exact sign test on the images that only one of the two attacks fools, at the ε that is worst for PGD."""
     if not pairs:
         return MaskingCheck(model, words, f"{name} was not run", None)
     chances = {}
@@ -87,10 +87,10 @@ def _agrees(model: str, pairs: Pairs) -> MaskingCheck:
 
 
 def _falls(model: str, curve: Sequence[tuple[float, NDArray[np.bool_]]]) -> MaskingCheck:
-    """Accuracy may rise with ε by chance alone: sign test on neighbours."""
+    """Sign test on neighbouring ε, as accuracy may rise with ε by chance."""
     words = "a larger ε leaves less"
     if len(curve) < 2:
-        return MaskingCheck(model, words, "one ε alone was run", None)
+        return MaskingCheck(model, words, "only one ε was run", None)
     passed = True
     for (_, before), (_, after) in pairwise(curve):
         back, lost = int((after & ~before).sum()), int((before & ~after).sum())

@@ -1,4 +1,4 @@
-"""A batch of images under one condition: what the model makes of it."""
+"""The predictions of a model for a batch of images under one condition."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from attnaudit.robustness.pixels import PixelModel
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of every image: the class that comes first, its probability, whether it is right, and the largest change.
+    """For every image: the predicted class, its probability, whether it is correct, and the largest change.
 
-    `perturbation` is max |δ| in pixels between 0 and 1, whatever space the attack worked in.
+    `perturbation` is max |δ| in pixel values between 0 and 1, also if the attack used normalised pixels.
     """
 
     predicted: Int64[Tensor, "images"]
@@ -30,7 +30,7 @@ class Outcome:
 
 
 def plain(model: PixelModel, pixels: Tensor, labels: Tensor) -> Outcome:
-    """The images as they are."""
+    """The outcome for these images, without an attack."""
     with torch.no_grad():
         confidence, predicted = model(pixels).softmax(dim=1).max(dim=1)
     return Outcome(predicted, confidence, predicted == labels)
@@ -38,43 +38,43 @@ def plain(model: PixelModel, pixels: Tensor, labels: Tensor) -> Outcome:
 
 def attacked(
     model: PixelModel,
-    maker: PixelModel,
+    source: PixelModel,
     condition: Condition,
     pixels: Tensor,
     labels: Tensor,
     protocol: Protocol,
     generator: torch.Generator,
 ) -> Outcome:
-    """The images as an attack on `maker` leaves them; `maker` is the model itself, or its twin.
+    """The outcome after an attack on `source`, which is the model itself or its twin.
 
-    exact: ε in pixels, pixels stay between 0 and 1, away from the true labels; images that the model gets wrong
-    anyway are left alone, since the ball holds the original too. paper: ε on normalised pixels, no clipping, away from
-    what the model predicts, as Teo & Nguyen's code does.
+    exact: ε in pixel values, pixels clipped to [0, 1], away from the true labels; images that the model already gets
+    wrong are not attacked, because the ball contains the original. paper: ε on normalised pixels, no clipping, away
+    from the model's predictions, as in Teo & Nguyen's code.
     """
     attack = attack_named("pgd" if condition.name in (TRANSFER, EVERYTHING.name) else condition.name, protocol)
     original = plain(model, pixels, labels)
     if protocol is Protocol.PAPER:
-        images = maker.normalised(pixels)
-        shown = maker(pixels).argmax(dim=1)
-        problem = Problem(maker.on_normalised, images, shown, generator, (-torch.inf, torch.inf))
-        made = attack(problem, condition.strength, condition.steps) * maker.deviation + maker.mean
+        images = source.normalised(pixels)
+        predicted = source(pixels).argmax(dim=1)
+        problem = Problem(source.on_normalised, images, predicted, generator, (-torch.inf, torch.inf))
+        adversarial = attack(problem, condition.strength, condition.steps) * source.deviation + source.mean
     else:
-        worth = original.correct if attack.adaptive else torch.ones_like(original.correct)
-        made = pixels.clone()
-        if bool(worth.any()):
-            problem = Problem(maker, pixels[worth], labels[worth], generator)
-            made[worth] = attack(problem, condition.strength, condition.steps)
-    return replace(plain(model, made, labels), perturbation=distance(made - pixels, Norm.MAX))
+        targets = original.correct if attack.adaptive else torch.ones_like(original.correct)
+        adversarial = pixels.clone()
+        if bool(targets.any()):
+            problem = Problem(source, pixels[targets], labels[targets], generator)
+            adversarial[targets] = attack(problem, condition.strength, condition.steps)
+    return replace(plain(model, adversarial, labels), perturbation=distance(adversarial - pixels, Norm.MAX))
 
 
 def along_gradient(model: PixelModel, pixels: Tensor, labels: Tensor, generator: torch.Generator) -> Outcome:
-    """`correct` says whether a small step along the gradient's signs raises the loss, and more than random signs do."""
+    """`correct` is True if a small step along the gradient's signs raises the loss, more than along random signs."""
     problem = Problem(model, pixels, labels, generator)
     before, gradient, _ = problem.gradient(pixels)
     step = GRADIENT.strength
     along, random = (
         cross_entropy(problem.logits(pixels + step * signs), labels)
-        for signs in (gradient.sign(), problem.signs(*pixels.shape))
+        for signs in (gradient.sign(), problem.random_signs(*pixels.shape))
     )
     largest = torch.full_like(before, step)
     return replace(plain(model, pixels, labels), correct=(along > before) & (along > random), perturbation=largest)

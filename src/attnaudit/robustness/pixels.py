@@ -1,4 +1,4 @@
-"""A model that takes pixels between 0 and 1: its normalisation is inside, so that ε is in pixels."""
+"""A model that takes pixel values between 0 and 1 and normalises them itself, so that ε is in pixel values."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ _ANY_SIZE = (256, 256)
 
 
 def _noise() -> Image.Image:
-    """Wider than high, so that cropping and squashing differ."""
+    """An image of noise, wider than high, so that cropping and squashing differ."""
     return Image.fromarray(np.random.default_rng(0).integers(0, 256, (192, 256, 3), dtype=np.uint8))
 
 
 class PixelModel:
-    """A classifier of images on a device.
+    """An image classifier on a device.
 
-    Mean and deviation are read off the model's own preprocessing of a black and a white image, so that every source
-    works alike; so is `sight`, which is the same for models that get to see the same of an image, from one of noise.
+    Mean and deviation are derived from the preprocessing of a black and a white image, which works for every source.
+    `preprocessing_digest` is a hash of a preprocessed image of noise, equal for models with equal preprocessing.
 
     Args:
         loaded: the model.
-        device: where it goes.
+        device: the device.
         precision: `fp32`, `tf32` (see `matmul_precision`), or `bf16` for products in bfloat16; pixels, gradients and
-            logits are float32 all the same.
-        mask: which outputs count, in this order; all by default.
+            logits are always float32.
+        mask: the outputs to use, in this order; all by default.
     """
 
     def __init__(
@@ -53,16 +53,16 @@ class PixelModel:
         deviation = 1 / (white - black)[:, :1, :1]
         self._mean, self._deviation = -black[:, :1, :1] * deviation, deviation
         self.mean, self.deviation = self._mean.to(self.device), self._deviation.to(self.device)
-        self.sight = content_digest([self.seen(_noise()).numpy().tobytes()])
+        self.preprocessing_digest = content_digest([self.pixels(_noise()).numpy().tobytes()])
         self.module = loaded.module.to(self.device).eval().requires_grad_(False)
         self.mask = None if mask is None else mask.to(self.device)
 
     def __call__(self, pixels: Float[Tensor, "images 3 height width"]) -> Float[Tensor, "images classes"]:
-        """Logits of pixels between 0 and 1."""
+        """The logits for pixel values between 0 and 1."""
         return self.on_normalised(self.normalised(pixels))
 
     def on_normalised(self, images: Tensor) -> Tensor:
-        """Logits of what the network itself reads."""
+        """The logits for normalised pixels."""
         with autocast(self.device, self.precision):
             logits: Tensor = self.module(images)
         return logits.float() if self.mask is None else logits.float()[:, self.mask]
@@ -73,22 +73,22 @@ class PixelModel:
 
     @property
     def outputs(self) -> int:
-        """How many classes it tells apart."""
+        """The number of outputs that are used."""
         with torch.no_grad():
             found = self.on_normalised(torch.zeros(1, 3, *self.size, device=self.device))
         if found.ndim != 2:
             raise ModelError(
-                f"{self.label} gives {tuple(found.shape)} for an image: a classifier gives a row of logits."
+                f"{self.label} is not a classifier: for one image its output has shape {tuple(found.shape)}."
             )
         return found.shape[1]
 
-    def seen(self, image: Image.Image, *, ready: bool = False) -> UInt8[Tensor, "3 height width"]:
-        """The pixels the model gets to see of an image: resized and cropped by its own preprocessing.
+    def pixels(self, image: Image.Image, *, preprocessed: bool = False) -> UInt8[Tensor, "3 height width"]:
+        """The pixels of an image after the model's preprocessing, which resizes and crops it.
 
-        `ready` images of the right size are taken as they are: ImageNet-C's have been resized before they were
-        corrupted, and a second time would soften the corruption.
+        `preprocessed` images of the right size are returned unchanged: those of ImageNet-C were resized before they
+        were corrupted, and resizing them again would soften the corruption.
         """
-        if ready and image.size == self.size[::-1]:
+        if preprocessed and image.size == self.size[::-1]:
             return torch.from_numpy(np.array(image)).permute(2, 0, 1)
         pixels = self._preprocess(image) * self._deviation + self._mean
         return (pixels * 255).round().clamp(0, 255).to(torch.uint8)

@@ -69,7 +69,7 @@ class EvaluationPlan:
     @cached_property
     def identity(self) -> dict[str, Any]:
         """What a run folder belongs to: more models and conditions may be added to it."""
-        own = EvaluationIdentity(self.settings.conventions, self._content(self.examples.chosen))
+        own = EvaluationIdentity(self.settings.conventions, self._content(self.examples.selected))
         return dict(json_file.plain(own))
 
     @property
@@ -79,7 +79,7 @@ class EvaluationPlan:
             "models": [json_file.plain(_described(model)) for model in self.models],
             "twin": None if self.twin is None else self.twin.label,
             "data": self.examples.data.path.name,
-            "images": len(self.examples.places),
+            "images": len(self.examples.indices),
             "conditions": [json_file.plain(condition) for condition in self.conditions],
         }
 
@@ -129,7 +129,7 @@ class EvaluationPlan:
                 yield EvaluationUnit(classifier, condition, batch, digest(whole, batch.start))
 
     def _content(self, images: LabelledImages) -> str:
-        return digest(images.fingerprint, self.examples.places)
+        return digest(images.fingerprint, self.examples.indices)
 
 
 def _described(model: LoadedModel) -> EvaluatedModel:

@@ -105,8 +105,8 @@ def find_examples(
         labelled_for(images, PixelModel(model).outputs),
         limit,
         seed,
-        ready=corrupted,
-        cut=written_by_us,
+        corrupted_folder=corrupted,
+        preprocessed=written_by_us,
         outliers=None if outliers is None else read_labelled(outliers),
         classes=classes_of(corrupted) if corrupted is not None and written_by_us else None,
     )

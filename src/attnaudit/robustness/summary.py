@@ -79,7 +79,7 @@ def _corruption_errors(
     def score(label: str, drawn: NDArray[np.int64]) -> float:
         return mean_corruption_error(errors(label, drawn), base if baseline is None else errors(baseline, drawn))
 
-    name, images = f"mCE against {baseline or ALEXNET}", len(plan.examples.places)
+    name, images = f"mCE against {baseline or ALEXNET}", len(plan.examples.indices)
     if isnan(score(labels[0], np.arange(images))):
         raise UsageError(
             f"{baseline} makes no error under one of the corruptions, so that there is nothing to divide by: take more "

@@ -44,7 +44,7 @@ class Classifier:
         """The model on its device; fails unless its classes are those of the images."""
         model = PixelModel(loaded, settings.device, settings.precision)
         places = outputs_of(examples.data, model.outputs, model.label, examples.classes)
-        own = examples.chosen.labels
+        own = examples.selected.labels
         if not settings.masked:
             return Classifier(model, places[own])
         return Classifier(PixelModel(loaded, settings.device, settings.precision, places), own)

@@ -16,7 +16,7 @@ from attnaudit.numerics.threads import half_the_threads
 from attnaudit.records.evaluation import Condition, ConditionKind
 from attnaudit.records.notes import Notes
 from attnaudit.robustness.conditions import CLEAN, GRADIENT, OUTLIERS, TRANSFER
-from attnaudit.robustness.examples import Examples, seen
+from attnaudit.robustness.examples import Examples, model_pixels
 from attnaudit.robustness.outcome import Outcome, along_gradient, attacked, plain
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.robustness.table import rows
@@ -56,7 +56,7 @@ class EvaluationWorker:
         if model.device.type == "cuda":
             torch.cuda.synchronize(model.device)  # so that the time is the batch's own
         seconds = time.perf_counter() - begin
-        places = range(unit.batch.start, unit.batch.stop) if outliers else self._examples.places[unit.batch]
+        places = range(unit.batch.start, unit.batch.stop) if outliers else self._examples.indices[unit.batch]
         table = rows(
             model.label, self._settings.protocol, unit.condition, list(places), labels.tolist(), outcome, seconds
         )
@@ -81,14 +81,14 @@ class EvaluationWorker:
         if self._changed[0] != condition:
             self._changed = condition, {}
         made = self._changed[1]
-        if model.sight not in made and condition == OUTLIERS:
-            made[model.sight] = seen(model, self._examples.images(condition))
-        elif model.sight not in made:
+        if model.preprocessing_digest not in made and condition == OUTLIERS:
+            made[model.preprocessing_digest] = model_pixels(model, self._examples.images(condition))
+        elif model.preprocessing_digest not in made:
             clean = self._clean_pixels(model)
-            made[model.sight] = self._examples.corrupted(model, clean, condition, self._settings.seed)
-        return made[model.sight]
+            made[model.preprocessing_digest] = self._examples.corrupted(model, clean, condition, self._settings.seed)
+        return made[model.preprocessing_digest]
 
     def _clean_pixels(self, model: PixelModel) -> Tensor:
-        if model.sight not in self._clean:
-            self._clean[model.sight] = self._examples.clean(model)
-        return self._clean[model.sight]
+        if model.preprocessing_digest not in self._clean:
+            self._clean[model.preprocessing_digest] = self._examples.clean(model)
+        return self._clean[model.preprocessing_digest]

@@ -56,7 +56,7 @@ def test_at_a_bound_the_corner_is_clipped():
 
 
 def test_without_bounds_nothing_is_clipped():
-    problem = linear_problem().clipped_to(-torch.inf, torch.inf)
+    problem = linear_problem().with_bounds(-torch.inf, torch.inf)
     problem.images[:] = 0.01
     assert fgsm(problem, EPSILON).min() < 0
 
@@ -102,8 +102,8 @@ def test_apgd_goes_on_from_its_best_iterate_where_it_halves_its_step():
     seen = torch.stack(problem.model.seen)
     below = (seen - top).square().flatten(2).mean(dim=2)
     best = seen[below[: look + 1].argmin(dim=0), torch.arange(4)]
-    ahead = problem.within(best + EPSILON * (top - best).sign(), EPSILON)
-    expected = problem.within(best + 0.75 * (ahead - best) + 0.25 * (best - seen[look - 1]), EPSILON)
+    ahead = problem.project(best + EPSILON * (top - best).sign(), EPSILON)
+    expected = problem.project(best + 0.75 * (ahead - best) + 0.25 * (best - seen[look - 1]), EPSILON)
     torch.testing.assert_close(seen[look + 1], expected)
 
 
@@ -140,7 +140,7 @@ def test_apgd_halves_its_step_where_the_best_loss_stalls_though_losses_rise():
 
 def test_adam_of_spsa_moves_by_its_rate_from_the_first_step_on(monkeypatch):
     problem = linear_problem(torch.float64)
-    monkeypatch.setattr(spsa_module, "_guessed", lambda problem, images, samples, probe: away(problem) * 0.3)
+    monkeypatch.setattr(spsa_module, "_estimated_gradient", lambda problem, images, samples, probe: away(problem) * 0.3)
     for steps in (1, 2, 5):  # along a gradient that stays the same, Adam without its biases moves by the rate each time
         change = spsa(problem, 0.2, steps=steps, rate=0.01) - problem.images
         torch.testing.assert_close(change, steps * 0.01 * away(problem), atol=1e-6, rtol=0)
@@ -155,10 +155,10 @@ def test_spsa_comes_near_the_corner_without_a_gradient():
 
 
 def test_the_gradient_that_spsa_guesses_is_unbiased():
-    from attnaudit.robustness.attacks.spsa import _guessed
+    from attnaudit.robustness.attacks.spsa import _estimated_gradient
 
     problem = linear_problem(torch.float64, count=2)
-    guessed = _guessed(problem, problem.images, 4096, 0.01)
+    guessed = _estimated_gradient(problem, problem.images, 4096, 0.01)
     true = problem.model.weight * (1 - 2 * problem.labels.view(-1, 1, 1, 1))
     error = (guessed - true).square().mean() / true.square().mean()
     numbers = 3 * 6 * 6

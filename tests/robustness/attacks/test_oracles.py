@@ -43,7 +43,7 @@ def test_sparse_descent_is_as_strong_as_foolboxs(theirs):
     problem = learned_problem(64)
     for epsilon in (0.01, 0.02, 0.03):
         attack = foolbox.attacks.SparseL1DescentAttack(quantile=0.99, rel_stepsize=0.1, steps=20, random_start=False)
-        expected = left(problem, by_foolbox(attack, theirs, problem, epsilon * problem.numbers))
+        expected = left(problem, by_foolbox(attack, theirs, problem, epsilon * problem.size))
         assert left(problem, EXACT["sld"](problem, epsilon)) <= expected + 2 / 64
 
 

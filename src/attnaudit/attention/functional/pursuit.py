@@ -52,13 +52,13 @@ class Pursuit:
             raise UsageError(f"RPC-Attention's lam must be ≥ 0, got {self.lam}.")
         for name, values in ALLOWED.items():
             if getattr(self, name) not in values:
-                raise unknown(f"{name} of RPC-Attention", getattr(self, name), values)
+                raise unknown(f"RPC-Attention {name}", getattr(self, name), values)
 
     @classmethod
     def preset(cls, name: str, **changes: object) -> Pursuit:
         """A named entry of `PRESETS` with some fields changed; None leaves a field as it is."""
         if name not in PRESETS:
-            raise unknown("preset of RPC-Attention", name, PRESETS)
+            raise unknown("RPC-Attention preset", name, PRESETS)
         given = {field: value for field, value in changes.items() if value is not None}
         return replace(PRESETS[name], **given)  # type: ignore[arg-type]
 

@@ -1,7 +1,7 @@
-"""Attacks on classifiers, in torch: batched, on any device, without a package.
+"""Attacks on classifiers in plain torch, batched, on any device.
 
-They are written out here, and foolbox and pyautoattack are what the tests hold them against: a machine with a GPU may
-have neither, both wait for the device inside their loops, and SPSA is in none of them.
+We implement them ourselves and test them against foolbox and pyautoattack, because these may be missing on a GPU
+machine, synchronise with the device inside their loops, and lack SPSA.
 """
 
 from attnaudit.robustness.attacks.norms import Norm, distance

@@ -1,4 +1,4 @@
-"""AutoAttack: four attacks without parameters, each on what the others have left standing."""
+"""AutoAttack: four parameter-free attacks, each on the images that survived the previous ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from attnaudit.robustness.attacks.fab import targeted_fab
 from attnaudit.robustness.attacks.problem import Problem
 from attnaudit.robustness.attacks.square import square
 
-#: The standard version, in its order.
+#: The attacks of the standard version, in order.
 _MEMBERS: tuple[Callable[[Problem, float, int], Tensor], ...] = (
     lambda problem, epsilon, steps: apgd(problem, epsilon, steps=steps),
     lambda problem, epsilon, steps: targeted_apgd(problem, epsilon, steps=steps),
@@ -26,18 +26,19 @@ def autoattack(problem: Problem, epsilon: float, *, steps: int = 100) -> Tensor:
 
     Args:
         problem: images, labels, model.
-        epsilon: the largest change of a pixel.
-        steps: of each gradient attack, 100 in the standard version; Square asks fifty times as many questions.
+        epsilon: the largest change of a pixel value.
+        steps: iterations of each gradient attack, 100 in the standard version; Square makes fifty times as many
+        queries.
     """
     adversarial = problem.images.clone()
-    standing = ~problem.fooled(problem.logits(problem.images))
+    remaining = ~problem.fooled(problem.logits(problem.images))
     for member in _MEMBERS:
-        if not bool(standing.any()):
+        if not bool(remaining.any()):
             break
-        left = problem.only(standing)
+        left = problem.subset(remaining)
         tried = member(left, epsilon, steps)
-        fooled = torch.zeros_like(standing)
-        fooled[standing] = left.fooled(left.logits(tried))
-        adversarial[fooled] = tried[fooled[standing]]
-        standing &= ~fooled
+        fooled = torch.zeros_like(remaining)
+        fooled[remaining] = left.fooled(left.logits(tried))
+        adversarial[fooled] = tried[fooled[remaining]]
+        remaining &= ~fooled
     return adversarial

@@ -1,4 +1,4 @@
-"""Carlini & Wagner's l_2 attack: the smallest change that fools."""
+"""Carlini & Wagner's l_2 attack: the smallest change that fools the model."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import torch
 from torch import Tensor
 
 from attnaudit.robustness.attacks.losses import margin
-from attnaudit.robustness.attacks.norms import onto_rms_ball
+from attnaudit.robustness.attacks.norms import project_to_rms_ball
 from attnaudit.robustness.attacks.problem import Problem, per_image
 
-#: Pixels are kept off the bounds by this share, where tanh would need an infinite argument.
+#: Pixels stay away from the bounds by this share, because atanh is infinite there.
 _OFF = 1e-6
 
 
 def cw(problem: Problem, epsilon: float, *, steps: int = 200) -> Tensor:
-    """The smallest change found, if it is in the ball; else the one that comes nearest, shortened to ε (rms)."""
+    """The smallest change found, scaled down to ε (rms) if it is larger."""
     change = smallest(problem, steps=steps) - problem.images
-    return problem.inside(problem.images + onto_rms_ball(change, epsilon))
+    return problem.clip(problem.images + project_to_rms_ball(change, epsilon))
 
 
 def smallest(
@@ -30,20 +30,20 @@ def smallest(
 ) -> Tensor:
     """Adam on ‖x(w) - x‖² + c·max(κ - margin, 0), x(w) = tanh scaled to the bounds (Carlini & Wagner 2017).
 
-    c is searched for every image by itself: halved between the largest that failed and the smallest that fooled, ten
-    times larger as long as none fooled. Where none did, the last iterate is returned.
+    c is searched for each image: by bisection between the largest value that failed and the smallest that fooled, or
+    ten times larger while none has fooled. If none does, the last iterate is returned.
 
     Args:
         problem: images, labels, model; its bounds must be finite.
-        steps: of Adam, for every c.
-        searches: how many c are tried.
-        rate: Adam's.
+        steps: steps of Adam for every c.
+        searches: the number of values of c.
+        rate: the learning rate of Adam.
         weight: the first c.
-        confidence: κ, how far another class must be ahead.
+        confidence: κ, the margin by which another class must lead.
     """
     low, high = problem.bounds
     middle, half = (high + low) / 2, (high - low) / 2
-    original = problem.inside(problem.images)
+    original = problem.clip(problem.images)
     start = torch.atanh((original - middle) / half * (1 - _OFF))
     best = original
     nearest = torch.full_like(problem.images[:, 0, 0, 0], torch.inf)

@@ -1,4 +1,4 @@
-"""The fast gradient sign method: one step."""
+"""The fast gradient sign method."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from attnaudit.robustness.attacks.problem import Problem
 
 
 def fgsm(problem: Problem, epsilon: float) -> Tensor:
-    """One step, x + ε·sign ∇L(x), clipped (Goodfellow et al. 2015): the optimum of a linear model."""
+    """One step, x + ε·sign ∇L(x), clipped (Goodfellow et al. 2015): optimal for a linear model."""
     _, gradient, _ = problem.gradient(problem.images)
-    return problem.within(problem.images + epsilon * gradient.sign(), epsilon)
+    return problem.project(problem.images + epsilon * gradient.sign(), epsilon)

@@ -1,4 +1,4 @@
-"""What an attacker maximises: numbers per image that grow as the label loses its place."""
+"""Losses that an attacker maximises, one number per image."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def cross_entropy(logits: Logits, labels: Labels) -> PerImage:
 
 
 def margin(logits: Logits, labels: Labels) -> PerImage:
-    """max_{i≠y} z_i - z_y (Carlini & Wagner 2017): positive where the image is misclassified."""
+    """max_{i≠y} z_i - z_y (Carlini & Wagner 2017): positive if the image is misclassified."""
     own = logits.gather(1, labels[:, None])
     others = logits.scatter(1, labels[:, None], -torch.inf)
     return others.amax(dim=1) - own[:, 0]
@@ -36,5 +36,5 @@ def targeted_logit_ratio(logits: Logits, labels: Labels, targets: Labels) -> Per
 
 
 def difference(logits: Logits, labels: Labels, targets: Labels) -> PerImage:
-    """z_t - z_y: how far a target is ahead of the label."""
+    """z_t - z_y: by how much a target class leads the label."""
     return (logits.gather(1, targets[:, None]) - logits.gather(1, labels[:, None]))[:, 0]

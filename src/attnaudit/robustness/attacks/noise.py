@@ -1,4 +1,4 @@
-"""Uniform noise: what an attacker who knows nothing does."""
+"""Uniform noise: the attack of someone who knows nothing about the model."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ from attnaudit.robustness.attacks.problem import Problem
 
 def noise(problem: Problem, epsilon: float) -> Tensor:
     """The image plus U(-ε, ε), clipped."""
-    return problem.within(problem.images + epsilon * problem.uniform(), epsilon)
+    return problem.project(problem.images + epsilon * problem.uniform_noise(), epsilon)

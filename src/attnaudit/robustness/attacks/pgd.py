@@ -12,13 +12,13 @@ def pgd(problem: Problem, epsilon: float, *, steps: int = 20, relative_step: flo
 
     Args:
         problem: images, labels, model.
-        epsilon: the largest change of a pixel.
+        epsilon: the largest change of a pixel value.
         steps: iterations.
-        relative_step: α/ε; by default 2.5/steps, with which an iterate can cross the ball.
+        relative_step: α/ε; by default 2.5/steps, which lets an iterate cross the ball.
     """
     step = (2.5 / steps if relative_step is None else relative_step) * epsilon
-    images = problem.within(problem.images + epsilon * problem.uniform(), epsilon)
+    images = problem.project(problem.images + epsilon * problem.uniform_noise(), epsilon)
     for _ in range(steps):
         _, gradient, _ = problem.gradient(images)
-        images = problem.within(images + step * gradient.sign(), epsilon)
+        images = problem.project(images + step * gradient.sign(), epsilon)
     return images
