@@ -95,7 +95,7 @@ def test_several_processes_write_the_same_bytes(written, tmp_path):
     model, examples, conditions, out = written
     other = tmp_path / "other"
     seen = []
-    progress = lambda done, total: seen.append((done, total))  # noqa: E731
+    progress = lambda done, total, label: seen.append((done, total))  # noqa: E731
     write_corrupted_sets(model, examples, conditions, other, seed=7, workers=2, progress=progress)
     for name in ("clean.parquet", "fog/2.parquet", "glass_blur/2.parquet"):
         assert (other / name).read_bytes() == (out / name).read_bytes()
