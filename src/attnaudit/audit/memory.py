@@ -20,6 +20,8 @@ def check_fits(layers: Sequence[Heads], module: nn.Module, memory: int) -> None:
 
     Counted are the process, the model, all captured layers, and what measuring the largest batch needs.
     """
+    if not layers:  # nothing but Primal-Attention, which builds no matrix of tokens x tokens
+        return
     held = PROCESS_BYTES + sum(tensor.nbytes for tensor in module.state_dict().values())
     held += sum(_bytes(heads) for heads in layers)
     dearest = max(layers, key=_batch_bytes)

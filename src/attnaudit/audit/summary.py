@@ -16,6 +16,7 @@ from attnaudit.records.evidence import Evidence
 from attnaudit.records.notes import Notes
 from attnaudit.records.schema import OBSERVED
 from attnaudit.statistics.intervals import bootstrap_interval
+from attnaudit.theories.registry import PRIMAL_SVD
 
 Numbers = NDArray[np.float64]
 
@@ -41,7 +42,10 @@ def summarise(evidence: Evidence, notes: Sequence[Notes], theory: str, seed: int
     """
     models: dict[str, Any] = {}
     for model, measure in evidence.combinations("model", "measure"):
-        rows = evidence.where("input", "reference", "value", "reason", model=model, measure=measure, theory=theory)
+        columns = ("input", "reference", "value", "reason")
+        rows = evidence.where(*columns, model=model, measure=measure, theory=theory)
+        if not rows.num_rows:  # of Primal-Attention, which has a theory of its own
+            rows = evidence.where(*columns, model=model, measure=measure, theory=PRIMAL_SVD.name)
         for reference in rows["reference"].unique().to_pylist():
             statistic = statistic_of(rows.filter(pc.equal(rows["reference"], reference)), seed)
             models.setdefault(model, {}).setdefault(reference, {})[measure] = asdict(statistic)

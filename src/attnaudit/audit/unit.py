@@ -16,7 +16,7 @@ from attnaudit.audit.settings import AuditSettings
 from attnaudit.capture import Capture, Heads, capture
 from attnaudit.errors import WeightsError
 from attnaudit.measures import Measure, Reference
-from attnaudit.measures.measuring import measure_heads, measure_network
+from attnaudit.measures.measuring import measure_heads, measure_network, measure_primal
 from attnaudit.numerics.digest import digest
 from attnaudit.numerics.threads import single_threaded
 from attnaudit.records.notes import Notes
@@ -70,10 +70,12 @@ class AuditWorker:
         check_fits(captured.layers, model.module, self.memory)
         refusals = tuple((refusal.layer, refusal.reason) for refusal in captured.refusals)
         certificate, solved = dict(captured.certificate.errors), Counter[str]()
-        layers = list(captured.layers)
+        layers, primal = list(captured.layers), captured.primal
         del captured  # so that the list alone holds the layers, and each can go when it is measured
         selection = unit.settings.selection(unit.own)
         tables = [rows(measurement) for measurement in measure_heads(_emptying(layers), selection, solved)]
+        for heads in primal.values():
+            tables += map(rows, measure_primal(heads, selection))
         network = next((reference for reference in selection.references if reference.network), None)
         if network is not None and model.untrained is not None:
             twin = capture_prepared(model.untrained(unit.settings.seed + 1), prepared, device, label)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from torch import Tensor, nn
 
 from attnaudit.capture.collector import Collector
 from attnaudit.capture.heads import Heads
+from attnaudit.capture.primal import PrimalCall, recording_primal
 from attnaudit.capture.result import Capture, CaptureLog
 from attnaudit.errors import InputError
 
@@ -24,7 +26,7 @@ def capture(
     *,
     model_name: str | None = None,
 ) -> Capture:
-    """Run `model` once on `inputs` and return every attention head.
+    """Run `model` once on `inputs` and return every attention head; those of Primal-Attention are in `primal`.
 
     Args:
         model: any torch module; it runs in evaluation mode and is bit-identical afterwards.
@@ -41,28 +43,53 @@ def capture(
     model_name = model_name or type(model).__name__
     layers: list[Heads] = []
     with evaluating(model):
-        seen = capture_each(model, inputs, names, layers.append, model_name=model_name)
-    seen.require_heads(model_name)
+        seen = capture_each(model, inputs, names, layers.append, model_name=model_name, primal_inputs=len(names))
+    if not seen.primal:
+        seen.require_heads(model_name)
     # Recorder and collector form a reference cycle: clearing the list lets the heads be freed with the result.
     kept = tuple(layers)
     layers.clear()
-    return Capture(kept, tuple(seen.layer_names.values()), seen.certificate, seen.refusals)
+    return Capture(kept, tuple(seen.layer_names.values()), seen.certificate, seen.refusals, seen.primal)
 
 
 def capture_each(
-    model: nn.Module, inputs: Inputs, names: Sequence[str], on_layer: Callable[[Heads], None], *, model_name: str
+    model: nn.Module,
+    inputs: Inputs,
+    names: Sequence[str],
+    on_layer: Callable[[Heads], None],
+    *,
+    model_name: str,
+    primal_inputs: int = 0,
 ) -> CaptureLog:
-    """Run `model` once, in its current mode, and pass each layer to `on_layer` as soon as it has run; none is kept."""
+    """Run `model` once, in its current mode, and pass each layer to `on_layer` as soon as it has run; none is kept.
+
+    Of Primal-Attention layers, which are few and small, the log keeps the heads of the first `primal_inputs` inputs.
+    """
     batch = batch_size(inputs)
     if len(names) != batch:
         raise InputError(f"Got {len(names)} names for a batch of {batch} inputs.")
     collector = Collector(model, names, model_name, on_layer)
-    with collector.recorder.recording():
+    with recording_primal(model, batch, primal_inputs) as primal, collector.recorder.recording():
         if isinstance(inputs, Mapping):
             model(**inputs)
         else:
             model(*inputs) if isinstance(inputs, tuple) else model(inputs)
-    return collector.finish()
+    return _with_primal(collector.finish(), primal, names[:primal_inputs], model_name)
+
+
+def _with_primal(log: CaptureLog, calls: Mapping[str, PrimalCall], names: Sequence[str], model_name: str) -> CaptureLog:
+    """The log, in which Primal-Attention layers are captured, or refused for a reason of their own."""
+    numbers = log.refused_numbers
+    others = tuple(refusal for refusal in log.refusals if refusal.layer not in calls)
+    return replace(
+        log,
+        refusals=others + tuple(call.refusal for call in calls.values() if call.refusal is not None),
+        primal={
+            layer: call.heads(model_name, names, numbers[layer])
+            for layer, call in calls.items()
+            if call.refusal is None
+        },
+    )
 
 
 @contextmanager

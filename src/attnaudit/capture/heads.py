@@ -129,6 +129,8 @@ class Heads:
     @staticmethod
     def cat(batches: Sequence[Heads]) -> Heads:
         """Concatenate batches of one shape, in order."""
+        if not batches:
+            raise ShapeError("There are no heads of softmax attention.")
         shapes = {batch.shape_key for batch in batches}
         if len(shapes) != 1:
             raise ShapeError(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from attnaudit.capture.attention_call import Refusal
 from attnaudit.capture.heads import Heads
+from attnaudit.capture.primal_heads import PrimalHeads
 from attnaudit.display import html_table
 from attnaudit.errors import CaptureError
 
@@ -22,7 +23,7 @@ class Certificate:
     @property
     def worst(self) -> float:
         """The largest replay error of all layers."""
-        return max(self.errors.values())
+        return max(self.errors.values(), default=0.0)
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,13 @@ class CaptureLog:
     """What a forward pass leaves besides its heads: names of the captured layers, certificate, and refusals.
 
     Layers are numbered in the order they ran. `layer_names` maps the numbers of captured layers to names; the numbers
-    it skips belong to refused layers.
+    it skips belong to refused layers and to those of Primal-Attention, `primal` by name.
     """
 
     layer_names: Mapping[int, str]
     certificate: Certificate
     refusals: tuple[Refusal, ...]
+    primal: Mapping[str, PrimalHeads] = field(default_factory=dict)
 
     @property
     def refused_numbers(self) -> dict[str, int]:
@@ -44,7 +46,7 @@ class CaptureLog:
         return {refusal.layer: number for refusal, number in zip(self.refusals, free, strict=False)}
 
     def require_heads(self, model_name: str) -> None:
-        """Check that at least one layer was captured.
+        """Check that at least one layer of softmax attention was captured.
 
         Raises:
             CaptureError: no layer was captured.
@@ -56,12 +58,16 @@ class CaptureLog:
 
 @dataclass(frozen=True)
 class Capture:
-    """Everything captured from one forward pass: one `Heads` per layer, in the order the layers ran."""
+    """Everything captured from one forward pass: one `Heads` per layer, in the order the layers ran.
+
+    Primal-Attention layers, which have no values, are in `primal`, by name.
+    """
 
     layers: tuple[Heads, ...]
     layer_names: tuple[str, ...]
     certificate: Certificate
     refusals: tuple[Refusal, ...] = field(default=())
+    primal: Mapping[str, PrimalHeads] = field(default_factory=dict)
 
     @property
     def heads(self) -> Heads:
@@ -69,13 +75,18 @@ class Capture:
         return Heads.cat(self.layers)
 
     def __repr__(self) -> str:
+        primal = f", {len(self.primal)} of Primal-Attention" if self.primal else ""
         refused = f", {len(self.refusals)} refused" if self.refusals else ""
         count = sum(len(heads) for heads in self.layers)
-        return f"Capture({len(self.layers)} layers{refused}, {count} heads, replay error {self.certificate.worst:.1e})"
+        return (
+            f"Capture({len(self.layers)} layers{primal}{refused}, {count} heads, "
+            f"replay error {self.certificate.worst:.1e})"
+        )
 
     def _repr_html_(self) -> str:
         caption = f"Capture: replay error {self.certificate.worst:.1e}"
         captured = [(name, repr(heads)) for name, heads in zip(self.layer_names, self.layers, strict=True)]
+        captured += [(name, f"Primal-Attention: {len(heads)} heads") for name, heads in self.primal.items()]
         return html_table(
             caption, captured + [(refusal.layer, f"refused: {refusal.reason}") for refusal in self.refusals]
         )

@@ -50,7 +50,10 @@ def _joined(waiting: list[Heads]) -> Heads:
 def with_following(layers: Iterable[Heads]) -> Iterator[tuple[Heads, Heads | None]]:
     """Each layer and the one after it, cyclically (None if there is one only); besides these only the first is held."""
     remaining = iter(layers)
-    first = current = next(remaining)
+    first = next(remaining, None)
+    if first is None:
+        return
+    current = first
     for following in remaining:
         yield current, following
         current = following
