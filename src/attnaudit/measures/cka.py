@@ -8,8 +8,6 @@ debiased one (Song et al. 2012) is 0 there on average.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -24,40 +22,30 @@ from attnaudit.measures.measure_input import MeasureInput, PredictedValues
 Rows = Float[Tensor, "heads tokens dim"]
 
 
-@dataclass(frozen=True)
-class RowGeometry:
-    """The Gram matrices of a set of rows, each with its own HSIC; made once for a prediction and all its references."""
-
-    rows: Rows
-
-    @cached_property
-    def centred(self) -> tuple[Rows, PerHead]:
-        """Centred rows."""
-        x = self.rows - self.rows.mean(dim=1, keepdim=True)
-        return x, _feature_hsic(x, x)
-
-    @cached_property
-    def radial(self) -> tuple[Square, PerHead]:
-        """Centred exp(-‖x_i - x_j‖²/2σ²), σ² the lower median of the non-zero squared distances."""
-        gram = centred(_radial_basis(self._products))
-        return gram, _gram_hsic(gram, gram)
-
-    @cached_property
-    def hollow(self) -> tuple[Square, PerHead]:
-        """Linear Gram matrix without diagonal."""
-        gram = self._products.clone()
-        gram.diagonal(dim1=-2, dim2=-1).zero_()
-        return gram, unbiased_hsic(gram, gram)
-
-    @cached_property
-    def _products(self) -> Square:
-        """x_i·x_j, which both kinds of Gram matrix start from."""
-        return self.rows @ self.rows.mT
+#: Centred rows or a Gram matrix of rows, and its HSIC with itself.
+WithHSIC = tuple[Tensor, PerHead]
 
 
-def _ratio(
-    hsic: Callable[[Tensor, Tensor], Tensor], x: tuple[Tensor, PerHead], y: tuple[Tensor, PerHead], epsilon: float
-) -> PerHead:
+def centred_rows(rows: Rows) -> WithHSIC:
+    """Rows less their mean."""
+    x = rows - rows.mean(dim=1, keepdim=True)
+    return x, _feature_hsic(x, x)
+
+
+def hollow_gram(products: Square) -> WithHSIC:
+    """x_i·x_j without diagonal."""
+    gram = products.clone()
+    gram.diagonal(dim1=-2, dim2=-1).zero_()
+    return gram, unbiased_hsic(gram, gram)
+
+
+def radial_gram(products: Square) -> WithHSIC:
+    """Centred exp(-‖x_i - x_j‖²/2σ²), σ² the lower median of the non-zero squared distances, from x_i·x_j."""
+    gram = centred(_radial_basis(products))
+    return gram, _gram_hsic(gram, gram)
+
+
+def _ratio(hsic: Callable[[Tensor, Tensor], Tensor], x: WithHSIC, y: WithHSIC, epsilon: float) -> PerHead:
     return hsic(x[0], y[0]) / (x[1].sqrt() * y[1].sqrt() + epsilon)
 
 
@@ -105,31 +93,48 @@ def _median_distance(distances: Square) -> PerHead:
     return medians
 
 
-def _value_rows(at: MeasureInput) -> RowGeometry:
-    """Of the values, in the arithmetic of the prediction."""
-    return RowGeometry(at.heads.value.to(at.prediction.values.dtype))
+def _value_rows(at: MeasureInput) -> Rows:
+    """The values in the arithmetic of the prediction."""
+    return at.heads.value.to(at.prediction.values.dtype)
 
 
-def _predicted_rows(predicted: PredictedValues) -> RowGeometry:
-    return RowGeometry(predicted.prediction.values)
+def _value_products(at: MeasureInput) -> Square:
+    """Shared by two measures; the Gram matrices made from it are not, because they take as much memory again."""
+    rows = _value_rows(at)
+    return rows @ rows.mT
+
+
+def _predicted_rows(predicted: PredictedValues) -> WithHSIC:
+    return centred_rows(predicted.prediction.values)
+
+
+def _predicted_products(predicted: PredictedValues) -> Square:
+    rows = predicted.prediction.values
+    return rows @ rows.mT
+
+
+def _predicted_hollow(predicted: PredictedValues) -> WithHSIC:
+    return hollow_gram(predicted.shared(_predicted_products))
+
+
+def _predicted_radial(predicted: PredictedValues) -> WithHSIC:
+    return radial_gram(predicted.shared(_predicted_products))
 
 
 def linear_cka(at: MeasureInput) -> PerHead:
     """‖XᵀY‖²_F / (‖XᵀX‖_F ‖YᵀY‖_F) of the centred rows: the biased estimator in its d x d form."""
-    value, predicted = at.shared(_value_rows), at.predicted.shared(_predicted_rows)
-    return _ratio(_feature_hsic, value.centred, predicted.centred, at.epsilons.ratio)
+    return _ratio(_feature_hsic, centred_rows(_value_rows(at)), at.predicted.shared(_predicted_rows), at.epsilons.ratio)
 
 
 def linear_cka_debiased(at: MeasureInput) -> PerHead:
     """Song et al.'s estimator on linear Gram matrices without diagonal; no epsilon under any protocol."""
-    value, predicted = at.shared(_value_rows), at.predicted.shared(_predicted_rows)
-    return _ratio(unbiased_hsic, value.hollow, predicted.hollow, 0.0)
+    return _ratio(unbiased_hsic, hollow_gram(at.shared(_value_products)), at.predicted.shared(_predicted_hollow), 0.0)
 
 
 def kernel_cka(at: MeasureInput) -> PerHead:
     """The biased estimator on radial-basis Gram matrices."""
-    value, predicted = at.shared(_value_rows), at.predicted.shared(_predicted_rows)
-    return _ratio(_gram_hsic, value.radial, predicted.radial, at.epsilons.ratio)
+    value, predicted = radial_gram(at.shared(_value_products)), at.predicted.shared(_predicted_radial)
+    return _ratio(_gram_hsic, value, predicted, at.epsilons.ratio)
 
 
 LINEAR_CKA = Measure(
