@@ -59,3 +59,24 @@ def test_a_model_of_nothing_but_primal_attention_can_be_audited():
     run = attnaudit.audit(nn.Sequential(*layers), torch.randn(2, 17, 8), claims=[])
     assert set(run.evidence["theory"].to_pylist()) == {"ksvd-primal"}
     assert run.summary["models"]["Sequential"]["observed"]["ksvd_right_overlap"]["n"] == 3 * 2 * 2
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_the_claim_about_regularised_primal_attention_is_judged_on_a_model(exact):
+    inputs = torch.randn(1, 20, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    model = at_kernel_svd(inputs)
+    if not exact:
+        model[1].weight_e.data.normal_(generator=torch.Generator().manual_seed(1))
+    (verdict,) = attnaudit.audit(model, inputs.repeat(3, 1, 1), claims=["ksvd-regularised"]).verdicts
+    assert (verdict.claim, verdict.model) == ("ksvd-regularised", "Sequential")
+    left, right = (score.mean for score in verdict.scores)
+    assert right == pytest.approx(1, abs=1e-6)
+    assert (left == pytest.approx(1, abs=1e-6)) == exact
+    assert (verdict.word == "supported") == exact
+
+
+def test_a_model_without_primal_attention_has_no_verdict_on_it(caplog):
+    torch.manual_seed(0)
+    run = attnaudit.audit(attention.SoftmaxAttention(8, 2), torch.randn(4, 20, 8), claims=["ksvd-regularised"])
+    assert run.verdicts == ()
+    assert "ksvd-regularised is not judged" in caplog.text

@@ -2,7 +2,9 @@
 
 import pyarrow as pa
 import pytest
+import torch
 
+import attnaudit
 from attnaudit.claims.jury import judge
 from attnaudit.claims.registry import CLAIMS
 from attnaudit.records.notes import Notes
@@ -34,6 +36,14 @@ def test_a_training_of_a_few_steps_has_found_no_singular_vectors(run):
     assert verdict.word is not Word.SUPPORTED
     assert all(score.mean < 0.5 for score in verdict.scores)
     assert {score.measure for score in verdict.shown} == {"ksvd_dual_residual"}
+
+
+def test_the_trained_model_is_judged_by_an_audit_too(run):
+    images = torch.randn(4, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+    (verdict,) = attnaudit.audit(str(run), images, claims=[CLAIM.name]).verdicts
+    assert verdict.model == str(run)
+    assert verdict.word is not Word.SUPPORTED
+    assert all(0 < score.heads <= 4 * 2 for score in verdict.scores)
 
 
 def test_weights_of_the_svd_are_recognised(run):

@@ -126,7 +126,11 @@ def audit(
         measured = measure(plan, folder, resources=resources, progress=told)
     for line in losses(measured.summary):
         _log.warning(line)
-    return conclude(measured, plan.settings, judged, threshold)
+    run = conclude(measured, plan.settings, judged, threshold)
+    for claim in judged if claims != "all" else ():
+        if claim.name not in {verdict.claim for verdict in run.verdicts}:
+            _log.warning("%s is not judged: it needs %s.", claim.name, claim.needs)
+    return run
 
 
 def conclude(

@@ -16,7 +16,7 @@ from attnaudit.numerics.masks import visible
 from attnaudit.records.head_id import HeadId
 
 
-class KernelFactors(Protocol):
+class PrimalFactors(Protocol):
     """What the kernel of a layer is made of, each `(batch, heads, …)` and in float64."""
 
     @property
@@ -40,7 +40,7 @@ class PrimalModule(Protocol):
     weight_r: Tensor
     root_singular: Tensor
 
-    def kernel_factors(self, x: Tensor) -> KernelFactors:
+    def kernel_factors(self, x: Tensor) -> PrimalFactors:
         """The factors of the kernel that the layer has for these inputs."""
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pyarrow.compute as pc
 
 from attnaudit.claims.claim import Claim, RecordKind, Terms
 from attnaudit.measures import measure_named
+from attnaudit.records.audited_model import AuditedModel
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.head_table import head_table
 from attnaudit.records.training import TrainingRun
@@ -18,31 +20,51 @@ from attnaudit.theories.registry import PRIMAL_SVD
 _OVERLAPS = ("ksvd_left_overlap", "ksvd_right_overlap")
 
 
-def _last_rows(trainings: Sequence[TrainingRun]) -> list[tuple[TrainingRun, Evidence]]:
-    """The trainings with Primal layers, unregularised ones as references among them, and what was last seen of them."""
-    found = []
-    for training in trainings:
-        if training.is_monitored:
-            rows = training.rows.where(theory=PRIMAL_SVD.name)
-            if rows.num_rows:
-                last = rows.filter(pc.equal(rows["step"], pc.max(rows["step"])))
-                found.append((training, Evidence.of_table(last)))
-    return found
+@dataclass(frozen=True)
+class _PrimalSubject:
+    """Primal layers of one network, at one time: their rows, and how the network is called there and in the verdict."""
+
+    name: str
+    model: str
+    rows: Evidence
+    seed: int
+
+    def score(self, measure: str, level: float) -> Score:
+        table = head_table(self.rows, self.model, measure, PRIMAL_SVD.name)
+        return head_score(table, measure_named(measure), level=level, seed=self.seed)
 
 
-def _judge(trainings: Sequence[TrainingRun], terms: Terms) -> list[Verdict]:
-    return [_verdict(training, rows, terms) for training, rows in _last_rows(trainings)]
+def _subjects(records: Sequence[AuditedModel | TrainingRun]) -> list[_PrimalSubject]:
+    """The networks with Primal layers, those trained without regulariser among them as references."""
+    found = [_audited(record) if isinstance(record, AuditedModel) else _trained(record) for record in records]
+    return [subject for subject in found if subject is not None]
 
 
-def _verdict(training: TrainingRun, rows: Evidence, terms: Terms) -> Verdict:
-    ((model,),) = rows.combinations("model")
+def _audited(audit: AuditedModel) -> _PrimalSubject | None:
+    rows = audit.rows.where(theory=PRIMAL_SVD.name, model=audit.model)
+    return _PrimalSubject(audit.model, audit.model, Evidence.of_table(rows), audit.seed) if rows.num_rows else None
 
-    def scored(measure: str) -> Score:
-        table = head_table(rows, model, measure, PRIMAL_SVD.name)
-        return head_score(table, measure_named(measure), level=terms.level, seed=training.seed)
 
-    subject = f"{training.name}, η = {training.recipe.ksvd_weight:g}"
-    return CLAIM.verdict(subject, [scored(m) for m in CLAIM.decided_by], [scored(m) for m in CLAIM.shown], terms)
+def _trained(training: TrainingRun) -> _PrimalSubject | None:
+    """What the monitor measured last."""
+    rows = training.rows.where(theory=PRIMAL_SVD.name) if training.is_monitored else None
+    if rows is None or not rows.num_rows:
+        return None
+    last = Evidence.of_table(rows.filter(pc.equal(rows["step"], pc.max(rows["step"]))))
+    ((model,),) = last.combinations("model")
+    return _PrimalSubject(f"{training.name}, η = {training.recipe.ksvd_weight:g}", model, last, training.seed)
+
+
+def _judge(records: Sequence[AuditedModel | TrainingRun], terms: Terms) -> list[Verdict]:
+    return [
+        CLAIM.verdict(
+            subject.name,
+            [subject.score(measure, terms.level) for measure in CLAIM.decided_by],
+            [subject.score(measure, terms.level) for measure in CLAIM.shown],
+            terms,
+        )
+        for subject in _subjects(records)
+    ]
 
 
 CLAIM = Claim(
@@ -58,8 +80,8 @@ CLAIM = Claim(
     decided_by=_OVERLAPS,
     shown=("ksvd_dual_residual",),
     theory=PRIMAL_SVD.name,
-    reads=(RecordKind.TRAINING,),
+    reads=(RecordKind.TRAINING, RecordKind.AUDIT),
     decide=_judge,
-    intervals=lambda trainings: len(_OVERLAPS) * len(_last_rows(trainings)),
-    needs="a training with attention: primal and a monitor",
+    intervals=lambda records: len(_OVERLAPS) * len(_subjects(records)),
+    needs="a training with attention: primal and a monitor, or an audit of a model with Primal-Attention",
 )

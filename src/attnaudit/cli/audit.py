@@ -102,7 +102,9 @@ def audit(
         for label, groups in run.summary["models"].items():
             data_console().print(statistics_table(label, groups["observed"]))
     _draw(run)
-    say(f"Replay error of the capture: {run.summary['capture']['replay_error']:.1e}. Run folder: {run.path}")
+    replay_error = run.summary["capture"]["replay_error"]
+    certificate = "none, the model has no softmax attention" if replay_error is None else f"{replay_error:.1e}"
+    say(f"Replay error of the capture: {certificate}. Run folder: {run.path}")
     if any(verdict.word.value in failing for verdict in run.verdicts):
         raise typer.Exit(FAILED_VERDICT)
 
