@@ -12,11 +12,13 @@ and for a planted kernel SVD, where the network lies between these two with a bo
 from __future__ import annotations
 
 import argparse
+import tempfile
 from pathlib import Path
 
 import numpy as np
-from torch import nn
+from torch import Tensor, nn
 
+import attnaudit
 from attnaudit.attention import PrimalAttention
 from attnaudit.measures import MEASURES, Scope
 from attnaudit.records.evidence import Evidence
@@ -27,19 +29,36 @@ from attnaudit.sources.vision_transformer import build_vision_transformer
 from attnaudit.sources.weights import fit_weights, read_weights
 from attnaudit.statistics.scores import head_score
 from attnaudit.theories import PRIMAL_SVD
-from attnaudit.training import primal_evidence, read_recipe
+from attnaudit.training import read_recipe
 from attnaudit.training.augmentation import DeviceAugmentation
 
 LEVEL = 0.95
 
 
+def measured(model: nn.Module, images: Tensor, repeats: int) -> Evidence:
+    """The rows of its Primal-Attention layers."""
+    measures = [name for name, measure in MEASURES.items() if measure.scope is Scope.PRIMAL]
+    with tempfile.TemporaryDirectory() as folder:
+        run = attnaudit.audit(
+            model,
+            images,
+            measures=[*measures, "kernel_rank"],
+            references=("gaussian", "planted"),
+            repeats=repeats,
+            claims=[],
+            out=folder,
+        )
+        return Evidence.of_table(run.rows.where(theory=PRIMAL_SVD.name))
+
+
 def show(name: str, model: nn.Module, evidence: Evidence) -> None:
+    label = type(model).__name__
     print(f"\n{name}")
     print(f"  {'measure':<20} {'observed':>10} {'gaussian':>10} {'planted':>10}  score [95 % over images]   power")
     for measure in MEASURES.values():
         if measure.scope is not Scope.PRIMAL or measure.ideal is None:
             continue
-        found = head_score(head_table(evidence, name, measure.name, PRIMAL_SVD.name), measure, level=LEVEL)
+        found = head_score(head_table(evidence, label, measure.name, PRIMAL_SVD.name), measure, level=LEVEL)
         if found.mean is None or found.interval is None:
             print(f"  {measure.name:<20} missing: {found.rejected} rejected, {found.unidentifiable} not identifiable")
             continue
@@ -74,12 +93,12 @@ def main(recipes: list[str], weights: list[Path], data: Path, count: int, repeat
     print(f"{len(images)} images of {data.name}, {repeats} draws of the references")
     untrained = f"{trained[0][0].name}, untrained"
     model = build_vision_transformer(trained[0][0].model, 0)
-    show(untrained, model, primal_evidence(model, images, name=untrained, repeats=repeats))
+    show(untrained, model, measured(model, images, repeats))
     for recipe, path in trained:
         model = build_vision_transformer(recipe.model, 0)
         fit_weights(model, read_weights(path), path, recipe.name)
         name = f"{recipe.name} (η = {recipe.ksvd_weight:g})"
-        show(name, model, primal_evidence(model, images, name=name, repeats=repeats))
+        show(name, model, measured(model, images, repeats))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import attnaudit
 from attnaudit import attention
 from attnaudit.measures import MEASURES as ALL
 from attnaudit.measures import Scope
+from attnaudit.training import Monitor
 from tests.primal_models import MEASURES, at_kernel_svd, images, of_primal, vision_transformer
 
 
@@ -80,3 +81,11 @@ def test_a_model_without_primal_attention_has_no_verdict_on_it(caplog):
     run = attnaudit.audit(attention.SoftmaxAttention(8, 2), torch.randn(4, 20, 8), claims=["ksvd-regularised"])
     assert run.verdicts == ()
     assert "ksvd-regularised is not judged" in caplog.text
+
+
+def test_an_audit_and_a_monitor_measure_the_same():
+    model, inputs = vision_transformer(), images(2)
+    monitored = of_primal(Monitor(model, inputs, scores=2, tell=lambda line: None).measure(0))
+    audited = of_primal(attnaudit.audit(model, inputs, claims=[]).evidence)
+    for measure in MEASURES | {"kernel_rank"}:
+        assert values(audited, measure, "observed") == values(monitored, measure, "observed")

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from attnaudit.records.recipe import Recipe
     from attnaudit.training.distributed import DeviceSettings
-    from attnaudit.training.finished import primal_evidence
     from attnaudit.training.loop import train
     from attnaudit.training.monitor import Monitor
     from attnaudit.training.perplexity import robust_perplexity
@@ -27,7 +26,6 @@ _HOMES = {
     "Monitor": "attnaudit.training.monitor",
     "Recipe": "attnaudit.records.recipe",
     "TrainingResult": "attnaudit.training.training_folder",
-    "primal_evidence": "attnaudit.training.finished",
     "read_data": "attnaudit.training.tasks",
     "read_recipe": "attnaudit.training.recipe_file",
     "robust_perplexity": "attnaudit.training.perplexity",
@@ -39,7 +37,6 @@ __all__ = [
     "Monitor",
     "Recipe",
     "TrainingResult",
-    "primal_evidence",
     "read_data",
     "read_recipe",
     "robust_perplexity",

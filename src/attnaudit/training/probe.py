@@ -7,7 +7,7 @@ measured as an audit measures them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,10 +16,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attnaudit.capture.attention_call import Refusal
 from attnaudit.capture.capture import capture_each
 from attnaudit.capture.heads import Heads
-from attnaudit.capture.primal_heads import PrimalHeads
 from attnaudit.capture.result import CaptureLog
 from attnaudit.errors import AttnAuditError, InputError, first_line
 from attnaudit.kernel.feature import TokenNorms, token_norms
@@ -36,7 +34,6 @@ from attnaudit.records.schema import Measurement, RowKey, rows
 from attnaudit.training.distributed import Ranks, concatenate_ranks, gather, on_all_ranks
 from attnaudit.training.fixed_batches import FixedBatch
 from attnaudit.training.preservation import preserved_state
-from attnaudit.training.primal_sight import primal_layers
 
 #: What is measured of the scored inputs: everything that decides a claim about kernel PCA or Primal-Attention.
 MEASURES = (
@@ -103,7 +100,7 @@ class Probe:
             for one in seen:
                 if one.scored:
                     tables += map(rows, measure_heads(one.scored, self.selection, solved))
-                for heads in one.forward.primal:
+                for heads in one.log.primal.values():
                     tables += map(rows, measure_primal(heads, self.selection))
         # One chunk instead of one per layer, reference and measure: later queries select single measures.
         return pa.concat_tables(tables).unify_dictionaries().combine_chunks(), _notes(seen, solved)
@@ -120,19 +117,10 @@ class Probe:
 def _notes(seen: Sequence[Observation], solved: Counter[str]) -> Notes:
     errors: dict[str, float] = {}
     for one in seen:
-        for layer, error in one.forward.log.certificate.errors.items():
+        for layer, error in one.log.certificate.errors.items():
             errors[layer] = max(error, errors.get(layer, 0.0))
-    refusals = dict.fromkeys((refusal.layer, refusal.reason) for one in seen for refusal in one.forward.refusals)
+    refusals = dict.fromkeys((refusal.layer, refusal.reason) for one in seen for refusal in one.log.refusals)
     return Notes((), errors, tuple(refusals), dict(solved))
-
-
-@dataclass(frozen=True)
-class ForwardPass:
-    """The log of a forward pass, the Primal-Attention of its first inputs, and the layers that are not measured."""
-
-    log: CaptureLog
-    primal: tuple[PrimalHeads, ...]
-    refusals: tuple[Refusal, ...]
 
 
 @dataclass(frozen=True)
@@ -140,12 +128,12 @@ class Observation:
     """What this rank keeps of a batch.
 
     `layers` has, by layer number, the heads of one input, for names and shapes, and the token numbers of the batch;
-    `scored` has the heads of the first inputs in full.
+    `scored` has the heads of the first inputs in full, and `log` those of Primal-Attention.
     """
 
     layers: dict[int, tuple[Heads, TokenNumbers]]
     scored: tuple[Heads, ...]
-    forward: ForwardPass
+    log: CaptureLog
 
 
 def observe(model: nn.Module, batch: FixedBatch, *, label: str, scores: int, legacy: bool) -> Observation:
@@ -166,23 +154,10 @@ def observe(model: nn.Module, batch: FixedBatch, *, label: str, scores: int, leg
         if scores:
             scored.append(_first(heads, len(heads) // len(batch) * min(scores, len(batch))))
 
-    forward = run_forward(model, batch, keep, label=label, scores=scores)
-    forward.log.require_heads(label)
-    return Observation(layers, tuple(scored), forward)
-
-
-def run_forward(
-    model: nn.Module, batch: FixedBatch, on_layer: Callable[[Heads], None], *, label: str, scores: int
-) -> ForwardPass:
-    """Run the model once: pass softmax attention to `on_layer`, and keep Primal-Attention of the first inputs.
-
-    Raises:
-        InputError: the model cannot be called with the batch.
-    """
     device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
+    names = batch.input_names
     try:
-        with primal_layers(model, len(batch), scores) as primal:
-            log = capture_each(model, batch.on(device), batch.input_names, on_layer, model_name=label)
+        log = capture_each(model, batch.on(device), names, keep, model_name=label, primal_inputs=scores)
     except AttnAuditError:
         raise
     except Exception as error:
@@ -190,13 +165,8 @@ def run_forward(
             f"{label} cannot be called with the batch {batch.name!r} ({type(error).__name__}: {first_line(error)}): "
             "pass the arguments of its forward."
         ) from error
-    numbers, names = log.refused_numbers, batch.input_names[:scores]
-    others = tuple(refusal for refusal in log.refusals if refusal.layer not in primal)
-    return ForwardPass(
-        log,
-        tuple(layer.heads(label, names, numbers[name]) for name, layer in primal.items() if layer.refusal is None),
-        others + tuple(layer.refusal for layer in primal.values() if layer.refusal is not None),
-    )
+    log.require_heads(label)
+    return Observation(layers, tuple(scored), log)
 
 
 def _first(heads: Heads, count: int) -> Heads:

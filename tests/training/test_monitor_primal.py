@@ -4,31 +4,11 @@ import pyarrow.compute as pc
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import nn
 
 from attnaudit import attention
-from attnaudit.records.architecture import Architecture
 from attnaudit.records.schema import SCHEMA
-from attnaudit.sources.vision_transformer import build_vision_transformer
-from attnaudit.training import Monitor, primal_evidence
-from attnaudit.training.primal_sight import primal_layers
-
-SMALL = {"image_size": 16, "patch_size": 4, "width": 32, "heads": 2, "depth": 3}
-MEASURES = {"ksvd_left_overlap", "ksvd_right_overlap", "ksvd_dual_residual", "ksvd_objective"}
-
-
-def vision_transformer(layer=2):
-    return build_vision_transformer(
-        Architecture(**SMALL, attention="primal", attention_layers=(layer,), attention_options={"rank": 4}), seed=0
-    )
-
-
-def images(count=3, seed=1):
-    return torch.randn(count, 3, 16, 16, generator=torch.Generator().manual_seed(seed))
-
-
-def of_primal(table):
-    return table.filter(pc.equal(table["theory"], "ksvd-primal"))
+from attnaudit.training import Monitor
+from tests.primal_models import MEASURES, Calling, at_kernel_svd, images, mask, of_primal, vision_transformer
 
 
 @pytest.mark.parametrize("layer", [0, 2])
@@ -61,16 +41,8 @@ def test_the_line_and_the_scores_say_where_the_layer_lies():
 
 
 def test_a_layer_at_the_kernel_svd_of_its_input_scores_one():
-    torch.manual_seed(0)
-    model = nn.Sequential(attention.SoftmaxAttention(8, 1), attention.PrimalAttention(8, 1, rank=2)).double()
-    layer, inputs = model[1], torch.randn(1, 20, 8, dtype=torch.float64)
-    query, key, rows = (part[0, 0] for part in layer.kernel_factors(model[0](inputs).detach()))
-    left, values, right = torch.linalg.svd(query @ rows.mT @ rows @ key.mT)
-    with torch.no_grad():
-        layer.weight_e[0] = rows @ key.mT @ right.mT[:, :2] / values[:2]
-        layer.weight_r[0] = rows @ query.mT @ left[:, :2] / values[:2]
-        layer.root_singular[0] = (20 / values[:2]).sqrt()
-    monitor = Monitor(model, inputs, tell=lambda line: None)
+    inputs = torch.randn(1, 20, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    monitor = Monitor(at_kernel_svd(inputs), inputs, tell=lambda line: None)
     monitor.measure(0)
     for name in ("ksvd_left_overlap", "ksvd_right_overlap", "ksvd_dual_residual"):
         assert monitor.latest.batches["batch"].scores[name].mean == pytest.approx(1, abs=1e-6)
@@ -113,28 +85,6 @@ def test_without_scored_inputs_the_layer_is_named_as_not_measured():
     assert "singular vectors" not in lines[1]
 
 
-class Calling(nn.Module):
-    """Softmax attention, and Primal-Attention called with something."""
-
-    def __init__(self, *args, times=1, **arguments):
-        super().__init__()
-        self.first = attention.SoftmaxAttention(8, 2)
-        self.primal = attention.PrimalAttention(8, 2, rank=2, data_dependent=False)
-        self.times, self.args, self.arguments = times, args, arguments
-
-    def forward(self, x):
-        x = self.first(x)
-        for _ in range(self.times):
-            x = self.primal(x, *self.args, **self.arguments)
-        return x
-
-
-def mask(hidden):
-    seen = torch.ones(1, 1, 1, 17, dtype=torch.bool)
-    seen[..., 17 - hidden :] = False
-    return seen
-
-
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
@@ -151,18 +101,3 @@ def test_a_layer_without_one_kernel_is_refused_counted_and_named_once(model, rea
     assert all(of_primal(table).num_rows == 0 for table in tables)
     assert lines[0] == f"1 of 2 attention layers are not measured (primal: {reason})"
     assert len(lines) == 3
-
-
-def test_a_mask_that_hides_nothing_is_no_mask():
-    inputs = torch.randn(2, 17, 8)
-    model = Calling(mask(0))
-    masked = primal_evidence(model, inputs).table()
-    model.args = ()
-    assert primal_evidence(model, inputs).table().equals(masked)
-
-
-def test_no_hook_is_left_behind_even_if_the_pass_fails():
-    model = vision_transformer()
-    with pytest.raises(AssertionError), primal_layers(model, 3, 2):
-        model(torch.randn(3, 3, 16, 15))
-    assert not any(module._forward_pre_hooks for module in model.modules())
