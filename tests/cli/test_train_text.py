@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.training.test_text_task import LINE
+from tests.training.conftest import LINE
 
 SMALL = [
     "--epochs", "1", "--device", "cpu", "--set", "model.context=16", "--set", "model.width=8", "--set", "model.depth=1",

@@ -1,7 +1,9 @@
-"""A data set of sixty tiny images in which the class is the brighter half, and a recipe that learns it quickly."""
+"""Tiny trainings: of sixty images whose class is the brighter half, and of a text that repeats one line."""
 
 import io
 import socket
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +12,7 @@ import pytest
 from PIL import Image
 
 from attnaudit.sources.labelled import training_and_test
+from attnaudit.training import read_data, read_recipe
 
 SIZE = 8
 
@@ -68,3 +71,82 @@ def free_port():
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return listener.getsockname()[1]
+
+
+TEXT_RECIPE = """
+name: tiny
+task: text
+model:
+  context: 8
+  width: 16
+  depth: 2
+  heads: 2
+  dropout: 0.1
+  attention: rpc
+  attention_layers: [0]
+  attention_options: {iterations: 2}
+  other_attention: symmetric
+min_count: 1
+swap_rate: 0.5
+epochs: 3
+batch: 4
+precision: fp32
+optimiser: {rate: 1e-2, warmup_epochs: 1, clip: 1.0}
+average: 0.9
+monitor: {contexts: 3, scores: 1}
+"""
+LINE = "one two three four five six seven eight nine ten\n"
+
+
+@pytest.fixture
+def text_recipe_file(tmp_path):
+    path = tmp_path / "tiny-text.yaml"
+    path.write_text(TEXT_RECIPE)
+    return path
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    folder = tmp_path / "text"
+    folder.mkdir()
+    (folder / "train.txt").write_text(LINE * 20)
+    (folder / "test.txt").write_text(LINE * 7 + "one two two four unheard\n")
+    return folder
+
+
+@dataclass(frozen=True)
+class Case:
+    """A tiny recipe and its data.
+
+    `plain` are changes without random choices of a rank, so that two ranks train what one process trains; Adam would
+    make steps of rounding errors where a gradient is 0. `scores` are compared with their relative tolerance.
+    """
+
+    recipe_file: Path
+    folder: Path
+    unmonitored: str
+    plain: tuple[str, ...]
+    scores: dict[str, float]
+
+    def recipe(self, *changes):
+        return read_recipe(str(self.recipe_file), changes)
+
+    @property
+    def data(self):
+        return read_data(self.recipe(), self.folder)
+
+
+SGD = ("epochs=2", "optimiser.name=sgd", "optimiser.rate=0.1")
+NO_AUGMENTATION = tuple(f"augmentation.{change}" for change in ("kind=none", "erase=0", "mixup=0", "cutmix=0"))
+
+
+@pytest.fixture(params=["images", "text"])
+def case(request):
+    if request.param == "images":
+        file, folder = (request.getfixturevalue(name) for name in ("recipe_file", "data_set"))
+        plain = (*SGD, "model.drop_path=0", *NO_AUGMENTATION)
+        return Case(file, folder, "monitor.images=0", plain, {"test_accuracy": 0.0})
+    file, folder = (request.getfixturevalue(name) for name in ("text_recipe_file", "corpus"))
+    names = ("test_perplexity", "test_perplexity_low", "swapped_perplexity")
+    plain = (*SGD, "model.dropout=0", "average=null")
+    return Case(file, folder, "monitor.contexts=0", plain, dict.fromkeys(names, 1e-4))

@@ -1,10 +1,9 @@
-"""Training on text: with the loop of images, so it learns, goes on after a kill, and shares the work alike."""
+"""Training on text: it learns, its folder is a model that reads text, and unusable text is refused."""
 
 import json
 import math
 
 import pytest
-import torch
 
 from attnaudit.capture import capture
 from attnaudit.errors import InputError, NumericalError, RunFolderError, UsageError
@@ -12,53 +11,17 @@ from attnaudit.sources import load_model, parse_model
 from attnaudit.sources.cards import read_card
 from attnaudit.sources.corpora import training_and_test_text
 from attnaudit.sources.words import Vocabulary, words_of
-from attnaudit.training.distributed import DeviceSettings
 from attnaudit.training.loop import train
 from attnaudit.training.perplexity import robust_perplexity
 from attnaudit.training.recipe_file import read_recipe
 from attnaudit.training.tasks import make_task, read_data
-from tests.training.test_loop import Killed, same, weights
-from tests.training.two_ranks import train_on_two_ranks
-
-RECIPE = """
-name: tiny
-task: text
-model:
-  context: 8
-  width: 16
-  depth: 2
-  heads: 2
-  dropout: 0.1
-  attention: rpc
-  attention_layers: [0]
-  attention_options: {iterations: 2}
-  other_attention: symmetric
-min_count: 1
-swap_rate: 0.5
-epochs: 3
-batch: 4
-precision: fp32
-optimiser: {rate: 1e-2, warmup_epochs: 1, clip: 1.0}
-average: 0.9
-monitor: {contexts: 3, scores: 1}
-"""
-LINE = "one two three four five six seven eight nine ten\n"
+from tests.training.conftest import LINE
+from tests.training.test_loop import same, weights
 
 
 @pytest.fixture
-def recipe_file(tmp_path):
-    path = tmp_path / "tiny.yaml"
-    path.write_text(RECIPE)
-    return path
-
-
-@pytest.fixture
-def corpus(tmp_path):
-    folder = tmp_path / "text"
-    folder.mkdir()
-    (folder / "train.txt").write_text(LINE * 20)
-    (folder / "test.txt").write_text(LINE * 7 + "one two two four unheard\n")
-    return folder
+def recipe_file(text_recipe_file):
+    return text_recipe_file
 
 
 @pytest.fixture
@@ -74,57 +37,6 @@ def test_training_learns_what_can_be_learned(recipe_file, halves, tmp_path):
     assert last["test_perplexity_low"] <= last["test_perplexity"] <= last["test_perplexity_high"]
     assert last["swapped_perplexity"] > last["test_perplexity"]
     assert {name: facts[name] for name in last} == last
-
-
-@pytest.mark.parametrize("stop", [3, 7])
-def test_a_killed_training_goes_on_to_the_same_weights(recipe_file, halves, tmp_path, stop):
-    recipe, often = read_recipe(str(recipe_file)), DeviceSettings(save_after=0)
-    whole = train(recipe, halves, tmp_path / "whole", device_settings=often)
-
-    def kill(done, total, words):
-        if done == stop:
-            raise Killed
-
-    with pytest.raises(Killed):
-        train(recipe, halves, tmp_path / "killed", device_settings=often, progress=kill)
-    assert not (tmp_path / "killed" / "model.safetensors").exists()
-    resumed = train(recipe, halves, tmp_path / "killed", device_settings=often)
-    for file in ("model.safetensors", "average.safetensors"):
-        assert same(weights(whole.path, file), weights(resumed.path, file))
-    keys = ("step", "rate", "test_perplexity", "swapped_perplexity", "average_test_perplexity")
-    assert [[r[k] for k in keys] for r in whole.history] == [[r[k] for k in keys] for r in resumed.history]
-
-
-def test_the_seed_decides_everything(recipe_file, halves, tmp_path):
-    recipe = read_recipe(str(recipe_file), ["epochs=1"])
-    first, again, other = (
-        weights(train(recipe, halves, tmp_path / name, seed=seed).path)
-        for name, seed in (("first", 1), ("again", 1), ("other", 2))
-    )
-    assert same(first, again)
-    assert not same(first, other)
-
-
-def test_the_monitor_does_not_change_the_outcome(recipe_file, halves, tmp_path):
-    watched = train(read_recipe(str(recipe_file), ["epochs=1"]), halves, tmp_path / "watched")
-    blind = train(read_recipe(str(recipe_file), ["epochs=1", "monitor.contexts=0"]), halves, tmp_path / "blind")
-    assert any((watched.path / "evidence").iterdir())
-    assert not any((blind.path / "evidence").iterdir())
-    assert same(weights(watched.path), weights(blind.path))
-
-
-#: Without dropout, whose choices are a rank's own; Adam makes steps of rounding errors where a gradient is 0.
-PLAIN = ["model.dropout=0", "epochs=2", "optimiser.name=sgd", "optimiser.rate=0.1", "average=null"]
-
-
-def test_two_processes_train_the_model_that_one_trains(recipe_file, corpus, halves, tmp_path, free_port):
-    train_on_two_ranks(free_port, recipe_file, PLAIN, corpus, tmp_path / "two")
-    one = train(read_recipe(str(recipe_file), PLAIN), halves, tmp_path / "one")
-    two = json.loads((tmp_path / "two" / "history.json").read_text())
-    for name in ("test_perplexity", "test_perplexity_low", "swapped_perplexity"):
-        assert two[-1][name] == pytest.approx(one.history[-1][name], rel=1e-4)
-    for name, tensor in weights(one.path).items():
-        torch.testing.assert_close(weights(tmp_path / "two")[name], tensor, atol=1e-6, rtol=1e-5)
 
 
 def test_a_trained_folder_is_a_model_that_reads_text(recipe_file, halves, tmp_path):

@@ -1,4 +1,4 @@
-"""Recipe files: found by name, laid over the one they are based on, changed setting by setting."""
+"""Recipe files: found by name, merged with their base, and changed setting by setting."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from attnaudit.errors import UsageError, first_line
+from attnaudit.errors import UsageError, first_line, unknown
 from attnaudit.extras import optional
 from attnaudit.records import json_file
 from attnaudit.records.recipe import ImageRecipe, TextRecipe
@@ -24,10 +24,10 @@ def recipe_names() -> list[str]:
 
 
 def read_recipe(name: str, changes: Sequence[str] = ()) -> ImageRecipe | TextRecipe:
-    """A recipe of the package by name, or a YAML file, with changes such as `model.depth=6`; `task` says which kind.
+    """A recipe of the package by name, or a YAML file, with changes such as `model.depth=6`.
 
     Raises:
-        UsageError: there is none of that name, or a setting does not fit.
+        UsageError: the name is unknown, or a setting is invalid.
     """
     content = _content(_file(name))
     for change in changes:
@@ -43,16 +43,16 @@ def _file(name: str) -> Path:
     if path.suffix not in (".yaml", ".yml"):
         path = FOLDER / f"{name}.yaml"
         if not path.is_file():
-            raise UsageError(f"There is no recipe {name!r}; there are {', '.join(recipe_names())}, or a .yaml file.")
+            raise unknown("recipe", name, recipe_names())
     if not path.is_file():
-        raise UsageError(f"There is no recipe file {path}.")
+        raise UsageError(f"The recipe file {path} does not exist.")
     return path
 
 
 def _content(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """A recipe file over the recipe it is based on, if any; named after its file unless it says otherwise.
+    """The content of a recipe file, merged with its base, if any; by default it is named after its file.
 
-    A base is looked for beside the file, then in the package; so a file may have the name of the recipe it is based on.
+    A base is searched beside the file, then in the package, so a file may have the name of its base.
     """
     above = (*above, path.resolve())
     yaml = _yaml()
@@ -61,7 +61,7 @@ def _content(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
     except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
         raise UsageError(f"{path} cannot be read as YAML ({_fault(error)}).") from error
     if not isinstance(own, dict):
-        raise UsageError(f"{path} holds no settings: a recipe has names with values under it, such as epochs: 3.")
+        raise UsageError(f"{path} must hold settings by name, such as epochs: 3.")
     base = own.pop(_BASE, None)
     own = {"name": path.stem, **own}
     if base is None:
@@ -69,12 +69,12 @@ def _content(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
     found = [place for place in (path.parent / f"{base}.yaml", FOLDER / f"{base}.yaml") if place.is_file()]
     under = next((place for place in found or [_file(str(base))] if place.resolve() not in above), None)
     if under is None:
-        raise UsageError(f"{path} is based on {base}, which is based on it.")
+        raise UsageError(f"{path} and {base} are based on each other: remove base from one of them.")
     return _merged(_content(under, above), own)
 
 
 def _fault(error: Exception) -> str:
-    """What is wrong, and in which line; PyYAML itself begins with what it was about to do."""
+    """The problem and its line, without the context that PyYAML puts first."""
     problem, mark = getattr(error, "problem", None), getattr(error, "problem_mark", None)
     return f"line {mark.line + 1}: {problem}" if problem and mark else first_line(error)
 
@@ -90,12 +90,12 @@ def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]
 def _apply(content: dict[str, Any], change: str) -> None:
     name, sign, text = change.partition("=")
     if not sign:
-        raise UsageError(f"--set {change}: say which setting gets which value, e.g. --set model.depth=6.")
+        raise UsageError(f"--set {change}: give a name and a value, such as --set model.depth=6.")
     *sections, last = name.strip().split(".")
     for section in sections:
         content = content.setdefault(section, {})
         if not isinstance(content, dict):
-            raise UsageError(f"--set {change}: {section} has no settings under it.")
+            raise UsageError(f"--set {change}: {section} is a value and has no settings.")
     yaml = _yaml()
     try:
         content[last] = _loaded(text)
@@ -108,7 +108,7 @@ def _yaml() -> Any:
 
 
 def _loaded(text: str) -> Any:
-    """YAML 1.2's numbers in PyYAML, which otherwise reads 1e-3, without a point, as text."""
+    """YAML with the numbers of YAML 1.2: PyYAML would read 1e-3, without a point, as text."""
     yaml = _yaml()
     loader: Any = type("RecipeLoader", (yaml.SafeLoader,), {})
     loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+.0123456789"))
