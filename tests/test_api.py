@@ -69,7 +69,7 @@ PLACES = {"images", "text", "parquet", "inputs"}
 
 def functions():
     from attnaudit import cli
-    from attnaudit.api import audits, machine, robustness
+    from attnaudit.api import audits, judging, laboratory, machine, robustness
 
     return {
         "audit": (cli.audit.audit, audits.audit),
@@ -77,6 +77,14 @@ def functions():
         "corrupt": (cli.corrupt.corrupt, robustness.corrupt),
         "bench": (cli.bench.bench, machine.bench),
         "doctor": (cli.doctor.doctor, machine.doctor),
+        "judge": (cli.judge.judge, judging.judge),
+        "diff": (cli.diff.diff, judging.diff),
+        "report": (cli.report.report, judging.report),
+        "gaussian align": (cli.gaussian.align.align, laboratory.align),
+        "gaussian landscape": (cli.gaussian.landscape.landscape, laboratory.landscape),
+        "gaussian finite-prompt": (cli.gaussian.finite_prompt.finite_prompt, laboratory.finite_prompt),
+        "gaussian in-context": (cli.gaussian.in_context.in_context, laboratory.in_context),
+        "gaussian digits": (cli.gaussian.digits.digits, laboratory.digits),
     }
 
 

@@ -20,19 +20,29 @@ from attnaudit.errors import AttnAuditError
 if TYPE_CHECKING:
     from attnaudit import attention, gaussian, kernel, measures, training
     from attnaudit.api.audits import audit
+    from attnaudit.api.judging import diff, judge, report
+    from attnaudit.api.robustness import corrupt, robust
     from attnaudit.capture import Capture, Heads, capture
     from attnaudit.protocol import Protocol
     from attnaudit.report.run import Run
 
-_PACKAGES = ("attention", "audit", "capture", "gaussian", "kernel", "measures", "training")
+_PACKAGES = ("attention", "audit", "capture", "gaussian", "kernel", "measures", "report", "training")
 _HOMES = {
     "Capture": "attnaudit.capture",
     "Heads": "attnaudit.capture",
-    "Run": "attnaudit.report.run",
     "Protocol": "attnaudit.protocol",
+    "Run": "attnaudit.report.run",
+    "corrupt": "attnaudit.api.robustness",
+    "diff": "attnaudit.api.judging",
+    "judge": "attnaudit.api.judging",
+    "robust": "attnaudit.api.robustness",
 }
 #: Packages that can be called as the function of the same name, and where it lives. Type checkers see the function.
-_FUNCTIONS = {"audit": "attnaudit.api.audits", "capture": "attnaudit.capture.capture"}
+_FUNCTIONS = {
+    "audit": "attnaudit.api.audits",
+    "capture": "attnaudit.capture.capture",
+    "report": "attnaudit.api.judging",
+}
 
 __all__ = [
     "AttnAuditError",
@@ -44,9 +54,14 @@ __all__ = [
     "attention",
     "audit",
     "capture",
+    "corrupt",
+    "diff",
     "gaussian",
+    "judge",
     "kernel",
     "measures",
+    "report",
+    "robust",
     "training",
 ]
 
@@ -65,12 +80,8 @@ def __dir__() -> list[str]:
 
 def _callable(name: str) -> type[ModuleType]:
     class CallablePackage(ModuleType):
-        @property
-        def __wrapped__(self) -> Any:
-            return getattr(importlib.import_module(_FUNCTIONS[name]), name)
-
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
-            return self.__wrapped__(*args, **kwargs)
+            return getattr(importlib.import_module(_FUNCTIONS[name]), name)(*args, **kwargs)
 
     return CallablePackage
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from attnaudit.cli import options
-from attnaudit.cli.console import data_console, print_json
+from attnaudit.report.console import data_console, print_json
 
 
 def diff(
@@ -27,11 +27,10 @@ def diff(
 
         attnaudit diff runs/trained runs/random --json
     """
-    from attnaudit.records.finished import open_run
-    from attnaudit.report.difference import difference
+    from attnaudit.api.judging import diff as compared
     from attnaudit.report.differences import difference_report
 
-    found = difference(open_run(first), open_run(second))
+    found = compared(first, second)
     if json:
         content = asdict(found)
         for change, entry in zip(found.changes, content["changes"], strict=True):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from attnaudit.cli.console import say
+from attnaudit.report.console import say
 
 
 def report(
@@ -28,11 +28,8 @@ def report(
 
         attnaudit report attnaudit-runs/* --out comparison.html
     """
-    from attnaudit.records.finished import open_run
-    from attnaudit.report.page import FILE, write_page
+    from attnaudit.api.judging import report as written
 
-    opened = [open_run(path) for path in runs]
-    default = (runs[0] if len(runs) == 1 else Path()) / FILE
-    path = write_page(opened, out or default)
+    path = written(runs, out)
     typer.echo(str(path))
-    say(f"{path.stat().st_size / 1e6:.2f} MB, {len(opened)} run{'s' if len(opened) > 1 else ''}: open it in a browser.")
+    say(f"{path.stat().st_size / 1e6:.2f} MB, {len(runs)} run{'s' if len(runs) > 1 else ''}: open it in a browser.")

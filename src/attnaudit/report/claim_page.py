@@ -10,6 +10,15 @@ from rich.table import Table
 from rich.text import Text
 
 from attnaudit.claims.claim import Claim, RecordKind
+from attnaudit.claims.registry import CLAIMS
+from attnaudit.errors import unknown
+
+
+def claim_page_named(name: str) -> RenderableType:
+    """The page of the claim of that name."""
+    if name not in CLAIMS:
+        raise unknown("claim", name, CLAIMS)
+    return claim_page(CLAIMS[name])
 
 
 def claim_page(claim: Claim) -> RenderableType:

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from attnaudit import defaults
 from attnaudit.cli import options
-from attnaudit.cli.console import say
 from attnaudit.cli.gaussian.laboratory import (
     CovarianceFile,
     Dim,
@@ -18,10 +18,7 @@ from attnaudit.cli.gaussian.laboratory import (
     Rate,
     Runs,
     Steps,
-    at_work,
-    covariance_for,
-    deliver,
-    recipe_for,
+    show,
 )
 from attnaudit.cli.options import Device
 
@@ -36,7 +33,7 @@ def align(
     queries: Annotated[int, typer.Option(min=1, help="Queries per prompt.")] = 16,
     rate: Rate = 0.05,
     optimiser: OptimiserOption = OptimiserChoice.ADAM,
-    seed: options.Seed = 0,
+    seed: options.Seed = defaults.SEED,
     device: options.DeviceOption = Device.CPU,
     out: Out = None,
     json: options.Json = False,
@@ -50,21 +47,22 @@ def align(
 
         attnaudit gaussian align --dim 512 --length 4096 --queries 256 --steps 1500 --rate 0.02 --runs 2 --device cuda
     """
-    from attnaudit.claims.gaussian_alignment import CLAIM
-    from attnaudit.gaussian.checks import check_length
-    from attnaudit.gaussian.experiments.align import align as experiment
-    from attnaudit.report.gaussian_figures import align_figure
+    from attnaudit.api import laboratory
 
-    check_length(length)
-    sigma = covariance_for(dim, covariance, seed, device, default=20)
-    recipe = recipe_for(steps, prompts, queries, rate, optimiser, length)
-    say(
-        f"Training 6 x {runs} heads of dimension {len(sigma)} on prompts of {length} tokens, "
-        f"{recipe.prompts} prompts per step."
+    show(
+        laboratory.align(
+            dim,
+            covariance,
+            length=length,
+            runs=runs,
+            steps=steps,
+            prompts=prompts,
+            queries=queries,
+            rate=rate,
+            optimiser=optimiser.value,
+            seed=seed,
+            device=device.value,
+            out=out,
+        ),
+        json,
     )
-    with at_work("training") as progress:
-        findings = experiment(sigma, length, runs=runs, recipe=recipe, seed=seed, progress=progress)
-    theory = {check.quantity: check.theory for check in findings.checks}
-    sizes = {kernel: theory[f"{kernel}: s = μᵀΣμ"] or 0.0 for kernel in ("linear", "softmax")}
-    title = f"Alignment, d = {len(sigma)}, L = {length}, seed {seed}"
-    deliver("align", title, findings, lambda paths: align_figure(findings.records, sizes, paths), out, json, CLAIM)

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from attnaudit import defaults
 from attnaudit.cli import options
-from attnaudit.cli.gaussian.laboratory import CovarianceFile, Dim, Out, at_work, covariance_for, deliver
+from attnaudit.cli.gaussian.laboratory import CovarianceFile, Dim, Out, show
 from attnaudit.cli.options import Device
 
 
@@ -18,7 +19,7 @@ def finite_prompt(
     repeats: Annotated[int, typer.Option(help="Single prompts of each length; data sets of many: a tenth.")] = 200,
     prompts: Annotated[int, typer.Option(min=2, help="Prompts in a data set of many.")] = 2000,
     prompt_length: Annotated[int, typer.Option(help="Tokens per prompt in a data set of many.")] = 64,
-    seed: options.Seed = 0,
+    seed: options.Seed = defaults.SEED,
     device: options.DeviceOption = Device.CPU,
     out: Out = None,
     json: options.Json = False,
@@ -30,21 +31,19 @@ def finite_prompt(
 
         attnaudit gaussian finite-prompt --dim 5 --lengths 128,512,2048 --repeats 400
     """
-    from attnaudit.claims.gaussian_finite_prompt import CLAIM
-    from attnaudit.gaussian.experiments.finite_prompt import finite_prompt_error
-    from attnaudit.report.gaussian_figures import error_figure
+    from attnaudit.api import laboratory
 
-    chosen = options.whole_numbers(lengths, "--lengths")
-    sigma = covariance_for(dim, covariance, seed, device, default=10)
-    with at_work("fitting data sets") as progress:
-        findings = finite_prompt_error(
-            sigma,
-            chosen,
+    show(
+        laboratory.finite_prompt(
+            dim,
+            covariance,
+            lengths=options.whole_numbers(lengths, "--lengths"),
             repeats=repeats,
             prompts=prompts,
             prompt_length=prompt_length,
             seed=seed,
-            progress=progress,
-        )
-    title = f"Finite data, d = {len(sigma)}, seed {seed}"
-    deliver("finite-prompt", title, findings, lambda paths: error_figure(findings.records, paths), out, json, CLAIM)
+            device=device.value,
+            out=out,
+        ),
+        json,
+    )

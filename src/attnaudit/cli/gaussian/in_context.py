@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from attnaudit import defaults
 from attnaudit.cli import options
-from attnaudit.cli.gaussian.laboratory import Out, Runs, Steps, at_work, deliver
+from attnaudit.cli.gaussian.laboratory import Out, Runs, Steps, show
 from attnaudit.cli.options import Device
 
 
@@ -22,7 +23,7 @@ def in_context(
     recovery_degrees: Annotated[str, typer.Option(help="Recovery: values of n.")] = "50,200",
     recovery_dim: Annotated[int, typer.Option(help="Recovery: dimension.")] = 100,
     repeats: Annotated[int, typer.Option(min=2, help="Recovery: repetitions per setting.")] = 8,
-    seed: options.Seed = 0,
+    seed: options.Seed = defaults.SEED,
     device: options.DeviceOption = Device.CPU,
     out: Out = None,
     json: options.Json = False,
@@ -34,31 +35,23 @@ def in_context(
 
         attnaudit gaussian in-context --theta 0.5 -n 50 --tasks 1,8
     """
-    from attnaudit.claims.gaussian_in_context import CLAIM
-    from attnaudit.cli import work
-    from attnaudit.gaussian.experiments.in_context import in_context as experiment
-    from attnaudit.gaussian.training import HeadRecipe
-    from attnaudit.report.gaussian_figures import recovery_figure
+    from attnaudit.api import laboratory
 
-    task_numbers, few = (
-        options.whole_numbers(tasks, "--tasks"),
-        options.whole_numbers(recovery_degrees, "--recovery-degrees"),
-    )
-    with at_work("training and recovering") as progress:
-        findings = experiment(
+    show(
+        laboratory.in_context(
             dim,
-            theta,
-            degrees,
-            length,
+            theta=theta,
+            degrees=degrees,
+            length=length,
             runs=runs,
-            recipe=HeadRecipe(steps=steps),
-            task_numbers=task_numbers,
+            steps=steps,
+            tasks=options.whole_numbers(tasks, "--tasks"),
+            recovery_degrees=options.whole_numbers(recovery_degrees, "--recovery-degrees"),
             recovery_dim=recovery_dim,
-            recovery_degrees=few,
             repeats=repeats,
             seed=seed,
-            progress=progress,
-            device=work.device_name(device),
-        )
-    title = f"In context, d = {dim}, recovery at d = {recovery_dim}, seed {seed}"
-    deliver("in-context", title, findings, lambda paths: recovery_figure(findings.records, paths), out, json, CLAIM)
+            device=device.value,
+            out=out,
+        ),
+        json,
+    )

@@ -1,0 +1,92 @@
+"""What runs say: verdicts, what changed between two of them, and pages to look at."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from attnaudit.claims import jury
+from attnaudit.claims.claim import Claim, RecordKind
+from attnaudit.claims.jury import Judgement
+from attnaudit.claims.registry import claims_about, claims_named
+from attnaudit.errors import RunFolderError, UsageError
+from attnaudit.records.evaluated_networks import open_evaluations
+from attnaudit.records.finished import open_run
+from attnaudit.records.run_folder import RunFolder, RunKind
+from attnaudit.records.training import open_trainings
+from attnaudit.report.difference import Difference, difference
+from attnaudit.report.figure_files import write_judged_figures
+from attnaudit.report.page import FILE, write_page
+
+_log = logging.getLogger(__name__)
+Folder = str | Path
+
+
+def judge(
+    runs: Folder | Sequence[Folder],
+    *,
+    claims: Sequence[str | Claim] | Literal["all"] = "all",
+    out: Folder | None = None,
+) -> Judgement:
+    """Judge claims about training and robustness from training runs, finished or not, and evaluations.
+
+    Args:
+        runs: folders that `train` or `robust` wrote.
+        claims: `"all"` that the folders have something to say about, or names, see `attnaudit ls claims`, and claims
+            of your own.
+        out: a folder for figures and their numbers: test accuracy and calibrated scores by epoch, accuracy under
+            corruptions and attacks of growing strength, gains over symmetric attention.
+    """
+    paths = _paths(runs)
+    for path in paths:
+        if not path.is_dir():
+            raise RunFolderError(
+                f"The folder {path} does not exist: give folders written by attnaudit train or attnaudit robust."
+            )
+    kinds = {path: RunFolder(path).kind for path in paths}
+    evaluations = open_evaluations([path for path in paths if kinds[path] is RunKind.ROBUSTNESS])
+    trainings = open_trainings([path for path in paths if kinds[path] is not RunKind.ROBUSTNESS])
+    found = {RecordKind.TRAINING: trainings, RecordKind.EVALUATION: evaluations}
+    if claims == "all":
+        chosen = claims_about(*(kind for kind, records in found.items() if records))
+    else:
+        chosen = claims_named(claims, *found)
+    judgement = jury.judge(chosen, [*trainings, *evaluations])
+    judged = {verdict.claim for verdict in judgement.verdicts}
+    for claim in chosen:
+        if claim.name not in judged:
+            _log.warning("%s is not judged: it needs %s.", claim.name, claim.needs)
+    if out is not None:
+        write_judged_figures(trainings, evaluations, Path(out))
+    return judgement
+
+
+def diff(first: Folder, second: Folder) -> Difference:
+    """Compare two audits head by head: the mean difference of every measure, with an interval over inputs.
+
+    Heads are paired by input, layer, head and window, and models by name. If both runs have one model, their names may
+    differ, as for a trained network and its untrained twin.
+    """
+    return difference(open_run(Path(first)), open_run(Path(second)))
+
+
+def report(runs: Folder | Sequence[Folder], out: Folder | None = None) -> Path:
+    """Write one self-contained HTML page of one audit, or of several side by side, and return its path.
+
+    Args:
+        runs: run folders.
+        out: the file; by default `report.html`, of one run in its folder, of several here.
+    """
+    paths = _paths(runs)
+    opened = [open_run(path) for path in paths]
+    default = (paths[0] if len(paths) == 1 else Path()) / FILE
+    return write_page(opened, default if out is None else Path(out))
+
+
+def _paths(runs: Folder | Sequence[Folder]) -> list[Path]:
+    paths = [Path(runs)] if isinstance(runs, str | Path) else [Path(run) for run in runs]
+    if not paths:
+        raise UsageError("No run folder is given: name at least one.")
+    return paths

