@@ -71,7 +71,7 @@ BAD = [
     (("report", "nowhere"), "not a run folder"),
     (("report", "run", "--out", "no/such/folder.html"), "cannot be written"),
     (("diff", "run", "nowhere"), "not a run folder"),
-    (("diff", "run", "other"), "nothing to compare"),
+    (("diff", "run", "other"), "cannot be compared"),
 ]
 
 

@@ -43,7 +43,7 @@ def robust(*arguments):
 def test_table_page_curves_and_rows_come_out(model, tmp_path):
     result = robust("--parquet", "test.parquet", "--attacks", "fgsm,pgd:2", "--eps", "1/255,0.1", "--out", "out")
     assert result.exit_code == 0, result.output
-    for words in ("clean", "fgsm, ε = 1/255", "pgd, ε = 0.1", "Can the attacks be believed?"):
+    for words in ("clean", "fgsm, ε = 1/255", "pgd, ε = 0.1", "Can the attacks be trusted?"):
         assert words in result.stdout
     rows = list(csv.DictReader(io.StringIO((tmp_path / "out" / "accuracy.csv").read_text())))
     assert [row["name"] for row in rows] == ["clean", "fgsm", "fgsm", "pgd", "pgd"]

@@ -11,7 +11,7 @@ AUDIT = ("audit", "test_vit", "--random-weights", "--limit", "2", "--references"
 def test_verdicts_come_with_scores_words_and_their_meaning(cli, capsys, image_folder):
     assert cli(*AUDIT, "--images", image_folder, "--theories", "pca") == 0
     out = capsys.readouterr().out
-    for text in ("Measures between their references", "no power", "Verdicts:", "Which theory explains", "Bonferroni"):
+    for text in ("Measures and their references", "no power", "Verdicts:", "Which theory explains", "Bonferroni"):
         assert text in out
 
 

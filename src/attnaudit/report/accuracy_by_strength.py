@@ -1,4 +1,4 @@
-"""Accuracy of each attention over its seeds, against the strength of corruptions and attacks: numbers and figure."""
+"""Accuracy of each attention variant over the strength of corruptions and attacks: numbers and figure."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _NAMES = {
     ConditionKind.CORRUPTION: ("mean over corruptions", "severity"),
     ConditionKind.ATTACK: ("under the strongest attack", "255 ε"),
 }
-#: Of the legend: names of recipes are long.
+#: Columns of the legend; few, because the names of recipes are long.
 _COLUMNS = 3
 
 
 @dataclass(frozen=True)
 class StrengthRecord:
-    """Mean accuracy of networks of one attention at one strength: a severity, or an ε; 0 is the unchanged image.
+    """Mean accuracy of the networks of one attention variant at one strength: a severity, an ε, or 0 for clean images.
 
-    The interval is Student's t over seeds; None for one seed.
+    The interval is Student's t over seeds; None for a single seed.
     """
 
     recipe: str
@@ -40,7 +40,7 @@ class StrengthRecord:
 
 
 def strength_records(evaluations: Sequence[Evaluation]) -> list[StrengthRecord]:
-    """By attention, kind and strength: the mean over corruptions, and the lowest accuracy over attacks."""
+    """By attention variant, kind and strength: the mean over corruptions, and the lowest accuracy over attacks."""
     return [
         record
         for name, group in named_groups(evaluations)
@@ -85,5 +85,5 @@ def strength_figure(records: Sequence[StrengthRecord], paths: Sequence[Path]) ->
             title, label = _NAMES[kind]
             axis.set(title=title, xlabel=label, ylim=(0, 100))
         axes[0, 0].set_ylabel("accuracy in %, mean over seeds")
-        labelled = axes[0, 0].get_legend_handles_labels()  # each panel has each recipe, if only as an empty line
+        labelled = axes[0, 0].get_legend_handles_labels()  # every panel has every recipe, even if its line is empty
         axes[0, 0].figure.legend(*labelled, loc="outside upper center", ncols=_COLUMNS)

@@ -1,4 +1,4 @@
-"""Where things are printed: results on stdout, messages and progress on stderr."""
+"""Printing: results on stdout, messages and progress on stderr."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 if TYPE_CHECKING:
     from attnaudit.records.engine import Progress as ProgressFunction
 
-#: Wide enough for our tables when the output is not a terminal.
+#: The width of tables if the output is not a terminal.
 _PIPE_WIDTH = 120
 
 
 def data_console() -> Console:
-    """For results."""
+    """The console for results."""
     return Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH, highlight=False)
 
 
 def print_json(content: Any) -> None:
-    """A result as JSON on stdout; a number that is not finite becomes null, since JSON has no word for it."""
+    """Print a result as JSON on stdout; numbers that are not finite, which JSON lacks, become null."""
     data_console().print_json(json.dumps(_finite(content), ensure_ascii=False))
 
 
@@ -41,18 +41,18 @@ def _finite(content: Any) -> Any:
 
 @cache
 def message_console() -> Console:
-    """For everything else. There is one, so that messages appear above a progress bar and not across it."""
+    """The console for messages; there is only one, so that messages appear above a progress bar."""
     return Console(stderr=True, highlight=False)
 
 
 def say(text: str) -> None:
-    """Print one line that is not a result."""
+    """Print a message on stderr."""
     message_console().print(text, markup=False, soft_wrap=True)
 
 
 @contextmanager
 def printed_messages() -> Iterator[None]:
-    """While it lasts, what the package logs is printed, a plain line each."""
+    """Print the log messages of the package inside the block, one line each."""
     log, handler = logging.getLogger("attnaudit"), _Printer()
     level = log.level
     log.setLevel(logging.INFO)
@@ -71,9 +71,9 @@ class _Printer(logging.Handler):
 
 @contextmanager
 def shown_progress(progress: ProgressFunction | bool, label: str) -> Iterator[ProgressFunction]:
-    """What to tell of progress: the caller's own function, or a bar with the time left.
+    """The function that reports progress: the caller's, or one that updates a progress bar.
 
-    The bar appears only where somebody sees it, in a terminal or a notebook; False is no bar.
+    The bar appears only in a terminal or a notebook, and not if `progress` is False.
     """
     console = message_console()
     if not isinstance(progress, bool):

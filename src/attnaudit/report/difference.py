@@ -1,4 +1,4 @@
-"""What changed from one run to another, beyond noise: heads are paired, and inputs are the sampling unit."""
+"""The difference between two runs: heads are paired, and inputs are the sampling unit."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _HEAD = ["input", "layer", "head", "window", "theory"]
 
 @dataclass(frozen=True)
 class Change:
-    """One measure of one pair of models: the mean of second less first over `pairs` of heads, inputs weighing alike.
+    """One measure of a pair of models: the mean of second minus first over `pairs` of heads, inputs weighted equally.
 
-    `unpaired` counts the heads that only the first or only the second run has, `missing` the pairs of which one has no
-    number. `interval` is None for a single input; `beyond_noise` is then None too.
+    `unpaired` counts heads that only the first or only the second run has, `missing` counts pairs with a missing
+    number. For a single input `interval` and `beyond_noise` are None.
     """
 
     models: tuple[str, str]
@@ -45,7 +45,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Difference:
-    """Second run less first; `level` is the confidence of every interval, so that all hold together with 95 %."""
+    """Second run minus first; `level` is the confidence of each interval, so that all hold jointly with 95 %."""
 
     changes: tuple[Change, ...]
     verdicts: tuple[tuple[str, str, str, str], ...]  # model, claim, word before, word after
@@ -57,7 +57,7 @@ def difference(first: FinishedRun, second: FinishedRun) -> Difference:
     """Compare two runs.
 
     Raises:
-        RunFolderError: they have no model, measure or head in common.
+        RunFolderError: the runs have no model, measure or head in common.
     """
     pairs = _model_pairs(first, second)
     tests = [
@@ -68,12 +68,12 @@ def difference(first: FinishedRun, second: FinishedRun) -> Difference:
     level = widened_level(len(tests))
     changes = [change for test in tests for change in _change(first, second, *test, level)]
     if not changes:
-        raise RunFolderError(f"{first.path} and {second.path} have no head and measure in common: nothing to compare.")
+        raise RunFolderError(f"{first.path} and {second.path} cannot be compared: no head and measure occurs in both.")
     return Difference(tuple(changes), tuple(_verdicts(first, second, pairs)), tuple(_settings(first, second)), level)
 
 
 def _model_pairs(first: FinishedRun, second: FinishedRun) -> list[tuple[str, str]]:
-    """Models of one name; or the only model of each run, whatever they are called."""
+    """Models with the same name, or the only model of each run, whatever its name."""
     if len(first.models) == len(second.models) == 1:
         return [(first.models[0], second.models[0])]
     return [(model, model) for model in first.models if model in second.models]
@@ -139,7 +139,7 @@ def _settings(first: FinishedRun, second: FinishedRun) -> Iterator[tuple[str, st
 
 
 def _facts(run: FinishedRun) -> dict[str, str]:
-    """Everything about how a run was made that could explain a difference, by name."""
+    """Settings, versions, models and inputs of a run, which could explain a difference."""
     identity = run.settings["identity"]
     facts: dict[str, Any] = {**identity["settings"], "attnaudit": run.settings.get("attnaudit")}
     facts |= run.settings.get("versions", {})

@@ -1,4 +1,4 @@
-"""Two runs side by side, for the terminal."""
+"""The difference between two runs, for the terminal."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from attnaudit.records.verdict import Word
 from attnaudit.report.difference import Change, Difference
 from attnaudit.report.verdicts import word_text
 
-#: Resampling fewer inputs understates how much they vary.
+#: With fewer inputs, resampling understates their variance.
 _FEW_INPUTS = 10
 
 
 def difference_report(found: Difference) -> RenderableType:
-    """What differs in the settings, the verdicts that changed, and every measure, those beyond noise in bold."""
+    """Different settings, changed verdicts, and every measure, in bold if it changed beyond noise."""
     parts: list[RenderableType] = []
     if found.settings:
         parts.append(_settings(found.settings))
@@ -30,12 +30,12 @@ def difference_report(found: Difference) -> RenderableType:
     parts.append(
         Text(
             f"{clear} of {len(found.changes)} measures changed beyond noise: the interval of the difference excludes 0 "
-            f"(bootstrap over inputs at {found.level:.2%}, so that all hold together with 95 %)."
+            f"(bootstrap over inputs at {found.level:.2%}, so that all hold jointly with 95 %)."
         )
     )
     fewest = min(change.inputs for change in found.changes)
     if fewest < _FEW_INPUTS:
-        parts.append(Text(f"Caution: intervals from {fewest} inputs are narrower than they should be."))
+        parts.append(Text(f"Caution: intervals from {fewest} inputs are too narrow."))
     return Group(*parts)
 
 
@@ -59,7 +59,7 @@ def _verdicts(verdicts: Sequence[tuple[str, str, str, str]]) -> Table:
 
 def _changes(models: tuple[str, str], changes: Sequence[Change]) -> Table:
     title = " → ".join(shortened(model, 60) for model in dict.fromkeys(models))
-    table = Table(title=Text(f"Second less first: {title}"), title_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(title=Text(f"Second minus first: {title}"), title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("measure", no_wrap=True)
     for name in ("difference", "interval", "inputs", "pairs", "missing", "unpaired"):
         table.add_column(name, justify="right", no_wrap=True)

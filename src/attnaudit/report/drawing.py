@@ -1,4 +1,4 @@
-"""The paper every figure is drawn on: our style, colours for everyone, the same bytes for the same data."""
+"""Drawing figures: our style, colours for colour-blind readers, and the same bytes for the same data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from attnaudit.extras import optional
 from attnaudit.records.files import write_whole
 
-# Okabe & Ito's palette keeps its contrasts for colour-blind readers.
+# Okabe & Ito's palette keeps its contrast for colour-blind readers.
 BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"
 _COLOURS = (BLUE, VERMILION, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _LINES = ("-", "--", "-.", ":")
@@ -26,31 +26,31 @@ _STYLE = {
     "lines.linewidth": 1.2,
     "svg.fonttype": "none",
     "svg.hashsalt": "attnaudit",
-    "pdf.fonttype": 42,  # TrueType, embedded: publishers refuse matplotlib's default, Type 3
+    "pdf.fonttype": 42,  # embedded TrueType: publishers refuse Type 3, matplotlib's default
 }
-#: What would change from one writing to the next.
+#: Metadata without dates, which would differ every time.
 _UNDATED = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 
 
 def look(place: int) -> dict[str, str]:
-    """Colour and line of curve number `place`: 28 can be told apart."""
+    """The colour and line style of curve number `place`; the first 28 differ."""
     return {"color": _COLOURS[place % len(_COLOURS)], "ls": _LINES[place % len(_LINES)]}
 
 
 def for_screen_and_print(folder: Path, name: str) -> tuple[Path, ...]:
-    """The files of a figure that is to be published: SVG and PDF."""
+    """The files of a figure for publication: SVG and PDF."""
     return tuple(folder / f"{name}{suffix}" for suffix in _UNDATED)
 
 
 @contextmanager
 def drawing(paths: Sequence[Path], rows: int, columns: int, size: tuple[float, float]) -> Iterator[Any]:
-    """A grid of axes in our style; leaving the block writes the figure, whole, and leaves matplotlib as it was.
+    """A grid of axes in our style; at the end of the block the figure is written and matplotlib's settings restored.
 
     Args:
-        paths: the files to write; their suffixes, `.svg` or `.pdf`, say how.
-        rows: of axes.
-        columns: of axes.
-        size: width and height in inches; 3.4 is a column of print, 7 a page.
+        paths: the files to write, with suffix `.svg` or `.pdf`.
+        rows: rows of axes.
+        columns: columns of axes.
+        size: width and height in inches; 3.4 is the width of a printed column, 7 of a page.
     """
     matplotlib = optional("matplotlib", "report", "Drawing a figure")
     figure_module = optional("matplotlib.figure", "report", "Drawing a figure")
@@ -66,7 +66,7 @@ def drawing(paths: Sequence[Path], rows: int, columns: int, size: tuple[float, f
 
 
 def _name_log_scales(axes: Iterable[Any]) -> None:
-    """Every label of a log axis says that it is one, so that no figure can forget it."""
+    """Add "(log scale)" to the label of every log axis."""
     for axis in axes:
         for one in (axis.xaxis, axis.yaxis):
             if one.get_scale() == "log" and one.get_label_text():

@@ -1,4 +1,4 @@
-"""The image behind a verdict: where do the observed heads lie among their references?"""
+"""The figure behind a verdict: the observed heads and their references."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from attnaudit.records.head_table import head_table
 from attnaudit.records.schema import OBSERVED
 from attnaudit.report.drawing import BLUE, GREEN, VERMILION, drawing
 
-#: One measure of each kind of question, all with power wherever a head is identifiable.
+#: One measure for each kind of question; all have power for identifiable heads.
 MEASURES = ("column_cosine_matched", "subspace_overlap", "eigenvector_residual")
 _MOST_DOTS = 500
 
 
 def reference_figure(rows: Evidence, models: Sequence[str], path: Path) -> None:
-    """A row per reference, a dot per head (of 500 drawn evenly), the mean as a bar; a panel per measure and model."""
+    """A row per reference, a dot per head (at most about 500), the mean as a bar; a panel per measure and model."""
     generator = np.random.default_rng(0)
     with drawing([path], len(models), len(MEASURES), (7.2, 0.5 + 1.9 * len(models))) as axes:
         for row, model in enumerate(models):

@@ -1,4 +1,4 @@
-"""What a robustness evaluation found, as tables: for the terminal, and as plain rows."""
+"""The results of a robustness evaluation, as tables for the terminal and as plain rows."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from attnaudit.records.evaluation import Accuracy, ConditionKind, EvaluationScor
 Named = TypeVar("Named", Accuracy, EvaluationScore, MaskingCheck)
 
 _TONES = {"pass": "green", "FAIL": "bold red", "not run": "dim"}
-#: As many models fit side by side on a terminal; the checks of more are counted.
+#: The number of models that fit side by side in a terminal; for more, checks are only counted.
 _ABREAST = 4
 
 
 def robustness_report(summary: EvaluationSummary) -> RenderableType:
-    """Accuracies, scores and checks."""
+    """The tables of accuracies, scores and checks."""
     summary = with_short_names(summary)
     models = models_of(summary)
     places = range(0, len(models), _ABREAST)
@@ -35,7 +35,7 @@ def robustness_report(summary: EvaluationSummary) -> RenderableType:
 
 
 def with_short_names(summary: EvaluationSummary) -> EvaluationSummary:
-    """The same with models called without the folder that all of them lie in."""
+    """The same summary, with the common folder removed from the names of the models."""
     models = models_of(summary)
     folders = {model.rpartition("/")[0] for model in models}
     if len(models) < 2 or len(folders) > 1:
@@ -48,7 +48,7 @@ def with_short_names(summary: EvaluationSummary) -> EvaluationSummary:
 
 
 def lines(summary: EvaluationSummary) -> list[tuple[str, list[str]]]:
-    """What is done to the images, and the accuracy of every model; a corruption's severities are one line."""
+    """Each condition and the accuracy of every model; the severities of a corruption are one line."""
     grouped: dict[str, dict[str, list[Accuracy]]] = {}
     for entry in summary.accuracies:
         own = entry.condition
@@ -61,7 +61,7 @@ def lines(summary: EvaluationSummary) -> list[tuple[str, list[str]]]:
 
 
 def models_of(summary: EvaluationSummary) -> list[str]:
-    """In the order of the command."""
+    """The models, in the order of the command."""
     return list(dict.fromkeys(entry.model for entry in summary.accuracies))
 
 
@@ -96,14 +96,14 @@ def _title(words: str, entries: Sequence[Accuracy]) -> str:
 
 
 def _cell(entries: Sequence[Accuracy]) -> str:
-    if len(entries) > 1:  # the same images several times over: no interval of a share
+    if len(entries) > 1:  # the same images several times: no binomial interval
         return f"{fmean(entry.accuracy for entry in entries):.1%}"
     low, high = entries[0].interval
     return f"{entries[0].accuracy:.1%} [{low:.1%}, {high:.1%}]"
 
 
 def _accuracies(summary: EvaluationSummary, place: int, models: Sequence[str]) -> Table:
-    """Of some models, from number `place` on."""
+    """The accuracies of these models, whose first one has number `place`."""
     images = summary.accuracies[0].images
     title = None if place else Text(f"Accuracy on {images:,} images [95 %]")
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
@@ -126,7 +126,7 @@ def _scores(summary: EvaluationSummary) -> Table:
 
 
 def _checks(summary: EvaluationSummary) -> Table:
-    table = Table(title="Can the attacks be believed?", title_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(title="Can the attacks be trusted?", title_justify="left", box=box.SIMPLE_HEAD)
     several = len(models_of(summary)) > 1
     for name in (*(("model",) if several else ()), "check", "", "found"):
         table.add_column(name)
@@ -137,8 +137,8 @@ def _checks(summary: EvaluationSummary) -> Table:
 
 
 def _counted_checks(summary: EvaluationSummary) -> Table:
-    """How many models pass each check, and which fail."""
-    table = Table(title="Can the attacks be believed?", title_justify="left", box=box.SIMPLE_HEAD)
+    """The number of models that pass each check, and the names of those that fail."""
+    table = Table(title="Can the attacks be trusted?", title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("check")
     for word, tone in _TONES.items():
         table.add_column(Text(word, tone), justify="right")

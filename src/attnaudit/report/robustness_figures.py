@@ -1,4 +1,4 @@
-"""Accuracy against ε and severity, in print style."""
+"""Accuracy over ε and severity, in print style."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CORRUPTIONS = "corruptions"
 
 
 def accuracy_curves(summary: EvaluationSummary, paths: Sequence[Path]) -> bool:
-    """A panel per attack with a line per model, from clean on, and one of the mean over corruptions; False if none."""
+    """A panel per attack, with a line per model, and one of the mean over corruptions; False if there is no panel."""
     summary = with_short_names(summary)
     models = models_of(summary)
     attacks = [entry.condition.name for entry in summary.accuracies if entry.condition.kind is ConditionKind.ATTACK]

@@ -1,4 +1,4 @@
-"""What an evaluation leaves beside its evidence: accuracies as CSV, curves, and a page."""
+"""The files of an evaluation next to its evidence: accuracies as CSV, curves, and a page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from attnaudit.robustness import Robustness
 
 
 def write_evaluation_files(evaluation: Robustness, title: str) -> list[Path]:
-    """Write them into the run folder, the curves where matplotlib is installed; the page is the last."""
+    """Write the files to the run folder, with curves if matplotlib is installed; the page is the last of them."""
     folder, summary = evaluation.path, evaluation.summary
     table, curves = folder / "accuracy.csv", for_screen_and_print(folder, "curves")
     write_rows(accuracy_rows(summary), table)

@@ -1,4 +1,4 @@
-"""Accuracy of each attention over its seeds, and its gain over symmetric attention: numbers and figure."""
+"""Accuracy of each attention variant, and its gain over symmetric attention: numbers and figure."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from attnaudit.robustness.network_groups import NetworkGroup, named_groups
 from attnaudit.robustness.shared_conditions import SharedConditions, clean_accuracy
 from attnaudit.statistics.intervals import CONFIDENCE, student_interval
 
-#: An interval that reaches this many times as far as the median one does not set the scale of a figure.
+#: An interval that extends this many times as far as the median one does not determine the scale of a figure.
 _FAR = 4
 
 
 @dataclass(frozen=True)
 class GainRecord:
-    """Mean accuracy of networks of one attention under one condition, and its difference from the baseline's.
+    """Mean accuracy of the networks of one attention variant under one condition, and its gain over the baseline.
 
-    Intervals are Student's t over seeds, those of gains over the seeds that both have; None for one seed, or for the
-    baseline itself. Under attack, each network counts with its strongest attack.
+    Intervals are Student's t over seeds, for gains over the seeds that both have; None for a single seed and for the
+    baseline itself. Under attack, the strongest attack on each network counts.
     """
 
     recipe: str
@@ -42,10 +42,10 @@ class GainRecord:
 
 
 def gain_records(evaluations: Sequence[Evaluation]) -> list[GainRecord]:
-    """By attention and condition.
+    """By attention variant and condition.
 
-    The baseline is plain symmetric attention, in the largest list of comparable groups that has it; networks of another
-    size are compared with it, too.
+    The baseline is plain symmetric attention, from the largest list of comparable groups that has it; networks of other
+    sizes are compared with it, too.
     """
     groups = named_groups(evaluations)
     baseline = next((group for _, group in groups if group.attention.is_plain_symmetric), None)
@@ -74,7 +74,7 @@ def _records(
 def _conditions(
     kind: ConditionKind, shared: SharedConditions
 ) -> Iterator[tuple[str, Callable[[EvaluatedNetwork], float]]]:
-    """The conditions of a kind by name, and how a network's accuracy under each is read."""
+    """The conditions of a kind by name, and functions from a network to its accuracy under each."""
     if kind is ConditionKind.CLEAN:
         if all("test_accuracy" in network.facts for networks in shared.networks for network in networks):
             yield "clean, whole test half", lambda network: network.facts["test_accuracy"]
@@ -108,14 +108,14 @@ def gain_figure(records: Sequence[GainRecord], paths: Sequence[Path]) -> None:
 
 
 def _ends(record: GainRecord) -> tuple[float, float, float]:
-    """Gain and interval in points; the interval of one seed is the gain itself."""
+    """Gain and interval in points; for a single seed the interval is the gain itself."""
     gain = record.gain or 0.0
     low, high = (gain if end is None else end for end in (record.gain_low, record.gain_high))
     return 100 * gain, 100 * low, 100 * high
 
 
 def _edge(records: Sequence[GainRecord]) -> float:
-    """How far the axis reaches on both sides of 0: it shows every gain, if not all of its interval."""
+    """The limit of the axis on both sides of 0; it includes every gain, but not always its whole interval."""
     gains = [abs(_ends(record)[0]) for record in records]
     reaches = [max(map(abs, _ends(record))) for record in records]
     far = _FAR * median(reaches)
@@ -123,7 +123,7 @@ def _edge(records: Sequence[GainRecord]) -> float:
 
 
 def _row(axis: Any, record: GainRecord, place: int, edge: float) -> None:
-    """A dot on its interval, with an arrow where that extends beyond the edge."""
+    """A dot and its interval, with an arrow if the interval extends beyond the edge."""
     gain, low, high = _ends(record)
     if low < high:
         axis.plot([max(low, -edge), min(high, edge)], [place, place], color=BLUE, lw=1)

@@ -1,4 +1,4 @@
-"""Where the time of an audit goes, for the terminal."""
+"""The time of the stages of an audit, for the terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from attnaudit.audit.stages import FLOOR, Stages
 
 
 def stages_table(stages: Stages) -> Table:
-    """Microseconds per head and shares, stage by stage, then the whole and its floor."""
+    """Microseconds per head and shares of the stages, then the total and the floor."""
     table = Table(box=box.SIMPLE_HEAD, title=f"{stages.heads:,} heads", title_justify="left")
     table.add_column("stage")
     for column in ("µs per head", "share", "in the floor"):

@@ -15,7 +15,7 @@ from attnaudit.papers.tables import Comparison, Table
 
 
 def comparison_table(table: Table, comparisons: Sequence[Comparison]) -> RichTable:
-    """Published, ours and the difference, one line per model and quantity."""
+    """Published number, ours and their difference, one line per model and quantity."""
     shown = RichTable(title=Text(table.caption), title_justify="left", box=box.SIMPLE_HEAD)
     shown.add_column("model", overflow="fold")
     for name in ("quantity", "published", "ours", "difference", "heads", "rejected"):
@@ -37,7 +37,7 @@ def comparison_table(table: Table, comparisons: Sequence[Comparison]) -> RichTab
 
 
 def statistics_table(model: str, observed: Mapping[str, Mapping[str, Any]]) -> RichTable:
-    """Every measure of one model: mean with its interval over inputs, range, and counts."""
+    """Every measure of a model: mean with its interval over inputs, range, and counts."""
     shown = RichTable(title=Text(model), title_justify="left", box=box.SIMPLE_HEAD)
     shown.add_column("measure", no_wrap=True)
     for name in ("mean", "95 % interval", "median", "min", "max", "heads", "rejected"):
@@ -56,9 +56,9 @@ def statistics_table(model: str, observed: Mapping[str, Mapping[str, Any]]) -> R
 
 
 def forensics_table(model: str, findings: Sequence[Finding], shown: int = 8) -> RichTable:
-    """The conventions that come closest to Teo & Nguyen's eigenvalues."""
+    """The conventions whose eigenvalues are closest to those of Teo & Nguyen."""
     fitting = sum(finding.fits for finding in findings)
-    title = f"{model}: {fitting} of {len(findings)} conventions come within a factor of {FACTOR:g} of all four numbers"
+    title = f"{model}: {fitting} of {len(findings)} conventions are within a factor of {FACTOR:g} of all four numbers"
     table = RichTable(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD)
     for name in ("kernel of", "over g g'", "centred", "√d", "standardised", "over N"):
         table.add_column(name)

@@ -1,4 +1,4 @@
-"""Trainings by epoch: accuracy over seeds, and calibrated scores. Numbers and figures."""
+"""Training runs by epoch: accuracy over seeds, and calibrated scores. Numbers and figures."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from attnaudit.report.drawing import drawing, look
 from attnaudit.statistics.intervals import CONFIDENCE, student_interval
 from attnaudit.statistics.scores import head_score
 
-#: In the names of single images of a batch, BATCH/NUMBER, which are scored; the batch as a whole is not.
+#: Occurs in the names of single images, BATCH/NUMBER, which are scored; whole batches are not.
 _SCORED = "/"
 
 
 @dataclass(frozen=True)
 class AccuracyRecord:
-    """Mean test accuracy of the trainings by one recipe after an epoch; the interval is Student's t over seeds."""
+    """Mean test accuracy of the runs of a recipe after an epoch; the interval is Student's t over seeds."""
 
     recipe: str
     epoch: int
@@ -38,7 +38,7 @@ class AccuracyRecord:
 
 @dataclass(frozen=True)
 class ScoreRecord:
-    """Where the heads of a training lie between chance (0) and kernel PCA (1) after an epoch; bootstrap over inputs."""
+    """The score of a run's heads after an epoch, from chance (0) to kernel PCA (1); bootstrap over inputs."""
 
     training: str
     epoch: float
@@ -50,7 +50,7 @@ class ScoreRecord:
 
 
 def accuracy_records(trainings: Sequence[TrainingRun]) -> list[AccuracyRecord]:
-    """By recipe and epoch, over the trainings that got that far; language models have no accuracy."""
+    """By recipe and epoch, over the runs that reached it; language models have no accuracy."""
     found: dict[tuple[str, int], list[float]] = defaultdict(list)
     for training in trainings:
         for epoch in training.history:
@@ -64,7 +64,7 @@ def accuracy_records(trainings: Sequence[TrainingRun]) -> list[AccuracyRecord]:
 
 
 def score_records(trainings: Sequence[TrainingRun]) -> list[ScoreRecord]:
-    """The measures that decide `kpca-values`, for every training with a monitor and every epoch it measured."""
+    """The measures that decide `kpca-values`, for every run with a monitor and every epoch it measured."""
     return [record for training in trainings if training.is_monitored for record in _of_training(training)]
 
 
@@ -100,7 +100,7 @@ def accuracy_figure(records: Sequence[AccuracyRecord], paths: Sequence[Path]) ->
 
 
 def score_figure(records: Sequence[ScoreRecord], paths: Sequence[Path]) -> None:
-    """Calibrated scores by epoch, a panel per measure, a line per training; chance and the claim are drawn in."""
+    """Calibrated scores by epoch, a panel per measure, a line per run; chance and the claim are marked."""
     measures = list(dict.fromkeys(record.measure for record in records))
     trainings = list(dict.fromkeys(record.training for record in records))
     with drawing(paths, 1, len(measures), (2.6 * len(measures), 3.2)) as axes:

@@ -1,4 +1,4 @@
-"""Verdicts for the terminal, of whatever kind of record: the scores behind them, and what their words mean."""
+"""Verdicts for the terminal, for all kinds of records: the scores behind them, and the meaning of their words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COLOURS = {
     Word.INDISTINGUISHABLE: "yellow",
     Word.INCONCLUSIVE: "magenta",
 }
-#: How intervals are made, by what a claim is judged on.
+#: The kind of interval for each kind of record.
 _INTERVALS = {
     RecordKind.AUDIT: "bootstrap over inputs",
     RecordKind.TRAINING: "bootstrap over inputs, or Student's t over seeds",
@@ -32,11 +32,11 @@ _INTERVALS = {
 def verdict_report(
     verdicts: Sequence[Verdict], levels: Mapping[str, float], ranking: Sequence[Rank] = ()
 ) -> RenderableType:
-    """By kind of record: the verdicts, the scores behind them, the ranking of theories, and what the words mean.
+    """By kind of record: the verdicts, the scores behind them, the ranking of theories, and the meaning of the words.
 
     Args:
-        verdicts: what is shown; those on audited models by model, all others by claim.
-        levels: the confidence level of a claim's intervals.
+        verdicts: the verdicts, shown by model for audits and by claim otherwise.
+        levels: the confidence level of the intervals of each claim.
         ranking: theories by model.
     """
     parts: list[RenderableType] = []
@@ -54,7 +54,7 @@ def word_text(word: Word) -> Text:
 
 
 def _kind(verdict: Verdict) -> RecordKind:
-    """What it was judged on; a claim of the user's own is about audits."""
+    """The kind of record it was judged on; users' own claims are about audits."""
     return CLAIMS[verdict.claim].reads[0] if verdict.claim in CLAIMS else RecordKind.AUDIT
 
 
@@ -88,7 +88,7 @@ def _verdicts(title: str, verdicts: Sequence[tuple[str, Verdict]], column: str) 
 
 
 def _scores(title: str, verdicts: Sequence[tuple[str, Verdict]]) -> Table:
-    table = Table(title=Text(f"Measures between their references: {title}"), title_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(title=Text(f"Measures and their references: {title}"), title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("measure", no_wrap=True)
     for name in ("observed", "best null", "planted", "score", "power"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -125,7 +125,7 @@ def _ranking(ranks: Sequence[Rank]) -> Table:
 
 
 def _tally(verdicts: Sequence[Verdict]) -> Table:
-    table = Table(title="Models under each word", title_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(title="Number of models by verdict", title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("claim", no_wrap=True)
     words = [word for word in Word if any(verdict.word is word for verdict in verdicts)]
     for word in words:
@@ -139,7 +139,7 @@ def _tally(verdicts: Sequence[Verdict]) -> Table:
 def _legend(
     kind: RecordKind, verdicts: Sequence[Verdict], ranking: Sequence[Rank], levels: Mapping[str, float]
 ) -> Text:
-    """What the words mean, in the words of their claims, and what the intervals are."""
+    """The meanings of the words, as their claims define them, and the kind of intervals."""
     text = Text()
     said = [(v.word, CLAIMS[v.claim].meanings if v.claim in CLAIMS else MEANINGS[kind]) for v in verdicts]
     said += [(rank.word, MEANINGS[kind]) for rank in ranking]
@@ -147,7 +147,7 @@ def _legend(
         text.append_text(word_text(word)).append(f": {meaning}.\n")
     own = {levels[claim]: None for claim in dict.fromkeys(v.claim for v in verdicts) if claim in levels}
     at = f" at {' and '.join(f'{level:.2%}' for level in own)}" if own else ""
-    return text.append(f"Intervals: {_INTERVALS[kind]}{at}, so that all hold together with 95 % (Bonferroni).", "dim")
+    return text.append(f"Intervals: {_INTERVALS[kind]}{at}, so that all hold jointly with 95 % (Bonferroni).", "dim")
 
 
 def _number(value: float | None) -> str:

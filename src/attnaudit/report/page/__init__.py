@@ -1,4 +1,4 @@
-"""`report.html`: one self-contained file that opens from disk, travels by mail and prints well."""
+"""`report.html`: one self-contained file that opens from disk, fits into an email and prints well."""
 
 from attnaudit.report.page.write import FILE, page, write_page
 

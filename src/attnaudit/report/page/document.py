@@ -1,4 +1,4 @@
-"""Runs as one document: what the template writes out and the script draws."""
+"""Runs as one document: the content of the template and the data of the script."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from attnaudit.records.verdict import POWER
 from attnaudit.report.page.subject import MeasureView, Subject, subject
 
 _NAMES_SHOWN = 5
-_DECISIONS = {"threshold": "score that counts as the claim", "interval_level": "level of every interval"}
+_DECISIONS = {"threshold": "score at which a claim counts as met", "interval_level": "confidence of each interval"}
 
 
 @dataclass(frozen=True)
 class RunFacts:
-    """How a run was made: settings and versions as (name, value), certificate, and what was left out."""
+    """Settings and versions of a run as (name, value), its certificate, and what was left out."""
 
     name: str
     protocol: str
@@ -34,7 +34,7 @@ class RunFacts:
 
 @dataclass(frozen=True)
 class Document:
-    """Everything the page shows; `left_out` says what had to go to keep it small."""
+    """Everything the page shows; `left_out` says what was omitted to keep it small."""
 
     version: str
     runs: list[RunFacts]
@@ -42,7 +42,7 @@ class Document:
     left_out: str = ""
 
     def figures(self) -> dict[str, Any]:
-        """What the script draws: the rest is in the page as text."""
+        """The data that the script draws; the rest is text in the page."""
         return {
             "power": POWER,
             "subjects": [
@@ -58,21 +58,21 @@ class Document:
 
     @property
     def labels(self) -> list[str]:
-        """A name for every subject; the run's name is added where there are several."""
+        """A name for every subject; with several runs it includes the run."""
         return [one.name if len(self.runs) == 1 else f"{one.name} ({self.runs[one.run].name})" for one in self.subjects]
 
     @property
     def claims(self) -> list[str]:
-        """Every claim that was judged anywhere."""
+        """Every claim that was judged in any run."""
         return list(dict.fromkeys(verdict["claim"] for one in self.subjects for verdict in one.verdicts))
 
     def word(self, one: Subject, claim: str) -> str | None:
-        """The verdict on a claim, None where it was not judged."""
+        """The verdict on a claim, or None if it was not judged."""
         return next((verdict["word"] for verdict in one.verdicts if verdict["claim"] == claim), None)
 
     @property
     def compared(self) -> list[tuple[str, str, list[dict[str, Any] | None]]]:
-        """(claim, deciding measure, its score for every subject), None where a subject has none."""
+        """(claim, deciding measure, its score for every subject); None if a subject has no score."""
         scores = [
             {(verdict["claim"], score["measure"]): score for verdict in one.verdicts for score in verdict["scores"]}
             for one in self.subjects
@@ -81,16 +81,16 @@ class Document:
         return [(claim, measure, [own.get((claim, measure)) for own in scores]) for claim, measure in keys]
 
     def thinned(self, points: int, maps: str) -> Document:
-        """A smaller document: fewer points in a strip, and heat maps of `all`, `deciding` or `no` measures."""
+        """A smaller document: fewer points per strip, and heat maps of `all`, `deciding` or `no` measures."""
         return replace(
             self,
             subjects=[_thinned(one, points, maps) for one in self.subjects],
-            left_out=f"To keep this page small it shows {points} points per strip and heat maps of {maps} measures.",
+            left_out=f"To keep this page small, it shows {points} points per strip and heat maps of {maps} measures.",
         )
 
 
 def document(runs: Sequence[FinishedRun]) -> Document:
-    """Read the runs."""
+    """The document of these runs."""
     subjects = []
     for number, run in enumerate(runs):
         measured = run.rows.combinations("model", "measure")
@@ -126,7 +126,7 @@ def _plain(value: Any) -> str:
 
 
 def _pairs(pairs: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
-    """The first of (name, reason), and how many more there are."""
+    """The first pairs (name, reason), and the number of the others."""
     kept = [(shortened(name), shortened(reason)) for name, reason in pairs[:20]]
     return kept + ([(f"{len(pairs) - 20:,} more", "see summary.json")] if len(pairs) > 20 else [])
 

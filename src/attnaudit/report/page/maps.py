@@ -1,4 +1,4 @@
-"""A measure over layers and heads: what the heat maps show, inputs averaged."""
+"""Heat maps: the mean of a measure over inputs, by layer and head."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import pyarrow.compute as pc
 
 from attnaudit.report.page.numbers import compacted
 
-#: A number for all heads, or a row per layer.
+#: One number for all heads, or a row per layer.
 Cells = int | list[list[int]]
 
 
 @dataclass(frozen=True)
 class HeadMap:
-    """Mean and deviation over inputs of every head; a row per layer; None where there is no number.
+    """Mean and standard deviation over inputs of every head, a row per layer; None without a number.
 
-    A head that a layer does not have has none, and is neither counted nor missing.
+    Heads that a layer does not have are None, and neither counted nor missing.
     """
 
     layers: list[int]
@@ -30,7 +30,7 @@ class HeadMap:
 
 
 def head_map(rows: pa.Table) -> HeadMap:
-    """Reduce the observed rows of one measure; windows count like inputs."""
+    """The map of the observed rows of one measure; windows count as inputs."""
     grouped = rows.group_by(["layer", "head"]).aggregate(
         [
             ("value", "mean"),
@@ -54,6 +54,6 @@ def head_map(rows: pa.Table) -> HeadMap:
 
 
 def _cells(numbers: Any) -> Cells:
-    """One number where all heads agree, which is the rule and keeps the page small."""
+    """One number if all heads agree, which is common and keeps the page small."""
     different = np.unique(numbers)
     return int(different[0]) if len(different) == 1 else numbers.astype(int).tolist()

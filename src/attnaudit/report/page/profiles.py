@@ -1,4 +1,4 @@
-"""Quantities against depth: eigenvalues with their bound, norms, and the parts of the projection error."""
+"""Quantities by depth: eigenvalues with their bound, norms, and the parts of the projection error."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Layers:
 
 @dataclass(frozen=True)
 class Line:
-    """One curve of a profile, with a band where `lower` and `upper` are given."""
+    """One curve of a profile, with a band if `lower` and `upper` are given."""
 
     name: str
     layers: list[int]
@@ -35,7 +35,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Profile:
-    """A small chart: curves over layers; `bound` is a value nothing can exceed."""
+    """A small chart of curves over layers; `bound` is a value that no curve can exceed."""
 
     title: str
     caption: str
@@ -46,7 +46,7 @@ class Profile:
 
 
 def by_layer(rows: pa.Table) -> Layers:
-    """Reduce the observed rows of one measure, which have no NaN, layer by layer."""
+    """The layers of the observed rows of one measure, which must not have NaN."""
     present = rows.drop_null()
     layers, values = present["layer"].to_numpy(), present["value"].to_numpy()
     numbers = sorted(set(layers.tolist()))
@@ -57,7 +57,7 @@ def by_layer(rows: pa.Table) -> Layers:
 
 
 def profiles(measured: Mapping[str, Layers]) -> list[Profile]:
-    """The charts for which the run has measures."""
+    """The charts whose measures the run has."""
     charts = [
         Profile(
             "Eigenvalues of K̃",
@@ -72,22 +72,22 @@ def profiles(measured: Mapping[str, Layers]) -> list[Profile]:
         ),
         Profile(
             "Largest eigenvalue over its provable bound",
-            "μ₁ · min g, which no set of keys can bring above 1: μ₁ ≤ 1/min g for every network.",
+            "μ₁ · min g, which is at most 1 for all keys: μ₁ ≤ 1/min g for every network.",
             "μ₁ · min g",
             False,
             [_quartiles(n, measured[n]) for n in ("eigenvalue_bound_ratio",) if n in measured],
             bound=1.0,
         ),
         Profile(
-            "Norms by depth (as Figure 2)",
-            "Means over tokens: ‖φ(q)‖² and ‖h‖², median and quartiles over heads and inputs. The claim: both alike.",
+            "Norms by depth (as in Figure 2)",
+            "‖φ(q)‖² and ‖h‖², averaged over tokens; median and quartiles over heads and inputs. Claim: both agree.",
             "squared norm (log scale)",
             True,
             [_quartiles(label, measured[n]) for n, label in _NORMS.items() if n in measured],
         ),
         Profile(
             "Projection error J_proj and its floor",
-            "Means over heads and inputs. The floor is the error of kernel PCA itself; what a head adds is its own.",
+            "Means over heads and inputs. The floor is the error of kernel PCA itself; the rest is added by the head.",
             "J_proj (log scale)",
             True,
             _projection(measured),

@@ -1,4 +1,4 @@
-"""The page of a robustness evaluation: the terminal's tables and the curves, in one file."""
+"""The page of a robustness evaluation: tables and curves in one file."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from attnaudit.records.files import write_whole
 from attnaudit.report.page.templates import part, templates
 from attnaudit.report.robustness import accuracy_rows, lines, models_of, with_short_names
 
-#: As many models are named in the heading.
+#: The number of models that the heading can name.
 _NAMED = 3
 
 
 def write_robustness_page(summary: EvaluationSummary, title: str, curves: Path | None, path: Path) -> Path:
-    """Write it, whole or not at all.
+    """Write the page, whole or not at all.
 
     Args:
-        summary: what was found.
-        title: what was evaluated, on what, how.
-        curves: an SVG file to show; it is embedded as an image, in which nothing can run.
-        path: the file.
+        summary: the results.
+        title: a sentence about images and settings.
+        curves: an SVG file, embedded as an image, so that no script in it can run.
+        path: the output file.
     """
     image = None if curves is None else base64.b64encode(curves.read_bytes()).decode()
     named = with_short_names(summary)

@@ -1,4 +1,4 @@
-"""Observed heads among their references: what the strip plots show."""
+"""Strip plots: the observed heads and their references."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ POINTS = 200
 
 @dataclass(frozen=True)
 class StripRow:
-    """One reference: its mean over `counted` heads, and points at even ranks, so that they have its distribution."""
+    """One reference: its mean over `counted` heads, and points at evenly spaced ranks, to show its distribution."""
 
     reference: str
     kind: str
@@ -30,7 +30,7 @@ class StripRow:
 
 @dataclass(frozen=True)
 class Strip:
-    """One measure against one theory, and its power; `unidentifiable` heads can decide nothing and are left out."""
+    """One measure for one theory, and its power; `unidentifiable` heads cannot decide and are left out."""
 
     measure: str
     theory: str
@@ -40,7 +40,7 @@ class Strip:
 
 
 def strip(evidence: Evidence, model: str, measure: str, theory: str, power: float | None) -> Strip:
-    """A row per reference, the observed heads first."""
+    """A strip with a row per reference, the observed heads first."""
     table = head_table(evidence, model, measure, theory)
     known = [name for name in (OBSERVED, *BY_ROLE[Role.NULL], *BY_ROLE[Role.IDEAL]) if name in table.references]
     rows = [_row(name, table.references[name]) for name in known if len(table)]
@@ -57,7 +57,7 @@ def _row(reference: str, values: NDArray[np.float64]) -> StripRow:
 
 
 def evenly_ranked(ordered: NDArray[np.float64], number: int) -> NDArray[np.float64]:
-    """At most this many of sorted values, the smallest and largest among them."""
+    """At most `number` of the sorted values, including the smallest and the largest."""
     if len(ordered) <= number:
         return ordered
     chosen: NDArray[np.float64] = ordered[np.linspace(0, len(ordered) - 1, number).round().astype(int)]

@@ -1,4 +1,4 @@
-"""One model of one run: everything the page says about it."""
+"""Everything the page shows about one model of one run."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from attnaudit.report.page.strips import Strip, strip
 from attnaudit.report.references import MEASURES
 
 _COLUMNS = ("input", "layer", "head", "theory", "value", "reason")
-#: Reasons are as many as someone's evidence likes; a page needs the commonest.
+#: The most reasons shown; evidence may have any number of them.
 _REASONS = 12
 _FIRST_THEORY = "kpca"
 
 
 @dataclass(frozen=True)
 class MeasureView:
-    """One measure against one theory on the observed heads; `decides` if a verdict rests on it."""
+    """One measure for one theory on the observed heads; `decides` if a verdict depends on it."""
 
     name: str
     theory: str
@@ -44,7 +44,7 @@ class MeasureView:
 
 @dataclass(frozen=True)
 class Subject:
-    """One model of one run, which is that of this number in the document."""
+    """One model of one run; `run` is the number of the run in the document."""
 
     name: str
     run: int
@@ -93,7 +93,7 @@ def subject(run: FinishedRun, number: int, model: str, names: Sequence[str]) -> 
 
 
 def finite(rows: pa.Table) -> pa.Table:
-    """The same rows with null for every value that is no number."""
+    """The rows with null for every value that is not finite."""
     values = pc.if_else(pc.is_finite(rows["value"]), rows["value"], pa.scalar(None, pa.float64()))
     return rows.set_column(rows.schema.get_field_index("value"), "value", values)
 
@@ -114,7 +114,7 @@ def _deciding(verdicts: list[dict[str, Any]]) -> dict[tuple[str, str], float | N
 
 
 def _end(path: str) -> str:
-    """The last two steps of a path: what a reader knows it by, and not whose machine it is on."""
+    """The last two parts of a path, without the folders of this machine."""
     return shortened("/".join(path.split("/")[-2:]))
 
 
@@ -122,13 +122,13 @@ def _view(name: str, theory: str, rows: pa.Table, seed: int, decides: bool) -> M
     try:
         known = measure_named(name)
         text, closer, ideal = known.text, known.closer, known.ideal
-    except UsageError:  # a measure of another version, or of someone else
+    except UsageError:  # a measure of another version, or a user's own
         text, closer, ideal = "", "neither", None
     return MeasureView(shortened(name), theory, text, closer, ideal, decides, statistic_of(rows, seed), head_map(rows))
 
 
 def _published(model: str, observed: dict[str, Any]) -> list[tuple[str, list[Comparison]]]:
-    """Our row beside the published one, for each table of the study that has this model and of which we have all."""
+    """Our row and the published one, for each table of the study with this model for which all measures exist."""
     found = []
     for table in TABLES.values():
         if all(column.measure in observed for column in table.columns):
@@ -139,7 +139,7 @@ def _published(model: str, observed: dict[str, Any]) -> list[tuple[str, list[Com
 
 
 def _rejected(views: list[MeasureView]) -> list[tuple[str, int, int]]:
-    """(reason, most heads lost to it in one measure, number of measures), the costliest first."""
+    """(reason, largest number of heads rejected in one measure, number of measures), largest first."""
     losses: dict[str, tuple[int, int]] = {}
     for view in views:
         for reason, count in view.statistic.rejected.items():

@@ -1,4 +1,4 @@
-"""The parts that pages are made from; everything that is filled in is escaped."""
+"""Templates, styles and scripts of the pages; templates escape all values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from attnaudit.report.page.numbers import shown
 
 
 def templates() -> Environment:
-    """The templates by file name."""
+    """The environment of the templates."""
     environment = Environment(
         loader=PackageLoader("attnaudit.report.page", "parts"),
         autoescape=True,
@@ -23,5 +23,5 @@ def templates() -> Environment:
 
 
 def part(name: str) -> str:
-    """A style or a script as it is."""
+    """The text of a style or script."""
     return files("attnaudit.report.page").joinpath("parts", name).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The page as one file: template, style, script and data, nothing fetched, under a limit."""
+"""Write the page as one file with template, style, script and data, of limited size."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from attnaudit.report.page.templates import part, templates
 
 #: The name of the page in a run folder.
 FILE = "report.html"
-#: A page travels by mail.
+#: The largest size of a page in bytes, so that it fits into an email.
 LIMIT = 3_000_000
 _SCRIPTS = ("draw.js", "charts.js", "heatmap.js", "tables.js", "main.js")
-#: What a page that is too large does without, first to last: (points per strip, heat maps of which measures).
+#: How a page that is too large is reduced, step by step: (points per strip, heat maps of which measures).
 _LADDER = ((50, "all"), (50, "deciding"), (20, "no"))
 
 
@@ -40,7 +40,7 @@ def page(runs: Sequence[FinishedRun]) -> bytes:
         if len(content) < LIMIT:
             return content
     raise AttnAuditError(
-        f"A page of {len(runs)} runs would be {len(content) / 1e6:.1f} MB: give fewer runs, the limit is 3 MB."
+        f"A page of {len(runs)} runs would have {len(content) / 1e6:.1f} MB; the limit is 3 MB: give fewer runs."
     )
 
 
@@ -67,4 +67,4 @@ def _rendered(content: Document) -> bytes:
             data=Markup(embedded(content.figures())),
         )
     )
-    return text.encode("utf-8", "replace")  # a lone surrogate in a file's name is no reason to have no page
+    return text.encode("utf-8", "replace")  # file names may have lone surrogates

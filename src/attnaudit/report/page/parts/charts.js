@@ -1,7 +1,7 @@
 // Strips, profiles and overlays.
 const COLOURS = { observed: PALETTE[0], negative: PALETTE[1], positive: PALETTE[2] };
 
-// A fixed sequence instead of chance: the same page looks the same every time.
+// A fixed sequence, not random numbers, so that the same page looks the same every time.
 const jitter = (k) => ((k * 0.618034) % 1) - 0.5;
 
 function axis(target, horizontal, ticks, place, left, bottom, width) {
@@ -16,7 +16,7 @@ function axis(target, horizontal, ticks, place, left, bottom, width) {
   }
 }
 
-// Heads of very different size are told apart on a logarithmic scale only.
+// Values of very different size need a logarithmic scale.
 function spreadsWide(strip) {
   const observed = strip.rows.find((row) => row.kind === "observed")?.points ?? [];
   const all = strip.rows.flatMap((row) => row.points);
@@ -27,7 +27,7 @@ function stripFigure(strip) {
   const width = 420, left = 100, each = 26, bottom = 8 + each * Math.max(1, strip.rows.length);
   const logarithmic = spreadsWide(strip);
   const title = titled(words(strip.measure), strip.theory) + (logarithmic ? ", log scale" : "");
-  const lost = strip.unidentifiable ? ` ${strip.unidentifiable.toLocaleString("en")} heads have too few tokens to decide and are left out.` : "";
+  const lost = strip.unidentifiable ? ` ${strip.unidentifiable.toLocaleString("en")} heads with too few tokens to decide are left out.` : "";
   const counts = strip.rows.map((row) => `${words(row.reference)} ${shown(row.mean)}${row.missing ? ` (missing: ${row.missing.toLocaleString("en")} heads)` : ""}`);
   const power = isNumber(strip.power) ? ` Power ${strip.power.toFixed(2)}${strip.power < data.power ? ": decides nothing." : "."}` : "";
   const caption = (strip.rows.length ? `${strip.rows[0].counted.toLocaleString("en")} heads.` : "Missing: no head can decide.") + power + lost;

@@ -1,4 +1,4 @@
-// Small tools over SVG and the DOM. Text only ever enters through textContent: no name can become markup.
+// Small tools for SVG and the DOM. Text is inserted only as textContent, so that no name can become markup.
 const SVG = "http://www.w3.org/2000/svg";
 const data = JSON.parse(document.getElementById("data").textContent);
 const PALETTE = ["observed", "negative", "positive", "fourth", "fifth", "sixth"].map((name) => `var(--${name})`);
@@ -15,9 +15,9 @@ const canvas = (width, height, label) => svg("svg", { class: "figure", viewBox: 
 const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
 const words = (name) => name.replaceAll("_", " ");
 
-// What a measure is called, with its theory where that is not kernel PCA.
+// The name of a measure, with its theory unless that is kernel PCA.
 const titled = (name, theory) => name + (theory === "kpca" ? "" : ` (${theory})`);
-// A name that may be broken at its underscores.
+// A name that may break at its underscores.
 const breakable = (name) => name.split("_").flatMap((part, k) => (k ? ["_", html("wbr"), part] : [part]));
 
 function shown(value) {
@@ -26,10 +26,10 @@ function shown(value) {
   return String(Number(value.toPrecision(3)));
 }
 
-// Round numbers need no digits they do not have.
+// Ticks are round numbers, without trailing digits.
 const ticked = (value) => (value !== 0 && (Math.abs(value) < 1e-3 || Math.abs(value) >= 1e5) ? value.toExponential().replace("+", "") : shown(value));
 
-// A scale from values to places, linear or logarithmic, with round ticks.
+// A scale from values to positions, linear or logarithmic, with round ticks.
 function scale(values, from, to, logarithmic) {
   const usable = values.filter((value) => isNumber(value) && (!logarithmic || value > 0));
   let low = Math.min(...usable), high = Math.max(...usable);
@@ -73,7 +73,7 @@ function tipped(node, text) {
   node.addEventListener("blur", hide);
 }
 
-// Files made in the page itself.
+// Download a file made in the page itself.
 function saved(name, type, content) {
   const link = html("a", { download: name, href: URL.createObjectURL(new Blob([content], { type })) });
   link.click();
@@ -81,7 +81,7 @@ function saved(name, type, content) {
 }
 
 function csv(rows) {
-  // A text that begins like a formula would be run by a spreadsheet.
+  // A spreadsheet would run a text that begins like a formula.
   const cell = (value) => (isNumber(value) ? String(value) : `"${String(value ?? "").replace(/^([=+\-@\t\r])/, "'$1").replaceAll('"', '""')}"`);
   const names = Object.keys(rows[0] || {});
   return [names.map(cell).join(","), ...rows.map((row) => names.map((name) => cell(row[name])).join(","))].join("\n") + "\n";
@@ -93,7 +93,7 @@ function button(text, label, action) {
   return node;
 }
 
-// A drawing with its caption, and the two ways to take it along.
+// A drawing with its caption and download buttons.
 function figure(title, caption, drawing, rows) {
   const name = title.replace(/[^\p{L}\p{N}]+/gu, "-").slice(0, 60);
   const asSvg = () => {

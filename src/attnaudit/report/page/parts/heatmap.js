@@ -1,7 +1,7 @@
-// Layer by head for a chosen measure; a chosen head tells all it knows.
+// A heat map by layer and head for a chosen measure; a chosen head shows all of its numbers.
 const STOPS = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]];
 
-// Viridis: even steps to the eye, in print and for the colour-blind.
+// Viridis: perceptually uniform, also in print and for colour-blind readers.
 function heat(share) {
   const at = Math.min(Math.max(share, 0), 1) * (STOPS.length - 1), k = Math.min(Math.floor(at), STOPS.length - 2);
   return `rgb(${STOPS[k].map((from, i) => Math.round(from + (STOPS[k + 1][i] - from) * (at - k))).join(",")})`;
@@ -13,14 +13,14 @@ const titleOf = (measure) => titled(measure.name, measure.theory);
 function heatmap(root, subject) {
   const measures = subject.measures;
   if (!measures.length) {
-    root.append(html("p", { class: "note" }, "No measure of this run has a heat map here."));
+    root.append(html("p", { class: "note" }, "This page has no heat map for this run."));
     return;
   }
   const choice = html("select", {}, measures.map((measure, k) => html("option", { value: k }, titleOf(measure) + (measure.decides ? " ★" : ""))));
   const starting = measures.findIndex((measure) => measure.decides);
   choice.value = String(Math.max(starting, 0));
   const place = html("div", { class: "scroll" });
-  const detail = html("div", { class: "detail", "aria-live": "polite", tabindex: "0" }, "Choose a head to see all of its numbers among those of its layer.");
+  const detail = html("div", { class: "detail", "aria-live": "polite", tabindex: "0" }, "Choose a head to compare all of its numbers with those of its layer.");
   const state = { row: null, column: null };
   const redraw = () => place.replaceChildren(mapFigure(measures[Number(choice.value)], state, choose));
   const choose = (row, column) => {
@@ -64,7 +64,7 @@ function mapFigure(measure, state, choose) {
   return figure(titleOf(measure), measure.text + ". Mean over inputs; rows are layers, columns heads.", drawing, rows);
 }
 
-// One stop for the tab key, arrows from there, Enter or Space to choose.
+// One tab stop, arrow keys from there, Enter or Space to choose.
 function chosenByKeyboardOrPointer(drawing, choose) {
   const steps = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
   const cellAt = (row, column) => drawing.querySelector(`[data-row="${row}"][data-column="${column}"]`);
@@ -108,7 +108,7 @@ function headDetail(measures, current, row, column) {
   return [html("h3", {}, `Layer ${layer}, head ${column}`), highlights(measures, layer, column), amongLayer(current, row, column), html("table", {}, [html("caption", {}, "Mean ± deviation over inputs; the mean of the layer; rank from the largest."), head, body])];
 }
 
-// The head in short: its spectrum and its match, as far as the run measured them.
+// The main numbers of a head: its spectrum and its match, if the run measured them.
 const HIGHLIGHTS = { eigenvalue_max: "largest eigenvalue", eigenvalue_bound_ratio: "largest over its bound", eigenvalue_min: "smallest kept", kernel_rank: "rank", gamma_rel: "relative γ differences", column_cosine_matched: "matched columns" };
 
 function highlights(measures, layer, column) {
@@ -119,7 +119,7 @@ function highlights(measures, layer, column) {
   }));
 }
 
-// Where the head stands in its layer, for the measure of the map.
+// The position of the head within its layer, for the measure of the map.
 function amongLayer(measure, row, column) {
   const line = measure.map.mean[row] || [], drawing = canvas(300, 46, `${titleOf(measure)}: this head among its layer`);
   const across = scale(line, 12, 288, false);

@@ -1,4 +1,4 @@
-// Each place in the page says what belongs there; it is drawn when it comes near the screen.
+// Each element with data-draw names its figure, which is drawn when the element comes near the screen.
 const PLACES = {
   strips: (root, subject) => root.append(...subject.strips.map(stripFigure)),
   profiles: (root, subject) => root.append(...subject.profiles.map(profileFigure)),

@@ -1,4 +1,4 @@
-// Tables sort by a click on a heading, and can be taken along.
+// Tables sort by a click on a heading, and can be downloaded.
 function sortable(table) {
   const headings = [...table.tHead.rows[0].cells], body = table.tBodies[0];
   const key = (cell) => {
