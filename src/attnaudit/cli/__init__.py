@@ -44,7 +44,6 @@ def _root(
         typer.echo(__version__)
         raise typer.Exit
     context.with_resource(printed_messages())
-    context.with_resource(printed_messages())
 
 
 def main() -> None:
