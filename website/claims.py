@@ -50,25 +50,29 @@ def _page(claim: Claim, results: Sequence[tuple[str, Path]]) -> str:
         lines += [f"**Compared with** `{theory.name}`: {escape(theory.text)}.", ""]
     lines += _measures("Decided by", claim.decided_by)
     lines += _measures("Shown beside", claim.shown)
-    lines += ["## Command", "", "```console", f"$ {claim.command}", "```", ""]
+    lines += ["## What the verdicts mean", "", "| verdict | meaning |", "| --- | --- |"]
+    lines += [*(f"| {word.value} | {_cell(meaning)} |" for word, meaning in claim.meanings.items()), ""]
+    lines += ["## Command", "", f"It needs {escape(claim.needs)}.", "", "```console", f"$ {claim.command}", "```", ""]
     if results:
         lines += ["## Results", "", *(f"- [{name}](../results/{path.as_posix()})" for name, path in results), ""]
     return "\n".join(lines)
 
 
 def _measures(heading: str, names: Sequence[str]) -> list[str]:
-    """A table of the measures; those of the laboratory are explained by the rule of their claim."""
-    if not names:
-        return []
-    lines = [f"## {heading}", "", "| measure | what it is | closer | ideal |", "| --- | --- | --- | --- |"]
-    for name in names:
-        measure = MEASURES.get(name)
-        if measure is None:
-            lines.append(f"| `{name}` | see the rule | | |")
-        else:
-            ideal = "" if measure.ideal is None else f"{measure.ideal:g}"
-            lines.append(f"| `{name}` | {_cell(measure.text)} | {measure.closer} | {ideal} |")
-    return [*lines, ""]
+    """A table of measures; or a list of what the rule of a claim explains."""
+    known = [MEASURES[name] for name in names if name in MEASURES]
+    lines = [f"## {heading}", ""] if names else []
+    if known:
+        lines += ["| measure | what it is | closer | ideal |", "| --- | --- | --- | --- |"]
+        lines += [f"| `{m.name}` | {_cell(m.text)} | {m.closer} | {_ideal(m.ideal)} |" for m in known]
+        lines.append("")
+    if others := [name for name in names if name not in MEASURES]:
+        lines += [*(f"- {_cell(name)}" for name in others), ""]
+    return lines
+
+
+def _ideal(value: float | None) -> str:
+    return "" if value is None else f"{value:g}"
 
 
 def _cell(text: str) -> str:
