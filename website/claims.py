@@ -9,8 +9,10 @@ from pathlib import Path
 from attnaudit.claims.claim import Claim, RecordKind
 from attnaudit.claims.registry import CLAIMS
 from attnaudit.measures import MEASURES
-from attnaudit.theories import theory_named
+from attnaudit.theories import PRIMAL_SVD, THEORIES
 from website.navigation import title
+
+_THEORIES = {theory.name: theory.text for theory in THEORIES.values()} | {PRIMAL_SVD.name: PRIMAL_SVD.text}
 
 
 def claim_pages(results: Path) -> dict[str, str]:
@@ -46,8 +48,7 @@ def _page(claim: Claim, results: Sequence[tuple[str, Path]]) -> str:
     lines += ["**Formula.**", "", "```text", claim.formula, "```", ""]
     lines += [f"**Rule.** {escape(claim.rule, quote=False)}", ""]
     if RecordKind.AUDIT in claim.reads:
-        theory = theory_named(claim.theory)
-        lines += [f"**Compared with** `{theory.name}`: {escape(theory.text)}.", ""]
+        lines += [f"**Compared with** `{claim.theory}`: {escape(_THEORIES[claim.theory])}.", ""]
     lines += _measures("Decided by", claim.decided_by)
     lines += _measures("Shown beside", claim.shown)
     lines += ["## What the verdicts mean", "", "| verdict | meaning |", "| --- | --- |"]

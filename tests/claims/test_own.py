@@ -10,6 +10,9 @@ import attnaudit
 from attnaudit.claims import Claim, Verdict, Word
 from attnaudit.errors import UsageError
 from attnaudit.kernel import Prediction
+from attnaudit.measures import Measure, Reference
+from attnaudit.measures.references import Role
+from attnaudit.theories.base import Identifiability
 
 REFERENCES = ("gaussian", "shuffled_tokens", "other_head", "planted")
 
@@ -72,6 +75,44 @@ def test_a_claim_may_decide_by_a_rule_of_its_own():
 
     run = judged(Encoder(tied=False), Claim("never", "s", "c", "f", "r", ("linear_cka",), decide=never))
     assert [(v.word, v.reason) for v in run.verdicts] == [(Word.REFUTED, "8 heads")]
+
+
+def cosine_of_products(at):
+    """Whatever the order and signs of columns."""
+    ours, theirs = ((x.double() @ x.double().mT).flatten(1) for x in (at.heads.value, at.heads.key))
+    return torch.nn.functional.cosine_similarity(ours, theirs)
+
+
+SIMILARITY = Measure("similarity", "cosine of VVᵀ and KKᵀ", cosine_of_products, closer="higher", ideal=1.0)
+
+
+@pytest.mark.parametrize(("tied", "word"), [(True, Word.SUPPORTED), (False, Word.INDISTINGUISHABLE)])
+def test_a_measure_of_ones_own_decides_a_claim_of_ones_own(tied, word):
+    claim = named("mine", decided_by=("similarity",), shown=("similarity",), theory="keys")
+    run = judged(Encoder(tied=tied), claim, theories=[ValuesAreKeys()], measures=[SIMILARITY])
+    assert [(v.word, v.scores[0].measure, v.shown[0].measure) for v in run.verdicts] == [(word, *["similarity"] * 2)]
+
+
+def test_a_null_of_ones_own_counts_as_chance():
+    """Values that equal the observed ones leave nothing above chance."""
+    same = Reference("same", "the observed values", Role.NULL, lambda given: given.heads.value, random=False)
+    batch = torch.randn(4, 40, 16, generator=torch.Generator().manual_seed(1))
+    run = attnaudit.audit(
+        Encoder(tied=False), batch, claims=[KEYS], theories=[ValuesAreKeys()], references=["planted", same]
+    )
+    (score,) = run.verdicts[0].scores
+    assert score.null_name == "same"
+    assert score.mean == 0
+
+
+def test_a_head_that_the_guard_of_a_theory_refuses_is_named_with_what_it_needs():
+    class Choosy(ValuesAreKeys):
+        guard = Identifiability("a name of its own", lambda heads, spectrum: ("it has none",) * len(heads))
+
+    run = judged(Encoder(tied=True), KEYS, theories=[Choosy()])
+    assert [(v.word, v.reason) for v in run.verdicts] == [
+        (Word.NOT_IDENTIFIABLE, "none of 8 heads has a name of its own")
+    ]
 
 
 def named(name, **more):

@@ -14,7 +14,7 @@ from attnaudit import defaults
 from attnaudit.audit import AuditPlan, AuditSettings, Measured, measure, plan_audit
 from attnaudit.audit.ranking import rank
 from attnaudit.audit.summary import losses
-from attnaudit.claims.claim import MEANINGS, Claim, RecordKind
+from attnaudit.claims.claim import MEANINGS, Claim, RecordKind, Terms
 from attnaudit.claims.jury import judge
 from attnaudit.claims.registry import claims_about, claims_named, theories_for
 from attnaudit.errors import UsageError
@@ -96,7 +96,8 @@ def audit(
     allowed = default_memory() if memory is None else parse_memory(str(memory))
     resources = Resources(workers, cluster, allowed)
     kind = RecordKind.AUDIT
-    judged = claims_about(kind) if claims == "all" else claims_named(claims, kind)
+    own = {measure.name for measure in measures if not isinstance(measure, str)}
+    judged = claims_about(kind) if claims == "all" else claims_named(claims, kind, own_measures=own)
     selection = select(
         measures=measures,
         theories=(*theories_for(judged), *theories),
@@ -126,7 +127,7 @@ def audit(
         measured = measure(plan, folder, resources=resources, progress=told)
     for line in losses(measured.summary):
         _log.warning(line)
-    run = conclude(measured, plan.settings, judged, threshold)
+    run = conclude(measured, plan.settings, judged, threshold, own=selection.own)
     for claim in judged if claims != "all" else ():
         if claim.name not in {verdict.claim for verdict in run.verdicts}:
             _log.warning("%s is not judged: it needs %s.", claim.name, claim.needs)
@@ -134,19 +135,32 @@ def audit(
 
 
 def conclude(
-    measured: Measured, settings: AuditSettings, claims: Sequence[Claim], threshold: float = defaults.THRESHOLD
+    measured: Measured,
+    settings: AuditSettings,
+    claims: Sequence[Claim],
+    threshold: float = defaults.THRESHOLD,
+    *,
+    own: tuple[Measure | Theory | Reference, ...] = (),
 ) -> Run:
     """Judge the claims, and write `summary.json`: statistics and verdicts together, once."""
     audits = [
         AuditedModel(model, measured.rows, groups.get(OBSERVED, {}), settings.protocol.value, settings.seed)
         for model, groups in measured.summary["models"].items()
     ]
-    judgement = judge(claims, audits, threshold=threshold)
+    judgement = judge(claims, audits, threshold=threshold, own=own)
+    terms = Terms(threshold, own=own)
     ranking = [
         entry
         for audit in audits
         if len(settings.theories) > 1
-        for entry in rank(audit.rows, audit.model, settings.theories, threshold=threshold, seed=settings.seed)
+        for entry in rank(
+            audit.rows,
+            audit.model,
+            settings.theories,
+            threshold=threshold,
+            seed=settings.seed,
+            references=terms.references,
+        )
     ]
     summary = measured.summary | {
         "claims": {claim.name: {"statement": claim.statement, "theory": claim.theory} for claim in claims},

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from attnaudit.measures import measure_named
+from attnaudit.measures import REFERENCES, Reference, measure_named
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.head_table import head_table
 from attnaudit.records.verdict import Rank
@@ -17,14 +17,22 @@ MEASURES = tuple(measure_named(name) for name in ("column_cosine_matched", "valu
 
 
 def rank(
-    evidence: Evidence, model: str, theories: Sequence[str], *, threshold: float = THRESHOLD, seed: int = 0
+    evidence: Evidence,
+    model: str,
+    theories: Sequence[str],
+    *,
+    threshold: float = THRESHOLD,
+    seed: int = 0,
+    references: Mapping[str, Reference] = REFERENCES,
 ) -> list[Rank]:
     """Theories from best to worst, by the mean of their calibrated scores."""
     level = widened_level(len(MEASURES) * len(theories))
     ranks = []
     for name in theories:
         scores = tuple(
-            head_score(head_table(evidence, model, measure.name, name), measure, level=level, seed=seed)
+            head_score(
+                head_table(evidence, model, measure.name, name), measure, level=level, seed=seed, references=references
+            )
             for measure in MEASURES
         )
         means = [score.mean for score in scores if score.mean is not None]

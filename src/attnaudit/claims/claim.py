@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from attnaudit.errors import UsageError
-from attnaudit.measures import measure_named
+from attnaudit.measures import REFERENCES, Measure, Reference, measure_named
 from attnaudit.records.audited_model import AuditedModel
 from attnaudit.records.head_table import head_table
 from attnaudit.records.trials import Trials
@@ -18,6 +18,8 @@ from attnaudit.records.verdict import Score, Verdict, Word
 from attnaudit.statistics.decisions import THRESHOLD, combined_word, word_of_score
 from attnaudit.statistics.intervals import CONFIDENCE
 from attnaudit.statistics.scores import head_score, trial_score
+from attnaudit.theories.base import Theory, guard_of
+from attnaudit.theories.registry import PRIMAL_SVD, THEORIES
 
 
 class RecordKind(StrEnum):
@@ -68,10 +70,30 @@ _COMMANDS = {
 
 @dataclass(frozen=True)
 class Terms:
-    """What a claim is judged by: the score that counts as the claim, and the confidence level of every interval."""
+    """What a claim is judged by: the score that counts as the claim, and the confidence level of every interval.
+
+    `own` are measures, theories and references of the user's, which no registry has.
+    """
 
     threshold: float = THRESHOLD
     level: float = CONFIDENCE
+    own: tuple[Measure | Theory | Reference, ...] = ()
+
+    def measure(self, name: str) -> Measure:
+        """The measure of that name, the user's or ours."""
+        own = (entry for entry in self.own if isinstance(entry, Measure) and entry.name == name)
+        return next(own, None) or measure_named(name)
+
+    @property
+    def references(self) -> Mapping[str, Reference]:
+        """All references by name."""
+        return {**REFERENCES, **{entry.name: entry for entry in self.own if isinstance(entry, Reference)}}
+
+    def guard(self, theory: str) -> str:
+        """What a head needs to tell a theory from chance, in words."""
+        theories = (*THEORIES.values(), *(entry for entry in self.own if isinstance(entry, Theory)))
+        guards = {entry.name: guard_of(entry) for entry in theories} | {PRIMAL_SVD.name: PRIMAL_SVD.guard}
+        return guards[theory].text
 
 
 @dataclass(frozen=True)
@@ -140,11 +162,12 @@ class Claim:
     def verdict(self, subject: str, scores: Sequence[Score], shown: Sequence[Score], terms: Terms) -> Verdict:
         """The common rule: what these scores come to."""
         word = combined_word([word_of_score(score, terms.threshold) for score in scores])
-        return Verdict(self.name, subject, word, reason_for(word, scores), tuple(scores), tuple(shown))
+        reason = _reason(word, scores, terms.guard(self.theory))
+        return Verdict(self.name, subject, word, reason, tuple(scores), tuple(shown))
 
     def _judge_heads(self, audits: Sequence[AuditedModel], terms: Terms) -> list[Verdict]:
         def scored(audit: AuditedModel, names: Sequence[str]) -> list[Score]:
-            return [score(audit, name, self.theory, level=terms.level) for name in names]
+            return [score(audit, name, self.theory, terms) for name in names]
 
         return [
             self.verdict(audit.model, scored(audit, self.decided_by), scored(audit, self.shown), terms)
@@ -166,18 +189,19 @@ class Claim:
         ]
 
 
-def score(audit: AuditedModel, measure: str, theory: str = "kpca", *, level: float = CONFIDENCE) -> Score:
+def score(audit: AuditedModel, measure: str, theory: str = "kpca", terms: Terms | None = None) -> Score:
     """The calibrated score of a measure on an audited model."""
+    terms = terms or Terms()
     table = head_table(audit.rows, audit.model, measure, theory)
-    return head_score(table, measure_named(measure), level=level, seed=audit.seed)
+    return head_score(table, terms.measure(measure), level=terms.level, seed=audit.seed, references=terms.references)
 
 
-def reason_for(word: Word, scores: Sequence[Score]) -> str:
+def _reason(word: Word, scores: Sequence[Score], guard: str) -> str:
     """The deciding numbers, or why there are none."""
     if word is Word.NOT_IDENTIFIABLE:
         lost = max((s.unidentifiable for s in scores), default=0)
         if lost and not any(s.heads for s in scores):
-            return f"none of {lost:,} heads has N ≥ 2d tokens and a kernel of rank above d"
+            return f"none of {lost:,} heads has {guard}"
         return "no deciding measure tells planted heads from null ones"
     if word is Word.NOT_MEASURABLE:
         if all(s.heads + s.rejected == 0 for s in scores):

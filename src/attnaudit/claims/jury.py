@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from attnaudit.claims.claim import Claim, RecordKind, Terms
+from attnaudit.measures import Measure, Reference
 from attnaudit.records.audited_model import AuditedModel
 from attnaudit.records.evaluated_networks import Evaluation
 from attnaudit.records.training import TrainingRun
@@ -14,6 +15,7 @@ from attnaudit.records.trials import Trials
 from attnaudit.records.verdict import Verdict
 from attnaudit.statistics.decisions import THRESHOLD
 from attnaudit.statistics.intervals import CONFIDENCE, widened_level
+from attnaudit.theories.base import Theory
 
 #: The type of a record, by its kind.
 RECORDS: Mapping[RecordKind, type] = {
@@ -37,23 +39,35 @@ class Judgement:
         return max(self.levels.values(), default=CONFIDENCE)
 
 
-def judge(claims: Sequence[Claim], records: Sequence[Any], *, threshold: float = THRESHOLD) -> Judgement:
+def judge(
+    claims: Sequence[Claim],
+    records: Sequence[Any],
+    *,
+    threshold: float = THRESHOLD,
+    own: tuple[Measure | Theory | Reference, ...] = (),
+) -> Judgement:
     """Judge each claim on the records of every kind that it reads.
 
     Several intervals are several tests, so each is widened (Bonferroni) until all of them hold together with 95 %
     confidence: those of all claims about audits, which are judged on the same heads, and of any other claim its own.
+
+    Args:
+        claims: what is judged.
+        records: what it is judged on; those of a kind that no claim reads are ignored.
+        threshold: the score that counts as the claim.
+        own: measures, theories and references of the user's that the records were made with.
     """
     cases = [
-        (claim, kind, own)
+        (claim, kind, read)
         for claim in claims
         for kind in claim.reads
-        if (own := [record for record in records if isinstance(record, RECORDS[kind])])
+        if (read := [record for record in records if isinstance(record, RECORDS[kind])])
     ]
-    on_heads = sum(claim.count_intervals(own) for claim, kind, own in cases if kind is RecordKind.AUDIT)
+    on_heads = sum(claim.count_intervals(read) for claim, kind, read in cases if kind is RecordKind.AUDIT)
     verdicts: list[Verdict] = []
     levels: dict[str, float] = {}
-    for claim, kind, own in cases:
-        level = widened_level(on_heads if kind is RecordKind.AUDIT else claim.count_intervals(own))
+    for claim, kind, read in cases:
+        level = widened_level(on_heads if kind is RecordKind.AUDIT else claim.count_intervals(read))
         levels[claim.name] = max(level, levels.get(claim.name, 0.0))
-        verdicts += claim.judge(own, Terms(threshold, level))
+        verdicts += claim.judge(read, Terms(threshold, level, own))
     return Judgement(tuple(verdicts), levels)

@@ -3,67 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import pyarrow.compute as pc
 
-from attnaudit.claims.claim import Claim, RecordKind, Terms
-from attnaudit.measures import measure_named
+from attnaudit.claims.claim import Claim, RecordKind, Terms, score
+from attnaudit.protocol import Protocol
 from attnaudit.records.audited_model import AuditedModel
 from attnaudit.records.evidence import Evidence
-from attnaudit.records.head_table import head_table
+from attnaudit.records.schema import SCHEMA
 from attnaudit.records.training import TrainingRun
 from attnaudit.records.verdict import Score, Verdict
-from attnaudit.statistics.scores import head_score
 from attnaudit.theories.registry import PRIMAL_SVD
 
+_NOTHING = Evidence.of_table(SCHEMA.empty_table())
 _OVERLAPS = ("ksvd_left_overlap", "ksvd_right_overlap")
 
 
-@dataclass(frozen=True)
-class _PrimalSubject:
-    """Primal layers of one network, at one time: their rows, and how the network is called there and in the verdict."""
-
-    name: str
-    model: str
-    rows: Evidence
-    seed: int
-
-    def score(self, measure: str, level: float) -> Score:
-        table = head_table(self.rows, self.model, measure, PRIMAL_SVD.name)
-        return head_score(table, measure_named(measure), level=level, seed=self.seed)
-
-
-def _subjects(records: Sequence[AuditedModel | TrainingRun]) -> list[_PrimalSubject]:
-    """The networks with Primal layers, those trained without regulariser among them as references."""
+def _subjects(records: Sequence[AuditedModel | TrainingRun]) -> list[tuple[str, AuditedModel]]:
+    """Networks with Primal layers by name, those trained without regulariser among them as references."""
     found = [_audited(record) if isinstance(record, AuditedModel) else _trained(record) for record in records]
-    return [subject for subject in found if subject is not None]
+    return [(name, layers) for name, layers in found if len(layers.rows)]
 
 
-def _audited(audit: AuditedModel) -> _PrimalSubject | None:
+def _audited(audit: AuditedModel) -> tuple[str, AuditedModel]:
     rows = audit.rows.where(theory=PRIMAL_SVD.name, model=audit.model)
-    return _PrimalSubject(audit.model, audit.model, Evidence.of_table(rows), audit.seed) if rows.num_rows else None
+    return audit.model, replace(audit, rows=Evidence.of_table(rows))
 
 
-def _trained(training: TrainingRun) -> _PrimalSubject | None:
+def _trained(training: TrainingRun) -> tuple[str, AuditedModel]:
     """What the monitor measured last."""
-    rows = training.rows.where(theory=PRIMAL_SVD.name) if training.is_monitored else None
-    if rows is None or not rows.num_rows:
-        return None
+    rows = (training.rows if training.is_monitored else _NOTHING).where(theory=PRIMAL_SVD.name)
     last = Evidence.of_table(rows.filter(pc.equal(rows["step"], pc.max(rows["step"]))))
-    ((model,),) = last.combinations("model")
-    return _PrimalSubject(f"{training.name}, η = {training.recipe.ksvd_weight:g}", model, last, training.seed)
+    model = next((name for (name,) in last.combinations("model")), "")
+    name = f"{training.name}, η = {training.recipe.ksvd_weight:g}"
+    return name, AuditedModel(model, last, {}, Protocol.EXACT, training.seed)
 
 
 def _judge(records: Sequence[AuditedModel | TrainingRun], terms: Terms) -> list[Verdict]:
+    def scored(layers: AuditedModel, names: Sequence[str]) -> list[Score]:
+        return [score(layers, name, PRIMAL_SVD.name, terms) for name in names]
+
     return [
-        CLAIM.verdict(
-            subject.name,
-            [subject.score(measure, terms.level) for measure in CLAIM.decided_by],
-            [subject.score(measure, terms.level) for measure in CLAIM.shown],
-            terms,
-        )
-        for subject in _subjects(records)
+        CLAIM.verdict(name, scored(layers, CLAIM.decided_by), scored(layers, CLAIM.shown), terms)
+        for name, layers in _subjects(records)
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from attnaudit.claims import (
     gaussian_alignment,
@@ -57,15 +57,19 @@ def claims_about(*kinds: RecordKind) -> tuple[Claim, ...]:
     return tuple(claim for claim in CLAIMS.values() if set(claim.reads) & set(kinds))
 
 
-def claims_named(names: Sequence[str | Claim], *kinds: RecordKind) -> tuple[Claim, ...]:
+def claims_named(
+    names: Sequence[str | Claim], *kinds: RecordKind, own_measures: Collection[str] = ()
+) -> tuple[Claim, ...]:
     """The claims of these names, which must be judged on records of these kinds; one of the user's own is taken as is.
+
+    `own_measures` are names of measures that no registry has.
 
     Raises:
         UsageError: a name is unknown or occurs twice, or a claim needs another kind of record or an unknown measure.
     """
     claims = tuple(name if isinstance(name, Claim) else _named(name, kinds) for name in names)
     for claim in claims:
-        _check(claim, kinds)
+        _check(claim, kinds, own_measures)
     for name, count in Counter(claim.name for claim in claims).items():
         if count > 1:
             raise UsageError(f"{count} claims are called {name!r}: each needs a name of its own.")
@@ -78,13 +82,13 @@ def _named(name: str, kinds: Sequence[RecordKind]) -> Claim:
     return CLAIMS[name]
 
 
-def _check(claim: Claim, kinds: Sequence[RecordKind]) -> None:
+def _check(claim: Claim, kinds: Sequence[RecordKind], own_measures: Collection[str]) -> None:
     """Refuse a claim that cannot be judged before anything is computed."""
     if not set(claim.reads) & set(kinds):
         read, asked = (" or ".join(_RECORDS[kind] for kind in of) for of in (claim.reads, kinds))
         raise UsageError(f"{claim.name} is judged on {read}, not on {asked}: run {claim.command}.")
     if claim.reads == (RecordKind.AUDIT,) and claim.decide is None:
-        for name in (*claim.decided_by, *claim.shown):
+        for name in {*claim.decided_by, *claim.shown}.difference(own_measures):
             measure_named(name)
 
 

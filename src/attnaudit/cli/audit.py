@@ -97,7 +97,9 @@ def audit(
     if json:
         print_json(run.summary)
     elif run.verdicts or run.ranking:
-        data_console().print(verdict_report(run.verdicts, dict.fromkeys(run.summary["claims"], run.level), run.ranking))
+        data_console().print(
+            verdict_report(run.verdicts, dict.fromkeys(run.summary["claims"], run.level), run.ranking, audit=True)
+        )
     else:
         for label, groups in run.summary["models"].items():
             data_console().print(statistics_table(label, groups["observed"]))

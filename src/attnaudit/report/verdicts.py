@@ -30,7 +30,7 @@ _INTERVALS = {
 
 
 def verdict_report(
-    verdicts: Sequence[Verdict], levels: Mapping[str, float], ranking: Sequence[Rank] = ()
+    verdicts: Sequence[Verdict], levels: Mapping[str, float], ranking: Sequence[Rank] = (), *, audit: bool = False
 ) -> RenderableType:
     """By kind of record: the verdicts, the scores behind them, the ranking of theories, and the meaning of the words.
 
@@ -38,13 +38,15 @@ def verdict_report(
         verdicts: the verdicts, shown by model for audits and by claim otherwise.
         levels: the confidence level of the intervals of each claim.
         ranking: theories by model.
+        audit: whether all of this is about audited models; otherwise a claim is about what it reads first.
     """
+    by_kind: dict[RecordKind, list[Verdict]] = {RecordKind.AUDIT: []} if audit else {}
+    for verdict in verdicts:
+        kind = RecordKind.AUDIT if audit else _kind(verdict)
+        by_kind.setdefault(kind, []).append(verdict)
     parts: list[RenderableType] = []
-    for kind in RecordKind:
-        own = [verdict for verdict in verdicts if _kind(verdict) is kind]
-        ranks = ranking if kind is RecordKind.AUDIT else ()
-        if own or ranks:
-            parts += [*_tables(own, ranks, by_model=kind is RecordKind.AUDIT), _legend(kind, own, ranks, levels)]
+    for kind, own in by_kind.items():
+        parts += [*_tables(own, ranking, by_model=kind is RecordKind.AUDIT), _legend(kind, own, ranking, levels)]
     return Group(*parts)
 
 
@@ -54,7 +56,7 @@ def word_text(word: Word) -> Text:
 
 
 def _kind(verdict: Verdict) -> RecordKind:
-    """The kind of record it was judged on; users' own claims are about audits."""
+    """The kind of record that its claim reads first; users' own claims are about audits."""
     return CLAIMS[verdict.claim].reads[0] if verdict.claim in CLAIMS else RecordKind.AUDIT
 
 
@@ -141,13 +143,19 @@ def _legend(
 ) -> Text:
     """The meanings of the words, as their claims define them, and the kind of intervals."""
     text = Text()
-    said = [(v.word, CLAIMS[v.claim].meanings if v.claim in CLAIMS else MEANINGS[kind]) for v in verdicts]
+    said = [(v.word, _meanings(v.claim, kind)) for v in verdicts]
     said += [(rank.word, MEANINGS[kind]) for rank in ranking]
     for word, meaning in dict.fromkeys((word, meanings[word]) for word, meanings in said):
         text.append_text(word_text(word)).append(f": {meaning}.\n")
     own = {levels[claim]: None for claim in dict.fromkeys(v.claim for v in verdicts) if claim in levels}
     at = f" at {' and '.join(f'{level:.2%}' for level in own)}" if own else ""
     return text.append(f"Intervals: {_INTERVALS[kind]}{at}, so that all hold jointly with 95 % (Bonferroni).", "dim")
+
+
+def _meanings(claim: str, kind: RecordKind) -> Mapping[Word, str]:
+    """A claim's own, unless it is the user's, or was judged on another kind of record than it reads first."""
+    known = CLAIMS.get(claim)
+    return MEANINGS[kind] if known is None or known.reads[0] is not kind else known.meanings
 
 
 def _number(value: float | None) -> str:

@@ -11,10 +11,12 @@ two apart (AUC below 0.95) has no power and decides nothing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from attnaudit.measures import Measure
-from attnaudit.measures.references import BY_ROLE, REFERENCES, Role
+from attnaudit.measures.references import REFERENCES, Reference, Role
 from attnaudit.records.head_values import HeadTable
 from attnaudit.records.schema import OBSERVED
 from attnaudit.records.verdict import Score
@@ -22,15 +24,26 @@ from attnaudit.statistics.areas import area_under_curve
 from attnaudit.statistics.intervals import Numbers, bootstrap_interval, student_interval
 
 
-def head_score(table: HeadTable, measure: Measure, *, level: float, seed: int = 0) -> Score:
-    """The calibrated score of a measure over heads, with a bootstrap interval over inputs."""
+def head_score(
+    table: HeadTable,
+    measure: Measure,
+    *,
+    level: float,
+    seed: int = 0,
+    references: Mapping[str, Reference] = REFERENCES,
+) -> Score:
+    """The calibrated score of a measure over heads, with a bootstrap interval over inputs.
+
+    `references` says which columns of the table are nulls and which are ideals.
+    """
     sign = -1.0 if measure.closer == "lower" else 1.0
+    present = [reference for name, reference in references.items() if name in table.references]
     negatives = [
-        name
-        for name in BY_ROLE[Role.NULL]
-        if name in table.references and not (REFERENCES[name].network and measure.in_units_of_the_head)
+        reference.name
+        for reference in present
+        if reference.role is Role.NULL and not (reference.network and measure.in_units_of_the_head)
     ]
-    positive = next((name for name in BY_ROLE[Role.IDEAL] if name in table.references), None)
+    positive = next((reference.name for reference in present if reference.role is Role.IDEAL), None)
     missing = Score(measure.name, None, None, None, 0, len(table), table.unidentifiable)
     if not len(table) or not negatives or positive is None or OBSERVED not in table.references:
         return missing
