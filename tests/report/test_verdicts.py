@@ -60,7 +60,7 @@ def test_words_are_explained_as_they_were_meant(claim, audit, kind):
     report = lines(verdict_report([Verdict(claim, "subject", Word.REFUTED, "r")], {claim: 0.975}, audit=audit))
     assert f"refuted: {MEANINGS[kind][Word.REFUTED]}." in report
     assert sum(line.startswith("refuted:") for line in report) == 1
-    assert "at 97.50%, so that all hold together" in report[-1]
+    assert "at 97.50%, so that all hold" in report[-1]
 
 
 def test_scores_are_shown_wherever_there_are_some():
