@@ -81,3 +81,11 @@ def test_a_folder_that_is_no_training_run_is_refused_in_one_sentence(tmp_path, m
 def test_a_measure_that_was_not_taken_is_named(tmp_path):
     with pytest.raises(RunFolderError, match="no rows of gamma_abs"):
         open_training(write_training(tmp_path / "run")).batch_means(["phi_norm2", "gamma_abs"])
+
+
+@pytest.mark.parametrize("content", ["{", "3", '{"epoch": 1}', "[1]"])
+def test_a_broken_history_is_named(tmp_path, content):
+    path = write_course(tmp_path / "run", [0.5])
+    (path / "history.json").write_text(content)
+    with pytest.raises(RunFolderError, match=r"history\.json is not readable"):
+        open_training(path)

@@ -11,7 +11,7 @@ from attnaudit.records.verdict import Verdict, Word
 _ERROR, _OUTPUT, _PHI, _ABOVE = "projection_error_mae", "output_norm2", "phi_norm2", "output_above_phi"
 #: Up to this share of tokens may be too long for a projection, by rounding or chance.
 _FEW = 0.05
-#: What an output holds at least of ‖φ(q)‖² to be called its projection; one that vanishes holds nothing.
+#: The least share of ‖φ(q)‖² that a projection must explain: an output that vanishes explains nothing.
 _MOST = 0.5
 
 
@@ -22,7 +22,7 @@ def _judge(trainings: Sequence[TrainingRun], terms: Terms) -> list[Verdict]:
 def _verdict(training: TrainingRun) -> Verdict:
     ends = _ends(training)
     if ends is None:
-        reason = "the monitor has not seen both a start and an end, with all its numbers"
+        reason = "the monitor lacks numbers of a first or of a later step"
         return Verdict(CLAIM.name, training.name, Word.NOT_MEASURABLE, reason)
     first, last = ends
     explained = [1 - end[_ERROR] / end[_PHI] for end in ends]
@@ -36,7 +36,7 @@ def _verdict(training: TrainingRun) -> Verdict:
 
 
 def _ends(training: TrainingRun) -> tuple[dict[str, float], dict[str, float]] | None:
-    """Means over batches, layers and heads at the first and the last measured step; None where they are one."""
+    """Means over batches, layers and heads at the first and the last measured step; None unless both are complete."""
     rows = training.batch_means((_ERROR, _OUTPUT, _PHI, _ABOVE))
     means = rows.group_by(["step", "measure"], use_threads=False).aggregate([("value", "mean")]).to_pylist()
     steps = sorted({row["step"] for row in means})
@@ -53,9 +53,9 @@ CLAIM = Claim(
     citation="Teo & Nguyen 2024, section 2.2 and appendix C; doubted by Sarıtaş & Yıldız 2025, Figures 1 and 4",
     formula="J = mean |‖φ(q_i)‖² - ‖h_i‖²|; a projection h of φ(q) on unit axes has ‖h‖² ≤ ‖φ(q)‖²",
     rule=(
-        "Supported if at most 5 % of tokens have an output longer than what it is said to be a projection of, which no "
-        "projection can be, and 1 - J/‖φ(q)‖², the share that outputs hold, has grown to more than half; refuted if "
-        "most tokens have such an output. J and ‖h‖² at both ends say where a change of J comes from."
+        "Supported if at most 5 % of tokens have ‖h‖² > ‖φ(q)‖², which is impossible for a projection, and the share "
+        "1 - J/‖φ(q)‖² that outputs explain has grown to more than half; refuted if most tokens have ‖h‖² > ‖φ(q)‖². "
+        "J and ‖h‖² at the first and the last step show where a change of J comes from."
     ),
     decided_by=(_ABOVE, _ERROR),
     shown=(_OUTPUT, _PHI),

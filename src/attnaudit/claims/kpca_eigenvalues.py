@@ -24,7 +24,7 @@ def _verdict(audit: AuditedModel) -> Verdict:
         CLAIM.name,
         audit.model,
         Word.REFUTED,
-        f"μ₁ ≤ 1/min g < 1 for every network, so {claimed:g} is no eigenvalue of K̃; {measured}",
+        f"μ₁ ≤ 1/min g < 1 for every network, so {claimed:g} cannot be an eigenvalue of K̃; {measured}",
     )
 
 
@@ -35,7 +35,7 @@ CLAIM = Claim(
     formula="μ₁(K̃) ≤ λ_max(K_φ) ≤ 1/min_i g_i < 1, since K_φ = D^-½ S D^-½ with S similar to a stochastic matrix",
     rule=(
         "A theorem decides, for any model: the largest published eigenvalue exceeds the bound. What the run adds is "
-        "how close the heads come to it. `attnaudit paper forensics` tries other conventions that may have been meant."
+        "how close the heads come to it. `attnaudit paper forensics` tries other conventions for these numbers."
     ),
     decided_by=("eigenvalue_bound_ratio",),
     decide=_decide,

@@ -1,49 +1,19 @@
-"""Claims about training: words from made-up courses whose answer is known."""
+"""Scaled against softmax attention: words from made-up trainings whose answer is known."""
 
 import pytest
 
 from attnaudit.claims.jury import judge
 from attnaudit.claims.registry import CLAIMS
-from attnaudit.errors import RunFolderError, UsageError
+from attnaudit.errors import UsageError
 from attnaudit.records.training import open_trainings
 from attnaudit.records.verdict import Word
-from tests.training_runs import COURSE, write_course, write_training
+from tests.training_runs import write_course
 
-JPROJ = CLAIMS["jproj-convergence"]
-SCALED = CLAIMS["scaled-attention-converges-faster"]
-
-
-def judged(claim, *paths):
-    return judge([claim], open_trainings(paths)).verdicts
+CLAIM = CLAIMS["scaled-attention-converges-faster"]
 
 
-@pytest.mark.parametrize(
-    ("above", "share", "word"),
-    [(1.0, -9.0, Word.REFUTED), (0.0, 0.9, Word.SUPPORTED), (0.0, 0.4, Word.INCONCLUSIVE),
-     (0.2, 0.9, Word.INCONCLUSIVE), (0.6, 0.9, Word.REFUTED)],
-)  # fmt: skip
-def test_a_projection_is_shorter_than_what_it_projects_and_holds_most_of_it(tmp_path, above, share, word):
-    """`share` is what outputs hold of ‖φ‖² at the end, a tenth at first; outputs that vanish hold nothing."""
-    course = COURSE | {
-        "output_above_phi": lambda epoch: above,
-        "phi_norm2": lambda epoch: 1.0,
-        "projection_error_mae": lambda epoch: 1 - (share if epoch else 0.1),
-    }
-    (verdict,) = judged(JPROJ, write_training(tmp_path / "run", course=course, layers=1, heads=1, batches=("train",)))
-    assert verdict.word is word
-    assert f"{above:.1%} of tokens at the end" in verdict.reason
-
-
-def test_a_start_alone_or_missing_numbers_say_nothing(tmp_path):
-    runs = [
-        write_training(tmp_path / "start", epochs=(0,)),
-        write_training(tmp_path / "lost", epochs=(0, 1), lost=(1,), layers=1, heads=1),
-    ]
-    assert [verdict.word for verdict in judged(JPROJ, *runs)] == [Word.NOT_MEASURABLE] * 2
-
-
-def test_a_training_without_a_monitor_says_nothing_of_projections(tmp_path):
-    assert judged(JPROJ, write_course(tmp_path / "run", [0.5])) == ()
+def judged(*paths):
+    return judge([CLAIM], open_trainings(paths)).verdicts
 
 
 def courses(tmp_path, gains, epochs=50, softmax_epochs=50, data="same", **more):
@@ -73,28 +43,28 @@ def courses(tmp_path, gains, epochs=50, softmax_epochs=50, data="same", **more):
     ],
 )
 def test_faster_is_ahead_of_softmax_by_more_than_seeds_differ(tmp_path, gains, word):
-    (verdict,) = judged(SCALED, *courses(tmp_path, gains))
+    (verdict,) = judged(*courses(tmp_path, gains))
     assert (verdict.model, verdict.word) == ("scaled, alpha", word)
 
 
 def test_only_epochs_that_all_runs_have_are_compared(tmp_path):
-    (verdict,) = judged(SCALED, *courses(tmp_path, (0.02, 0.02, 0.021), epochs=12))
+    (verdict,) = judged(*courses(tmp_path, (0.02, 0.02, 0.021), epochs=12))
     assert "epochs 1 to 12 is +2.03 points" in verdict.reason
     assert verdict.word is Word.SUPPORTED
 
 
 def test_epochs_after_the_fiftieth_do_not_count(tmp_path):
-    (verdict,) = judged(SCALED, *courses(tmp_path, (0.02, 0.021, 0.02), epochs=60, softmax_epochs=60))
+    (verdict,) = judged(*courses(tmp_path, (0.02, 0.021, 0.02), epochs=60, softmax_epochs=60))
     assert "epochs 1 to 50 is" in verdict.reason
 
 
 def test_a_few_epochs_decide_nothing(tmp_path):
-    (verdict,) = judged(SCALED, *courses(tmp_path, (0.02, 0.02, 0.021), epochs=7))
+    (verdict,) = judged(*courses(tmp_path, (0.02, 0.02, 0.021), epochs=7))
     assert verdict.word is Word.INCONCLUSIVE
 
 
 def test_runs_on_other_data_are_not_compared(tmp_path):
-    assert judged(SCALED, *courses(tmp_path, (0.02, 0.02), data="other")) == ()
+    assert judged(*courses(tmp_path, (0.02, 0.02), data="other")) == ()
 
 
 def test_a_variant_in_some_layers_is_a_variant_of_its_own_and_a_repeated_run_is_refused(tmp_path):
@@ -102,19 +72,19 @@ def test_a_variant_in_some_layers_is_a_variant_of_its_own_and_a_repeated_run_is_
     for seed in range(3):
         more = {"seed": seed, "attention": "scaled", "options": {"form": "alpha"}, "attention_layers": [0]}
         paths.append(write_course(tmp_path / f"first-{seed}", [0.1] * 50, **more))
-    words = {verdict.model: verdict.word for verdict in judged(SCALED, *paths)}
+    words = {verdict.model: verdict.word for verdict in judged(*paths)}
     assert words == {"scaled, alpha": Word.SUPPORTED, "scaled, alpha, layers 0": Word.REFUTED}
     with pytest.raises(UsageError, match="repeats"):
-        judged(SCALED, *paths, paths[0])
+        judged(*paths, paths[0])
 
 
 def test_runs_of_another_recipe_are_not_compared(tmp_path):
-    assert judged(SCALED, *courses(tmp_path, (0.02, 0.02), depth=3)) == ()
+    assert judged(*courses(tmp_path, (0.02, 0.02), depth=3)) == ()
 
 
 def test_an_interval_is_wider_for_two_variants_than_for_one(tmp_path):
     paths = courses(tmp_path, (0.01, 0.02, 0.03))
-    (alone,) = judged(SCALED, *paths)
+    (alone,) = judged(*paths)
     for seed in range(3):
         accuracies = [0.5] * 50
         paths.append(
@@ -122,13 +92,5 @@ def test_an_interval_is_wider_for_two_variants_than_for_one(tmp_path):
                 tmp_path / f"exact-{seed}", accuracies, seed=seed, attention="scaled", options={"form": "exact"}
             )
         )
-    first, _ = judged(SCALED, *paths)
+    first, _ = judged(*paths)
     assert alone.reason != first.reason
-
-
-@pytest.mark.parametrize("content", ["{", "3", '{"epoch": 1}', "[1]"])
-def test_a_broken_history_is_named(tmp_path, content):
-    path = write_course(tmp_path / "run", [0.5])
-    (path / "history.json").write_text(content)
-    with pytest.raises(RunFolderError, match=r"history\.json is not readable"):
-        open_trainings([path])

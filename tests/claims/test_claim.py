@@ -1,3 +1,5 @@
+"""The common rule for repeated trials of the laboratory; the one for heads is tested with claims of one's own."""
+
 import pytest
 
 from attnaudit.claims.jury import judge
