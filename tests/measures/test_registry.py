@@ -100,6 +100,6 @@ def test_many_tokens_leave_out_what_compares_every_pair(monkeypatch):
     for measure in MEASURES.values():
         if measure.scope is not Scope.PRIMAL:
             numbers = evaluate([measure], inputs_of(measure))[measure.name]
-            left_out = measure.cost in (Cost.PAIRS, Cost.TOKEN_ASSIGNMENT)
+            left_out = measure.cost in (Cost.PAIRS, Cost.MATCHING)
             assert numbers.values.isnan().all() == left_out, measure.name
             assert all(("pairs of tokens" in (problem or "")) == left_out for problem in numbers.problems)

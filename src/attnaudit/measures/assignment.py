@@ -15,7 +15,7 @@ from attnaudit.measures.gpu_assignment import ROUNDS, SHARPNESS
 
 
 def matched(scores: Float[Tensor, "heads rows columns"]) -> Float[Tensor, "heads pairs"]:
-    """The entries of each matrix that the assignment with the largest sum picks; NaN for matrices that hold one.
+    """The entries of each matrix in the assignment with the largest sum; NaN for a matrix that is not finite.
 
     A matrix that is not square has as many pairs as its shorter side.
     """
@@ -34,12 +34,12 @@ def matched(scores: Float[Tensor, "heads rows columns"]) -> Float[Tensor, "heads
 
 
 def _reduced(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A square matrix less a number per row and per column, which leaves the best assignment as it is.
+    """A square matrix minus a number per row and per column, which does not change its best assignment.
 
-    (Of a longer one not every column is used, so there the numbers would matter.)
+    (In a matrix that is not square not every column is used, so there it would.)
 
-    Good numbers are the potentials of the entropy-regularised problem, a few Sinkhorn rounds away; SciPy's exact
-    solver then finds most rows already decided and takes half the time.
+    Good numbers are the potentials of the entropy-regularised problem, which a few Sinkhorn rounds approximate; SciPy's
+    exact solver then finds most rows already decided and takes half the time.
     """
     spread = float(np.ptp(matrix))
     if spread == 0.0 or matrix.shape[0] != matrix.shape[1]:

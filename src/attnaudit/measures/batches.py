@@ -1,8 +1,8 @@
-"""A layer cut into batches of bounded size: always at the same places, so that the numbers are always the same.
+"""Cut layers into batches of bounded size, always at the same places, so that the numbers are always the same.
 
-In its last digits a result depends on where in a batch a head lies, because linear algebra libraries treat a matrix
-differently if it starts elsewhere relative to a cache line. So the cuts follow from the shape of the layer alone, never
-from how much memory there happens to be.
+The last digits of a result depend on the position of a head in its batch, because linear algebra libraries treat a
+matrix differently if it is aligned differently in memory. So the cuts follow from the shape of the layer alone, never
+from how much memory is free.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def joined_layers(layers: Iterable[Heads], where: Callable[[Heads], bool] = _on_
 
 
 def _joined(waiting: list[Heads]) -> Heads:
-    """All of them as one; the list forgets them."""
+    """All of them as one; the list is cleared, so that the parts can be freed."""
     joined = Heads.cat(waiting)
     waiting.clear()
     return joined
@@ -61,11 +61,11 @@ def with_following(layers: Iterable[Heads]) -> Iterator[tuple[Heads, Heads | Non
 
 
 def batches(heads: Heads, following: Heads | None) -> Iterator[tuple[Heads, Heads | None]]:
-    """The heads of a layer in order, a batch at a time, each with others that could lend it their values.
+    """The heads of a layer in order, a batch at a time, each with other heads whose values `other_head` may take.
 
-    A batch has as many inputs (or windows) as fit, with all heads of each, because the reference `other_head` looks for
-    a neighbour there; its lenders are the same heads of the `following` layer. Where not even one input fits, a batch
-    is one head, and its lender is that neighbour.
+    A batch has as many inputs (or windows) as fit, with all heads of each, because `other_head` takes the next head of
+    the same input; the other heads are the same part of the `following` layer, for layers of one head. If not even one
+    input fits, a batch is one head, and the other head is the next one of its input.
     """
     step = batch_size(heads)
     if step >= len(heads):
@@ -100,6 +100,6 @@ def matrix_bytes(heads: Heads) -> int:
 
 
 def heads_per_input(heads: Heads) -> int:
-    """How many heads of a layer look at the same input and window; a capture has them side by side."""
+    """How many heads of a layer have the same input and window; in a capture they follow each other."""
     first = heads.index[0]
     return sum(entry._replace(head=first.head) == first for entry in heads.index)

@@ -70,7 +70,7 @@ MATCHED_COSINE_MEAN = Measure(
     closer="higher",
     ideal=1.0,
     guard=PREDICTED,
-    cost=Cost.TOKEN_ASSIGNMENT,
+    cost=Cost.MATCHING,
     every_theory=False,
 )
 MATCHED_COSINE_MAX = Measure(
@@ -80,6 +80,6 @@ MATCHED_COSINE_MAX = Measure(
     closer="higher",
     ideal=1.0,
     guard=PREDICTED,
-    cost=Cost.TOKEN_ASSIGNMENT,
+    cost=Cost.MATCHING,
     every_theory=False,
 )

@@ -36,7 +36,7 @@ def _statistic(
     return Measure(name, text, lambda at: reduce(at.shared(sizes)), scope=Scope.KEYS, guard=guard, cost=Cost.EIGENPAIRS)
 
 
-_STANDARDISED = Guard("eigenpairs of the standardised keys", lambda at: at.keys.standardised_spectrum.problems)
+_STANDARDISED = Guard("eigenpairs", lambda at: at.keys.standardised_spectrum.problems)
 
 EIGENVALUES = tuple(
     _statistic(f"eigenvalue_{name}", f"{name} of the top-d eigenvalues of K̃", _sizes, reduce, EIGENPAIRS)

@@ -108,7 +108,7 @@ SUBSPACE_OVERLAP = Measure(
 )
 GAMMA_ABS = Measure(
     "gamma_abs",
-    "|γ_i - γ_j| of Â, mean over pairs of tokens and columns",
+    "|γ_i - γ_j| of Â, mean over pairs of tokens",
     lambda at: at.shared(implied_gamma).absolute_mean.mean(dim=-1),
     scope=Scope.VALUES,
     closer="lower",
@@ -119,7 +119,7 @@ GAMMA_ABS = Measure(
 )
 GAMMA_REL = Measure(
     "gamma_rel",
-    "the same relative to the larger of the two",
+    "|γ_i - γ_j| of Â over the larger of the two, mean over pairs of tokens",
     lambda at: at.shared(implied_gamma).relative_mean.mean(dim=-1),
     scope=Scope.VALUES,
     closer="lower",

@@ -131,22 +131,22 @@ def _measure(name: str, text: str, function: Callable[[MeasureInput], PerHead]) 
 GAMMA_OF_EIGENVECTORS = (
     _measure(
         "gamma_abs_true",
-        "mean |γ_i - γ_j| of the true eigenvectors",
+        "|γ_i - γ_j| of the true eigenvectors, mean over pairs of tokens",
         lambda at: at.shared(_gamma_of_eigenvectors).absolute_mean.mean(dim=-1),
     ),
     _measure(
         "gamma_rel_true",
-        "the same relative to the larger of the two",
+        "|γ_i - γ_j| of the true eigenvectors over the larger of the two, mean",
         lambda at: at.shared(_gamma_of_eigenvectors).relative_mean.mean(dim=-1),
     ),
     _measure(
         "gamma_abs_perturbed",
-        "mean |γ_i - γ_j| of perturbed eigenvectors",
+        "|γ_i - γ_j| of perturbed eigenvectors, mean over pairs of tokens",
         lambda at: at.shared(_gamma_of_perturbed).absolute_mean.mean(dim=-1),
     ),
     _measure(
         "gamma_rel_perturbed",
-        "the same relative to the larger of the two",
+        "|γ_i - γ_j| of perturbed eigenvectors over the larger of the two, mean",
         lambda at: at.shared(_gamma_of_perturbed).relative_mean.mean(dim=-1),
     ),
 )

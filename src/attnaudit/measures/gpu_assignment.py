@@ -1,12 +1,12 @@
 """The best assignment of many square matrices at once on a GPU, exactly: one program per matrix.
 
-The algorithm is that of Jonker & Volgenant (1987) as Crouse (2016) writes it and SciPy has it: rows are added one by
+The algorithm is that of Jonker & Volgenant (1987) in the form of Crouse (2016), as in SciPy: rows are added one by
 one; for each a shortest path to a free column is grown in reduced costs c_ij - u_i - v_j ≥ 0, the prices v are updated
 and the path is flipped. The prices u need not be kept: a row that has a column is tight, u_i = c_ij - v_j, and for the
 row being added any u will do, because it is a constant of all path lengths.
 
-Prices to begin with come from the entropy-regularised problem (Sinkhorn), as on the CPU. They decide only how long it
-takes: what this ends with is tight for feasible prices, hence optimal. The tests compare with SciPy.
+The first prices come from the entropy-regularised problem (Sinkhorn), as on the CPU. They decide only how long it
+takes: the result is tight for feasible prices, hence optimal. The tests compare with SciPy.
 """
 
 from __future__ import annotations

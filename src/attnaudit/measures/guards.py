@@ -11,9 +11,9 @@ from attnaudit.measures.measure_input import MeasureInput
 
 @dataclass(frozen=True)
 class Guard:
-    """What a measure needs of a head, in words, and for each head of a batch the reason why it is missing, or None.
+    """What a measure needs of a head, in a word or two, and why a head of a batch does not have it (None if it does).
 
-    The reasons explain numbers that are missing; they never remove a number that could be computed.
+    The reasons explain missing numbers; they never remove a number that could be computed.
     """
 
     text: str
@@ -32,6 +32,6 @@ def _of_prediction(at: MeasureInput) -> Sequence[str | None]:
     return at.prediction.problems
 
 
-ANY_HEAD = Guard("nothing", _none)
-EIGENPAIRS = Guard("d eigenpairs of the keys", _of_keys)
-PREDICTED = Guard("a prediction", _of_prediction)
+ANY_HEAD = Guard("any head", _none)
+EIGENPAIRS = Guard("eigenpairs", _of_keys)
+PREDICTED = Guard("prediction", _of_prediction)

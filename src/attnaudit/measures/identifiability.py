@@ -35,7 +35,7 @@ IDENTIFIABLE = Measure(
     schema.IDENTIFIABLE,
     "1 if the head can tell the theory from chance, by the guard of the theory",
     identifiable,
-    guard=Guard("the guard of the theory", lambda at: at.not_identifiable),
+    guard=Guard("the guard", lambda at: at.not_identifiable),
     cost=Cost.EIGENPAIRS,
     default=False,
 )

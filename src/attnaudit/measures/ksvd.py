@@ -91,7 +91,7 @@ def why_missing(at: PrimalInput) -> list[str | None]:
     return [reason(*entry) for entry in by_head]
 
 
-_DECOMPOSED = Guard("s singular vectors of the kernel", why_missing)
+_DECOMPOSED = Guard("SVD", why_missing)
 
 KSVD_LEFT_OVERLAP = Measure(
     "ksvd_left_overlap",

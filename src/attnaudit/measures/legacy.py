@@ -56,6 +56,6 @@ LEGACY_LOG_PROJECTION_ERROR = Measure(
     "log mean(‖φ(q)‖² - ‖h‖²) as Teo & Nguyen's code has it",
     legacy_log_projection_error,
     scope=Scope.VALUES,
-    guard=Guard("a mean of ‖φ(q)‖² - ‖h‖² above 0", _negative),
+    guard=Guard("mean above 0", _negative),
     default=False,
 )

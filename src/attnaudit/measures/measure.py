@@ -32,19 +32,19 @@ class Cost(StrEnum):
     """What a measure needs beyond products of tokens x dim matrices, per head of N tokens and d value columns.
 
     EIGENPAIRS: d eigenpairs of an N x N matrix. ASSIGNMENT: the best assignment of d columns. PAIRS: N x N matrices of
-    its own. TOKEN_ASSIGNMENT: the best assignment of N tokens. The last two are left out of heads with many tokens.
+    its own. MATCHING: the best assignment of N tokens. The last two are left out of heads with many tokens.
     """
 
     CHEAP = "cheap"
     EIGENPAIRS = "eigenpairs"
     ASSIGNMENT = "assignment"
     PAIRS = "pairs"
-    TOKEN_ASSIGNMENT = "token assignment"
+    MATCHING = "matching"
 
     @property
     def needs_pairs(self) -> bool:
         """Whether every token is compared with every other."""
-        return self in (Cost.PAIRS, Cost.TOKEN_ASSIGNMENT)
+        return self in (Cost.PAIRS, Cost.MATCHING)
 
 
 @dataclass(frozen=True)

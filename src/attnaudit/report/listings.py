@@ -31,8 +31,8 @@ def listing(kind: str) -> list[Row]:
 def listing_table(rows: list[Row]) -> Table:
     """The rows for the terminal."""
     table = Table(box=box.SIMPLE_HEAD)
-    for column in rows[0]:
-        table.add_column(column, overflow="fold")
+    for place, column in enumerate(rows[0]):
+        table.add_column(column, overflow="fold", no_wrap=place == 0)  # a name that is cut cannot be copied
     for row in rows:
         table.add_row(*("" if value is None else str(value) for value in row.values()))
     return table
@@ -114,8 +114,7 @@ def _measures() -> list[Row]:
             "ideal": None if measure.ideal is None else f"{measure.ideal:g}",
             "needs": measure.guard.text,
             "cost": measure.cost.value,
-            "computed": "by default" if measure.default else "on request",
-            "what": measure.text,
+            "what": measure.text if measure.default else f"{measure.text} (on request)",
         }
         for measure in MEASURES.values()
     ]
