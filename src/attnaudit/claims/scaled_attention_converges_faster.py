@@ -93,8 +93,8 @@ CLAIM = Claim(
     rule=(
         "The mean test accuracy over the first 50 epochs (fewer if a run has fewer, at least 10), less that of softmax "
         "attention with the same recipe, data and seed; Student's t over seeds, widened for several variants. "
-        "Supported above 0, refuted below, indistinguishable if the interval contains 0 and excludes the published gain of 0.84 "
-        "points."
+        "Supported above 0, refuted below, indistinguishable if the interval contains 0 and excludes the published "
+        "gain of 0.84 points."
     ),
     decided_by=("mean test accuracy over the first epochs, compared with softmax attention",),
     reads=(RecordKind.TRAINING,),
