@@ -70,7 +70,7 @@ def test_a_killed_training_is_resumed_to_the_same_weights(case, tmp_path, change
 
 
 def _train_and_die(recipe_file, data, out):
-    torch.set_num_threads(1)  # as in the process that goes on
+    torch.set_num_threads(1)  # as in the process that resumes
     recipe = read_recipe(str(recipe_file))
 
     def kill(done, total, words):
@@ -80,7 +80,7 @@ def _train_and_die(recipe_file, data, out):
     train(recipe, training_and_test(data), out, device_settings=DeviceSettings(save_after=0), progress=kill)
 
 
-def test_a_process_that_is_killed_leaves_a_checkpoint_to_go_on_from(recipe_file, data_set, halves, tmp_path):
+def test_a_process_that_is_killed_leaves_a_checkpoint_to_resume_from(recipe_file, data_set, halves, tmp_path):
     process = multiprocessing.get_context("spawn").Process(
         target=_train_and_die, args=(recipe_file, data_set, tmp_path / "killed")
     )
@@ -160,8 +160,8 @@ def test_other_settings_in_the_same_folder_are_refused_and_nothing_is_lost(recip
     assert same(before, weights(tmp_path / "run"))
 
 
-def test_a_watched_training_goes_on_with_as_many_processes_as_it_began_with(recipe_file, halves, tmp_path):
-    """Each has its share of what the monitor looks at: other shares are other images, under the names of the old."""
+def test_a_monitored_training_is_resumed_with_the_same_number_of_processes(recipe_file, halves, tmp_path):
+    """Each monitors its share of the images: other shares would be other images under the same names."""
 
     def kill(done, total, words):
         raise Killed

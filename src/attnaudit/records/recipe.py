@@ -139,7 +139,7 @@ class Recipe:
 
     @property
     def monitored_inputs(self) -> int:
-        """How many inputs of each half the monitor looks at."""
+        """The number of inputs of each half that are monitored."""
         raise NotImplementedError
 
 
