@@ -69,7 +69,7 @@ PLACES = {"images", "text", "parquet", "inputs"}
 
 def functions():
     from attnaudit import cli
-    from attnaudit.api import audits, judging, laboratory, machine, robustness
+    from attnaudit.api import audits, judging, laboratory, machine, papers, robustness, trainings
 
     return {
         "audit": (cli.audit.audit, audits.audit),
@@ -77,6 +77,8 @@ def functions():
         "corrupt": (cli.corrupt.corrupt, robustness.corrupt),
         "bench": (cli.bench.bench, machine.bench),
         "doctor": (cli.doctor.doctor, machine.doctor),
+        "paper": (cli.paper.paper, papers.paper),
+        "train": (cli.train.train, trainings.train),
         "judge": (cli.judge.judge, judging.judge),
         "diff": (cli.diff.diff, judging.diff),
         "report": (cli.report.report, judging.report),

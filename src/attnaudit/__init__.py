@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from attnaudit import attention, gaussian, kernel, measures, training
     from attnaudit.api.audits import audit
     from attnaudit.api.judging import diff, judge, report
+    from attnaudit.api.papers import paper
     from attnaudit.api.robustness import corrupt, robust
+    from attnaudit.api.trainings import train
     from attnaudit.capture import Capture, Heads, capture
     from attnaudit.protocol import Protocol
     from attnaudit.report.run import Run
@@ -35,7 +37,9 @@ _HOMES = {
     "corrupt": "attnaudit.api.robustness",
     "diff": "attnaudit.api.judging",
     "judge": "attnaudit.api.judging",
+    "paper": "attnaudit.api.papers",
     "robust": "attnaudit.api.robustness",
+    "train": "attnaudit.api.trainings",
 }
 #: Packages that can be called as the function of the same name, and where it lives. Type checkers see the function.
 _FUNCTIONS = {
@@ -60,8 +64,10 @@ __all__ = [
     "judge",
     "kernel",
     "measures",
+    "paper",
     "report",
     "robust",
+    "train",
     "training",
 ]
 

@@ -6,7 +6,8 @@ import shutil
 import pytest
 from typer.testing import CliRunner
 
-from attnaudit.cli import app, work
+from attnaudit.api import trainings
+from attnaudit.cli import app
 from attnaudit.errors import InputError, RunFolderError, UsageError
 from tests.claims.evaluations import pairs, write_evaluation
 from tests.training_runs import write_course, write_training
@@ -61,7 +62,7 @@ def test_without_data_the_command_says_what_to_give(monkeypatch):
     [("cpu", "adamw", "one process on a GPU, .* on cpu"), ("cuda", "laprop", "adamw, got laprop")],
 )
 def test_what_cannot_be_recorded_is_said_before_data_is_read(tmp_path, monkeypatch, device, optimiser, sentence):
-    monkeypatch.setattr(work, "device_name", lambda asked: device)
+    monkeypatch.setattr(trainings, "device_name", lambda asked: device)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match=f"--graph needs .*{sentence}"):
         run("train", "vit-small-cifar", "--data", "nowhere", "--graph", "--set", f"optimiser.name={optimiser}")

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from attnaudit import defaults
 from attnaudit.cli import options
-from attnaudit.cli.console import data_console, detailed_progress_bar, print_json, say
 from attnaudit.cli.options import Device
-
-if TYPE_CHECKING:
-    from attnaudit.records.recipe import Recipe
+from attnaudit.report.console import data_console, print_json, say
 
 
 def train(
@@ -39,13 +36,15 @@ def train(
         int | None,
         typer.Option(min=1, help="Number of images or lines per half. Default: all.", show_default=False),
     ] = None,
-    seed: options.Seed = 0,
-    device: options.DeviceOption = Device.AUTO,
+    seed: options.Seed = defaults.SEED,
+    device: options.DeviceOption = Device(defaults.DEVICE),
     compiled: Annotated[bool, typer.Option("--compile", help="Compile the model with torch.compile.")] = False,
     graph: Annotated[
         bool, typer.Option("--graph", help="Record a step as a CUDA graph and replay it; faster for small models.")
     ] = False,
-    workers: Annotated[int, typer.Option(min=0, help="Processes that read images, with timm's augmentation.")] = 4,
+    workers: Annotated[
+        int, typer.Option(min=0, help="Processes that read images, with timm's augmentation.")
+    ] = defaults.READERS,
     out: Annotated[
         Path | None, typer.Option(help="Run folder. Default: attnaudit-runs/<recipe>-<seed>.", show_default=False)
     ] = None,
@@ -66,55 +65,25 @@ def train(
 
         attnaudit train lm --data wikitext/ --set model.attention=rpc --set model.attention_layers=[0,1]
     """
-    from attnaudit.cli import work
-    from attnaudit.training.cuda_graph import check_recordable
-    from attnaudit.training.distributed import DeviceSettings, joined_processes
-    from attnaudit.training.loop import train as run
-    from attnaudit.training.recipe_file import read_recipe
-    from attnaudit.training.tasks import read_data
+    from attnaudit.api.trainings import train as trained
 
-    changes = [*(change or ()), *([f"epochs={epochs}"] if epochs else [])]
-    chosen = read_recipe(recipe, changes)
-    with joined_processes(work.device_name(device)) as (ranks, own_device):
-        settings = DeviceSettings(own_device, workers, compiled, graph, ranks=ranks)
-        if graph:
-            check_recordable(chosen, settings)
-        halves = read_data(chosen, _place(chosen, data), limit)
-        folder = out or work.RUNS / f"{chosen.name}-{seed}"
-        with _watched(ranks.is_main) as (progress, tell):
-            trained = run(
-                chosen,
-                halves,
-                folder,
-                seed=seed,
-                device_settings=settings,
-                progress=progress,
-                tell=tell,
-            )
-    if not ranks.is_main:
+    result = trained(
+        recipe,
+        data,
+        epochs=epochs,
+        change=change,
+        limit=limit,
+        seed=seed,
+        device=device.value,
+        compiled=compiled,
+        graph=graph,
+        workers=workers,
+        out=out,
+    )
+    if os.environ.get("RANK", "0") != "0":  # of the processes that torchrun starts, the first one prints
         return
     if json:
-        print_json(trained.facts)
+        print_json(result.facts)
     else:
-        data_console().print(repr(trained), markup=False)
-    say(f"Weights, card, history and evidence: {folder}. Audit it: attnaudit audit {folder}")
-
-
-@contextmanager
-def _watched(leads: bool) -> Iterator[tuple[Callable[[int, int, str], None], Callable[[str], None]]]:
-    """A progress bar and messages, on the leading rank only."""
-    if not leads:
-        yield (lambda done, total, words: None), (lambda line: None)
-        return
-    with detailed_progress_bar("training") as (progress, tell):
-        yield progress, tell
-
-
-def _place(recipe: Recipe, data: Path | None) -> Path:
-    from attnaudit.errors import InputError
-    from attnaudit.sources.data import VARIABLE, data_file
-
-    found = data or data_file(recipe.data)
-    if found is None:
-        raise InputError(f"No training data was found: give --data DIR, or put {recipe.data}/ into {VARIABLE}.")
-    return found
+        data_console().print(repr(result), markup=False)
+    say(f"Weights, card, history and evidence: {result.path}. Audit it: attnaudit audit {result.path}")

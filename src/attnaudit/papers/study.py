@@ -24,6 +24,10 @@ STUDY_INPUTS: Mapping[str, int] = {
     "figure5": 2,
     "forensics": 5,
 }
+#: Tables and figures of language encoders; the others are of vision models.
+LANGUAGE = ("table4", "figure5")
+#: Figures of training runs, not of models.
+OF_TRAINING = ("figure1", "figure4")
 
 
 @dataclass(frozen=True)

@@ -145,6 +145,16 @@ def compare_models(table: Table, models: Mapping[str, Mapping[str, Any]]) -> lis
     return [entry for label, groups in models.items() for entry in compare(table, label, groups[OBSERVED])]
 
 
+def allclose_tests(models: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[int, int]]:
+    """By model of a run's summary, how many of its allclose tests pass, and of how many; empty if there are none."""
+    found = {label: groups[OBSERVED].get("allclose") for label, groups in models.items()}
+    return {
+        label: (round((close["mean"] or 0) * close["n"]), close["n"])
+        for label, close in found.items()
+        if close is not None
+    }
+
+
 def table_settings(table: Table, *, seed: int, device: str) -> AuditSettings:
     """How the study computes a table: under its protocol, and without references."""
     return AuditSettings(protocol=Protocol.PAPER, measures=table.measures, seed=seed, device=device)

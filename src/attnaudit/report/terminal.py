@@ -6,12 +6,27 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich import box
+from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from attnaudit.papers.forensics import FACTOR, STATISTICS, Finding
 from attnaudit.papers.published_tables import TEO_NGUYEN_EIGENVALUES
-from attnaudit.papers.tables import Comparison, Table
+from attnaudit.papers.results import Forensics, RepeatedFigure, RepeatedTable
+from attnaudit.papers.tables import TABLES, Comparison, Table
+
+
+def repetition_report(result: RepeatedTable | RepeatedFigure | Forensics) -> RenderableType | None:
+    """A table with the published numbers, or the conventions that come closest; None for a figure."""
+    if isinstance(result, RepeatedTable):
+        tests = [
+            Text(f"{label}: {passed:,} of {count:,} allclose tests pass")
+            for label, (passed, count) in result.allclose.items()
+        ]
+        return Group(comparison_table(TABLES[result.name], result.comparisons), *tests)
+    if isinstance(result, Forensics):
+        return Group(*(forensics_table(label, findings) for label, findings in result.findings.items()))
+    return None
 
 
 def comparison_table(table: Table, comparisons: Sequence[Comparison]) -> RichTable:
