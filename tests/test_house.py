@@ -10,24 +10,7 @@ from website.house import CLOSED, LEAVES, ORDER, PRODUCERS, PURE, room, violatio
 from website.imports import Package
 
 #: Breaches that are still being removed. This list only shrinks: one that is gone must leave it.
-KNOWN = [
-    "attnaudit.cli.paper.command -> papers",
-    "attnaudit.cli.paper.command -> sources",
-    "attnaudit.cli.paper.curves -> papers",
-    "attnaudit.cli.paper.figures -> papers",
-    "attnaudit.cli.paper.figures -> sources",
-    "attnaudit.cli.paper.forensics -> papers",
-    "attnaudit.cli.paper.forensics -> sources",
-    "attnaudit.cli.paper.heads -> capture",
-    "attnaudit.cli.paper.heads -> papers",
-    "attnaudit.cli.paper.heads -> sources",
-    "attnaudit.cli.paper.tables -> audit",
-    "attnaudit.cli.paper.tables -> papers",
-    "attnaudit.cli.paper.tables -> sources",
-    "attnaudit.cli.train -> sources",
-    "attnaudit.cli.train -> training",
-    "attnaudit.cli.work -> audit",
-]
+KNOWN = []
 
 
 @pytest.fixture(scope="module")
