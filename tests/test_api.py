@@ -64,7 +64,7 @@ def test_a_theory_defined_in_a_script_is_computed_in_its_process(tmp_path, image
 #: Options that only one side has: tables of the terminal, objects of Python.
 ONE_SIDED = {"json", "fail_on", "measures", "progress"}
 #: Two options of the terminal that are one argument in Python.
-PLACES = {"images", "text", "parquet", "inputs"}
+PLACES = {"images", "text", "parquet", "inputs", "kind"}
 
 
 def functions():

@@ -28,6 +28,7 @@ from attnaudit.report.console import shown_progress
 from attnaudit.report.run import Run
 from attnaudit.sources.model import LoadedModel, ModelSpec, wrap_module
 from attnaudit.sources.selection import (
+    InputKind,
     InputSelection,
     SelectedInputs,
     select_inputs,
@@ -43,6 +44,7 @@ def audit(
     models: nn.Module | str | Sequence[str],
     inputs: Tensor | str | Path | None = None,
     *,
+    kind: InputKind | None = None,
     weights: str | Path | None = None,
     random_weights: bool = False,
     download: bool = False,
@@ -71,6 +73,7 @@ def audit(
             `"minilm"` or a folder.
         inputs: a batch tensor; or, for named models, a folder of images or a text file or folder. By default images
             of the data folder or of scikit-image, or Python's own reference.
+        kind: `images` or `text` if the inputs must be that; what the models read if None.
         weights: a local weights file, of one named model.
         random_weights: audit named models untrained, initialised from `seed`.
         download: allow the network for weights of named models.
@@ -95,9 +98,9 @@ def audit(
     """
     allowed = default_memory() if memory is None else parse_memory(str(memory))
     resources = Resources(workers, cluster, allowed)
-    kind = RecordKind.AUDIT
     own = {measure.name for measure in measures if not isinstance(measure, str)}
-    judged = claims_about(kind) if claims == "all" else claims_named(claims, kind, own_measures=own)
+    audits = RecordKind.AUDIT
+    judged = claims_about(audits) if claims == "all" else claims_named(claims, audits)
     selection = select(
         measures=measures,
         theories=(*theories_for(judged), *theories),
@@ -118,7 +121,7 @@ def audit(
     if isinstance(inputs, Tensor):
         selected = select_tensor(inputs, settings.device)
     else:
-        asked = InputSelection(None if inputs is None else Path(inputs), limit, seed, first, lines)
+        asked = InputSelection(None if inputs is None else Path(inputs), limit, seed, first, lines, kind=kind)
         selected = select_inputs(subjects, asked, settings.protocol, settings.device)
     plan = plan_audit(subjects, selected.shards, settings, selection.own)
     _announce(plan, selected, judged)

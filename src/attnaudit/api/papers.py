@@ -28,7 +28,7 @@ from attnaudit.report.figure_files import write_figure
 from attnaudit.report.head_figures import gamma_figure, norm_figure
 from attnaudit.report.study_curves import error_curves, norm_curves
 from attnaudit.sources.model import ModelSpec
-from attnaudit.sources.selection import InputSelection, select_inputs, select_specs
+from attnaudit.sources.selection import InputKind, InputSelection, select_inputs, select_specs
 
 _log = logging.getLogger(__name__)
 
@@ -38,6 +38,7 @@ def paper(
     models: str | Sequence[str] | None = None,
     inputs: str | Path | None = None,
     *,
+    kind: InputKind | None = None,
     weights: str | Path | None = None,
     random_weights: bool = False,
     download: bool = False,
@@ -59,6 +60,7 @@ def paper(
         models: names; by default those of the study with local weights. For `figure1` and `figure4` folders that
             `train` wrote.
         inputs: a folder of images, or a text file or folder; by default those of the data folder.
+        kind: `images` or `text` if the inputs must be that; what the models read if None.
         weights: a local weights file, of one model.
         random_weights: take the models untrained, initialised from `seed`.
         download: allow the network for weights.
@@ -81,7 +83,7 @@ def paper(
     folder = Path(out) if out is not None else None
     if item in OF_TRAINING:
         given = {"weights": weights, "random-weights": random_weights, "download": download}
-        for option, value in {**given, "images": inputs, "limit": limit, "first": first}.items():
+        for option, value in {**given, kind or "inputs": inputs, "limit": limit, "first": first}.items():
             if value is not None and value is not False:
                 raise UsageError(f"{item} is drawn from training runs, which have their own inputs: omit --{option}.")
         return _training_figure(item, names, folder or Path(defaults.RUNS) / item)
@@ -92,6 +94,7 @@ def paper(
         seed,
         first,
         samples=False,
+        kind=kind,
     )
     place = device_name(device)
     if item in TABLES:

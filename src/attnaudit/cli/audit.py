@@ -75,6 +75,7 @@ def audit(
     run = audited(
         models,
         options.one_of(images=images, text=text),
+        kind=options.input_kind(images=images, text=text),
         weights=weights,
         random_weights=random_weights,
         download=download,

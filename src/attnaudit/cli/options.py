@@ -115,6 +115,11 @@ def one_of(**given: Path | None) -> Path | None:
     return next(iter(found.values()), None)
 
 
+def input_kind(*, images: Path | None, text: Path | None) -> Literal["images", "text"] | None:
+    """What the user says the inputs are."""
+    return "images" if images is not None else "text" if text is not None else None
+
+
 def whole_numbers(text: str, option: str) -> tuple[int, ...]:
     """A comma-separated list of integers."""
     try:

@@ -78,6 +78,7 @@ def paper(
         item.value,
         models,
         options.one_of(images=images, text=text),
+        kind=options.input_kind(images=images, text=text),
         weights=weights,
         random_weights=random_weights,
         download=download,

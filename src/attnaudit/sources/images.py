@@ -59,19 +59,10 @@ def find_images(folder: Path) -> list[Path]:
     """
     if not folder.is_dir():
         raise InputError(f"The folder {folder} does not exist: give --images a folder of images.")
-    found = _images_in(folder)
+    found = sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
     if not found:
         raise InputError(f"{folder} and its subfolders have no images ({', '.join(sorted(SUFFIXES))}).")
     return found
-
-
-def has_images(place: Path) -> bool:
-    """Whether it is a folder with images in it."""
-    return bool(_images_in(place))
-
-
-def _images_in(folder: Path) -> list[Path]:
-    return sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
 
 
 def sample_images() -> list[Path]:

@@ -6,18 +6,20 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from torch import Tensor
 
 from attnaudit.errors import InputError, UsageError
 from attnaudit.protocol import Protocol
 from attnaudit.sources.data import VARIABLE, data_file
-from attnaudit.sources.images import ImageItem, choose_images, find_images, has_images, image_shards, sample_images
+from attnaudit.sources.images import ImageItem, choose_images, find_images, image_shards, sample_images
 from attnaudit.sources.inputs import Shard, shard_size, tensor_shards
 from attnaudit.sources.model import LoadedModel, ModelSpec, parse_model
-from attnaudit.sources.texts import TextItem, find_texts, passages, read_text, standard_text, study_lines, text_shards
+from attnaudit.sources.texts import TextItem, passages, read_text, standard_text, study_lines, text_shards
 
 _log = logging.getLogger(__name__)
+InputKind = Literal["images", "text"]
 
 
 def select_specs(
@@ -55,6 +57,7 @@ class InputSelection:
         first: take the first in order instead of a draw.
         lines: of texts, lines as the study draws them instead of passages.
         samples: whether, without a place and a data folder, samples that come with installed packages will do.
+        kind: what a user says they are; the models decide if None.
     """
 
     place: Path | None = None
@@ -63,6 +66,7 @@ class InputSelection:
     first: bool = False
     lines: bool = False
     samples: bool = True
+    kind: InputKind | None = None
 
     def __post_init__(self) -> None:
         if self.limit is not None and self.limit < 1:
@@ -93,14 +97,12 @@ def select_inputs(
     if len(kinds) > 1:
         raise UsageError("Image and text models cannot share their inputs: audit them separately.")
     if kinds == {True}:
-        if (place := selection.place) and place.is_dir() and not find_texts(place) and has_images(place):
-            raise UsageError(f"{specs[0].name} reads text, but {place} has images: use --text instead of --images.")
+        if selection.kind == "images":
+            raise UsageError(f"{specs[0].name} reads text: use --text instead of --images.")
         texts, words = _texts(selection, protocol)
         return SelectedInputs(text_shards(texts, protocol, shard_size()), f"{len(texts)} {words}")
-    if selection.place is not None and selection.place.is_file():
-        raise UsageError(
-            f"{specs[0].name} reads images, but {selection.place} is a file: use --images instead of --text."
-        )
+    if selection.kind == "text":
+        raise UsageError(f"{specs[0].name} reads images: use --images instead of --text.")
     if selection.lines:
         raise UsageError(f"{specs[0].name} reads images: --lines is for text.")
     items = select_images(selection)

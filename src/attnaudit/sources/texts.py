@@ -63,15 +63,10 @@ class TextShard:
         )
 
 
-def find_texts(folder: Path) -> list[Path]:
-    """Every text file below a folder, in order of its path."""
-    return sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix in SUFFIXES)
-
-
 def read_text(place: Path) -> str:
     """The text of a file, or of all text files below a folder, ordered by path."""
     if place.is_dir():
-        files = find_texts(place)
+        files = sorted(p for p in place.rglob("*") if p.is_file() and p.suffix in SUFFIXES)
         if not files:
             raise InputError(f"{place} has no text files ({', '.join(SUFFIXES)}).")
         return "\n".join(read_text(file) for file in files)
