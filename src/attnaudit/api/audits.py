@@ -100,7 +100,7 @@ def audit(
     resources = Resources(workers, cluster, allowed)
     own = {measure.name for measure in measures if not isinstance(measure, str)}
     audits = RecordKind.AUDIT
-    judged = claims_about(audits) if claims == "all" else claims_named(claims, audits)
+    judged = claims_about(audits) if claims == "all" else claims_named(claims, audits, own_measures=own)
     selection = select(
         measures=measures,
         theories=(*theories_for(judged), *theories),
