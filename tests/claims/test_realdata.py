@@ -21,6 +21,7 @@ def observed():
     run = attnaudit.audit(
         MODEL,
         DATA / "imagenet_val",
+        limit=None,
         weights=data_weights(MODEL),
         protocol="paper",
         measures=dict.fromkeys((*TABLES["table1"].measures, *TABLES["table3"].measures)),

@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+from functools import partial
 
 import pytest
 import torch
@@ -42,31 +43,33 @@ def test_training_learns_what_can_be_learned(recipe_file, halves, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("case", "changes", "stop"),
+    ("case", "changes", "stops"),
     [
-        *(("images", [f"augmentation.kind={kind}"], stop) for kind in ("crop-flip", "timm") for stop in (3, 5, 6, 12)),
-        *(("text", [], stop) for stop in (3, 7)),
+        *(("images", [f"augmentation.kind={kind}"], (3, 5, 6, 12)) for kind in ("crop-flip", "timm")),
+        ("text", [], (3, 7)),
     ],
     indirect=["case"],
 )
-def test_a_killed_training_is_resumed_to_the_same_weights(case, tmp_path, changes, stop):
+def test_a_killed_training_is_resumed_to_the_same_weights(case, tmp_path, changes, stops):
     recipe, data, often = case.recipe(*changes), case.data, DeviceSettings(save_after=0)
     whole = train(recipe, data, tmp_path / "whole", device_settings=often)
+    for stop in stops:
+        killed = tmp_path / f"killed-{stop}"
+        with pytest.raises(Killed):
+            train(recipe, data, killed, device_settings=often, progress=partial(kill, stop))
+        assert not (killed / "model.safetensors").exists()
+        resumed = train(recipe, data, killed, device_settings=often)
+        for file in ("model.safetensors", "average.safetensors"):
+            assert same(weights(whole.path, file), weights(resumed.path, file))
+        varying = ("train_loss", "images_per_second", "contexts_per_second")
+        records = [[{k: v for k, v in r.items() if k not in varying} for r in run.history] for run in (whole, resumed)]
+        assert records[0] == records[1]
+        assert [r["train_loss"] for r in whole.history] == pytest.approx([r["train_loss"] for r in resumed.history])
 
-    def kill(done, total, words):
-        if done == stop:
-            raise Killed
 
-    with pytest.raises(Killed):
-        train(recipe, data, tmp_path / "killed", device_settings=often, progress=kill)
-    assert not (tmp_path / "killed" / "model.safetensors").exists()
-    resumed = train(recipe, data, tmp_path / "killed", device_settings=often)
-    for file in ("model.safetensors", "average.safetensors"):
-        assert same(weights(whole.path, file), weights(resumed.path, file))
-    varying = ("train_loss", "images_per_second", "contexts_per_second")
-    records = [[{k: v for k, v in r.items() if k not in varying} for r in run.history] for run in (whole, resumed)]
-    assert records[0] == records[1]
-    assert [r["train_loss"] for r in whole.history] == pytest.approx([r["train_loss"] for r in resumed.history])
+def kill(stop, done, total, words):
+    if done == stop:
+        raise Killed
 
 
 def _train_and_die(recipe_file, data, out):
