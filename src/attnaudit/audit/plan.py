@@ -12,7 +12,8 @@ from attnaudit.audit.unit import AuditRecipe, AuditUnit, AuditWorker
 from attnaudit.measures import Measure, Reference, Selection
 from attnaudit.numerics.digest import digest
 from attnaudit.records.files import file_name
-from attnaudit.records.run_folder import RunKind
+from attnaudit.records import json_file
+from attnaudit.records.audit import AuditIdentity
 from attnaudit.sources.inputs import Shard
 from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
 from attnaudit.theories.base import Theory
@@ -40,12 +41,9 @@ class AuditPlan:
     @cached_property
     def identity(self) -> dict[str, Any]:
         """Everything the evidence depends on, as plain data."""
-        return {
-            "kind": RunKind.AUDIT.value,
-            "settings": self.settings.identity,
-            "models": [[model.label, model.fingerprint] for model in self.loaded],
-            "inputs": [list(entry) for shard in self.shards for entry in shard.identity],
-        }
+        models = tuple((model.label, model.fingerprint) for model in self.loaded)
+        inputs = tuple(entry for shard in self.shards for entry in shard.identity)
+        return dict(json_file.plain(AuditIdentity(self.settings, models, inputs)))
 
     @property
     def description(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 from attnaudit.audit.plan import AuditPlan
 from attnaudit.audit.summary import summarise
 from attnaudit.errors import InputError
+from attnaudit.records.audit import AuditSummary
 from attnaudit.records.engine import Progress, Resources, execute
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.run_folder import RunFolder
@@ -21,7 +22,7 @@ class Measured:
 
     folder: RunFolder
     rows: Evidence
-    summary: dict[str, Any]
+    summary: AuditSummary
 
     @property
     def path(self) -> Path:

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from attnaudit.measures import DEFAULT_MEASURES, Measure, Reference, Selection, select
-from attnaudit.protocol import Protocol
+from attnaudit.records import json_file
+from attnaudit.records.audit import AuditConventions
 from attnaudit.theories.base import Theory
 
 
 @dataclass(frozen=True)
-class AuditSettings:
-    """Protocol, measures, theories and references by name, and seed of an audit."""
+class AuditSettings(AuditConventions):
+    """The conventions of an audit with our measures by default, and what their names mean."""
 
-    protocol: Protocol = Protocol.EXACT
     measures: tuple[str, ...] = DEFAULT_MEASURES
-    theories: tuple[str, ...] = ("kpca",)
-    references: tuple[str, ...] = ()
-    repeats: int = 1
-    seed: int = 0
-    device: str = "cpu"
 
     @staticmethod
     def of(selection: Selection, device: str = "cpu") -> AuditSettings:
@@ -54,4 +49,4 @@ class AuditSettings:
     @property
     def identity(self) -> dict[str, Any]:
         """As plain data that JSON gives back unchanged, for hashes and comparison."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        return dict(json_file.plain(self))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from attnaudit.records.audit import AuditSummary, CaptureSummary, Statistic
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.notes import Notes
 from attnaudit.records.schema import OBSERVED
@@ -19,55 +18,51 @@ from attnaudit.statistics.intervals import bootstrap_interval
 from attnaudit.theories.registry import PRIMAL_SVD
 
 Numbers = NDArray[np.float64]
+_NO_REASON = "no reason given"
 
 
-@dataclass(frozen=True)
-class Statistic:
-    """One measure on one model under one reference; `n` heads counted, `rejected` heads missing, by reason."""
+def summarise(evidence: Evidence, notes: Sequence[Notes], theory: str, seed: int) -> AuditSummary:
+    """The statistics of every model and measure, and certificate, refusals and skipped inputs of the whole run.
 
-    mean: float | None
-    median: float | None
-    max: float | None
-    min: float | None
-    interval: tuple[float, float] | None
-    input_std: float | None
-    n: int
-    rejected: dict[str, int]
-
-
-def summarise(evidence: Evidence, notes: Sequence[Notes], theory: str, seed: int) -> dict[str, Any]:
-    """Per model: every measure's `Statistic`, per reference; and for the whole run certificate, refusals and skips.
-
-    Measures against a prediction are those of the first `theory`; the others are in the evidence, and in the ranking.
+    References are summarised for the first `theory`, observed heads for all of them.
     """
-    models: dict[str, Any] = {}
-    for model, measure in evidence.combinations("model", "measure"):
-        columns = ("input", "reference", "value", "reason")
-        rows = evidence.where(*columns, model=model, measure=measure, theory=theory)
-        if not rows.num_rows:  # of Primal-Attention, which has a theory of its own
-            rows = evidence.where(*columns, model=model, measure=measure, theory=PRIMAL_SVD.name)
-        for reference in rows["reference"].unique().to_pylist():
-            statistic = statistic_of(rows.filter(pc.equal(rows["reference"], reference)), seed)
-            models.setdefault(model, {}).setdefault(reference, {})[measure] = asdict(statistic)
+    models: dict[str, dict[str, dict[str, Statistic]]] = {}
+    others: dict[str, dict[str, dict[str, Statistic]]] = {}
+    for (model, measure), theories in _theories(evidence).items():
+        groups = models.setdefault(model, {})
+        # Measures of Primal-Attention have a theory of their own.
+        main = theory if theory in theories else PRIMAL_SVD.name
+        for own in theories:
+            asked = {} if own == main else {"reference": OBSERVED}
+            columns = ("input", "reference", "value", "reason")
+            rows = evidence.where(*columns, model=model, measure=measure, theory=own, **asked)
+            for reference in rows["reference"].unique().to_pylist():
+                statistic = statistic_of(rows.filter(pc.equal(rows["reference"], reference)), seed)
+                if own == main:
+                    groups.setdefault(reference, {})[measure] = statistic
+                if own != theory and reference == OBSERVED:
+                    others.setdefault(model, {}).setdefault(own, {})[measure] = statistic
     errors = [error for note in notes for error in note.certificate.values()]
-    return {
-        "models": models,
-        "capture": {
-            "replay_error": max(errors, default=None),
-            "refused_layers": _unique(note.refusals for note in notes),
-        },
-        "skipped_inputs": _unique(note.skipped for note in notes),
-    }
+    capture = CaptureSummary(max(errors, default=None), _unique(note.refusals for note in notes))
+    return AuditSummary(models, others, capture, _unique(note.skipped for note in notes))
 
 
-def losses(summary: Mapping[str, Any]) -> list[str]:
+def _theories(evidence: Evidence) -> dict[tuple[str, str], list[str]]:
+    """By model and measure, in order of their first rows."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for model, measure, theory in evidence.combinations("model", "measure", "theory"):
+        found.setdefault((model, measure), []).append(theory)
+    return found
+
+
+def losses(summary: AuditSummary) -> list[str]:
     """What was left out of an audit, with reasons and numbers, a line each."""
-    lines = [f"skipped input {name}: {reason}" for name, reason in summary["skipped_inputs"]]
-    lines += [f"refused layer {layer}: {reason}" for layer, reason in summary["capture"]["refused_layers"]]
+    lines = [f"skipped input {name}: {reason}" for name, reason in summary.skipped_inputs]
+    lines += [f"refused layer {layer}: {reason}" for layer, reason in summary.capture.refused_layers]
     rejected: dict[str, tuple[int, int]] = {}
-    for references in summary["models"].values():
-        for statistic in references.get(OBSERVED, {}).values():
-            for reason, count in statistic["rejected"].items():
+    for model in summary.models:
+        for statistic in summary.observed(model).values():
+            for reason, count in statistic.rejected.items():
                 most, measures = rejected.get(reason, (0, 0))
                 rejected[reason] = (max(most, count), measures + 1)
     return lines + [
@@ -78,8 +73,9 @@ def losses(summary: Mapping[str, Any]) -> list[str]:
 
 def statistic_of(rows: pa.Table, seed: int) -> Statistic:
     """Reduce the rows of one measure; inputs are the sampling unit of the interval and of `input_std`."""
-    present = rows.filter(pc.is_valid(rows["value"]))
-    reasons = Counter(rows.filter(pc.is_null(rows["value"]))["reason"].to_pylist())
+    counted = pc.fill_null(pc.is_finite(rows["value"]), False)
+    present = rows.filter(counted)
+    reasons = Counter(reason or _NO_REASON for reason in rows.filter(pc.invert(counted))["reason"].to_pylist())
     values = present["value"].to_numpy()
     if not len(values):
         return Statistic(None, None, None, None, None, None, 0, dict(reasons))
@@ -104,5 +100,5 @@ def input_means(rows: pa.Table) -> Numbers:
     return means
 
 
-def _unique(groups: Any) -> list[list[str]]:
-    return [list(pair) for pair in dict.fromkeys(pair for group in groups for pair in group)]
+def _unique(groups: Iterable[Iterable[tuple[str, str]]]) -> tuple[tuple[str, str], ...]:
+    return tuple(dict.fromkeys(pair for group in groups for pair in group))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from attnaudit.audit.settings import AuditSettings
 from attnaudit.papers.published_tables import SAME_MODEL, TABLE1, TABLE2, TABLE3_RAW, TABLE4, Row, Value
 from attnaudit.protocol import Protocol
-from attnaudit.records.schema import OBSERVED
+from attnaudit.records.audit import AuditSummary, Statistic, Statistics
 
 
 @dataclass(frozen=True)
@@ -117,13 +116,13 @@ TABLES: Mapping[str, Table] = {
 }
 
 
-def compare(table: Table, model: str, observed: Mapping[str, Mapping[str, Any]]) -> list[Comparison]:
-    """Our row of a table beside the published one, from a run's summary (`models.<label>.observed`)."""
+def compare(table: Table, model: str, observed: Statistics) -> list[Comparison]:
+    """Our row of a table beside the published one, from the statistics of a model's own heads."""
     name = model.partition(" ")[0]
     comparisons = []
     for column in table.columns:
         statistic = observed[column.measure]
-        ours, std = _reduced(statistic, column.reduction), statistic["input_std"]
+        ours, std = _reduced(statistic, column.reduction), statistic.input_std
         published = column.published.get(SAME_MODEL.get(name, name), column.published.get(name.partition(".")[0], {}))
         comparisons.append(
             Comparison(
@@ -133,16 +132,16 @@ def compare(table: Table, model: str, observed: Mapping[str, Mapping[str, Any]])
                 ours=None if ours is None else ours / column.unit,
                 ours_std=std / column.unit if column.reduction == "mean" and std is not None else None,
                 decimals=column.decimals,
-                heads=statistic["n"],
-                rejected=sum(statistic["rejected"].values()),
+                heads=statistic.n,
+                rejected=statistic.lost,
             )
         )
     return comparisons
 
 
-def compare_models(table: Table, models: Mapping[str, Mapping[str, Any]]) -> list[Comparison]:
-    """The same for every model of a run's summary."""
-    return [entry for label, groups in models.items() for entry in compare(table, label, groups[OBSERVED])]
+def compare_models(table: Table, summary: AuditSummary) -> list[Comparison]:
+    """The same for every model of a run."""
+    return [entry for model in summary.models for entry in compare(table, model, summary.observed(model))]
 
 
 def allclose_tests(models: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[int, int]]:
@@ -160,9 +159,9 @@ def table_settings(table: Table, *, seed: int, device: str) -> AuditSettings:
     return AuditSettings(protocol=Protocol.PAPER, measures=table.measures, seed=seed, device=device)
 
 
-def _reduced(statistic: Mapping[str, Any], reduction: str) -> float | None:
-    if reduction != "mean with zeros":
-        value: float | None = statistic[reduction]
-        return value
-    total = statistic["n"] + sum(statistic["rejected"].values())
-    return statistic["mean"] * statistic["n"] / total if statistic["mean"] is not None else None
+def _reduced(statistic: Statistic, reduction: str) -> float | None:
+    if statistic.mean is None:
+        return None
+    if reduction == "mean with zeros":
+        return statistic.mean * statistic.n / (statistic.n + statistic.lost)
+    return statistic.max if reduction == "max" else statistic.mean

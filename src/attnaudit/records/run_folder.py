@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
@@ -12,7 +13,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from attnaudit.errors import RunFolderError
+from attnaudit.errors import RunFolderError, UsageError
 from attnaudit.records import json_file
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.files import make_folder, write_whole
@@ -200,8 +201,8 @@ class RunFolder:
 
     def _note(self, part: Path) -> Notes:
         try:
-            return Notes.from_json(pq.read_metadata(part).metadata[_NOTES])
-        except (OSError, pa.ArrowInvalid) as error:
+            return json_file.parse(Notes, json.loads(pq.read_metadata(part).metadata[_NOTES]), part.name)
+        except (OSError, pa.ArrowInvalid, KeyError, ValueError, UsageError) as error:
             raise _damaged(part) from error
 
     def write_summary(self, summary: Any) -> None:
@@ -216,7 +217,7 @@ class RunFolder:
 def encoded(table: pa.Table, notes: Notes) -> bytes:
     """The Parquet file of a unit; equal units give equal bytes, wherever they were computed."""
     sink = pa.BufferOutputStream()
-    pq.write_table(table.replace_schema_metadata({_NOTES: notes.as_json()}), sink, compression="zstd")
+    pq.write_table(table.replace_schema_metadata({_NOTES: json.dumps(json_file.plain(notes))}), sink, compression="zstd")
     content: bytes = sink.getvalue().to_pybytes()
     return content
 

@@ -12,8 +12,10 @@ import pyarrow.compute as pc
 from attnaudit.audit.summary import input_means
 from attnaudit.errors import RunFolderError
 from attnaudit.numerics.digest import digest
-from attnaudit.records.finished import FinishedRun
+from attnaudit.records import json_file
+from attnaudit.records.audit import AuditRun
 from attnaudit.records.schema import OBSERVED
+from attnaudit.records.verdict import Word
 from attnaudit.statistics.intervals import bootstrap_interval, widened_level
 
 _HEAD = ["input", "layer", "head", "window", "theory"]
@@ -48,12 +50,12 @@ class Difference:
     """Second run minus first; `level` is the confidence of each interval, so that all hold jointly with 95 %."""
 
     changes: tuple[Change, ...]
-    verdicts: tuple[tuple[str, str, str, str], ...]  # model, claim, word before, word after
+    verdicts: tuple[tuple[str, str, Word, Word], ...]  # model, claim, word before, word after
     settings: tuple[tuple[str, str, str], ...]  # name, before, after
     level: float
 
 
-def difference(first: FinishedRun, second: FinishedRun) -> Difference:
+def difference(first: AuditRun, second: AuditRun) -> Difference:
     """Compare two runs.
 
     Raises:
@@ -72,15 +74,15 @@ def difference(first: FinishedRun, second: FinishedRun) -> Difference:
     return Difference(tuple(changes), tuple(_verdicts(first, second, pairs)), tuple(_settings(first, second)), level)
 
 
-def _model_pairs(first: FinishedRun, second: FinishedRun) -> list[tuple[str, str]]:
+def _model_pairs(first: AuditRun, second: AuditRun) -> list[tuple[str, str]]:
     """Models with the same name, or the only model of each run, whatever its name."""
     if len(first.models) == len(second.models) == 1:
         return [(first.models[0], second.models[0])]
     return [(model, model) for model in first.models if model in second.models]
 
 
-def _shared_measures(first: FinishedRun, before: str, second: FinishedRun, after: str) -> list[tuple[str, str]]:
-    def measured(run: FinishedRun, model: str) -> dict[tuple[str, str], None]:
+def _shared_measures(first: AuditRun, before: str, second: AuditRun, after: str) -> list[tuple[str, str]]:
+    def measured(run: AuditRun, model: str) -> dict[tuple[str, str], None]:
         found = run.rows.combinations("model", "reference", "measure", "theory")
         return {(m, theory): None for label, reference, m, theory in found if (label, reference) == (model, OBSERVED)}
 
@@ -89,7 +91,7 @@ def _shared_measures(first: FinishedRun, before: str, second: FinishedRun, after
 
 
 def _change(
-    first: FinishedRun, second: FinishedRun, before: str, after: str, measure: str, theory: str, level: float
+    first: AuditRun, second: AuditRun, before: str, after: str, measure: str, theory: str, level: float
 ) -> Iterator[Change]:
     left, right = _values(first, before, measure, theory), _values(second, after, measure, theory)
     both = left.join(right, keys=_HEAD, join_type="inner", right_suffix="_after")
@@ -111,7 +113,7 @@ def _change(
     )
 
 
-def _values(run: FinishedRun, model: str, measure: str, theory: str) -> pa.Table:
+def _values(run: AuditRun, model: str, measure: str, theory: str) -> pa.Table:
     rows = run.rows.where(*_HEAD, "value", model=model, measure=measure, theory=theory, reference=OBSERVED)
     for name in ("input", "theory"):  # dictionaries of two files cannot be joined
         rows = rows.set_column(rows.schema.get_field_index(name), name, rows[name].cast(pa.string()))
@@ -119,10 +121,10 @@ def _values(run: FinishedRun, model: str, measure: str, theory: str) -> pa.Table
 
 
 def _verdicts(
-    first: FinishedRun, second: FinishedRun, pairs: list[tuple[str, str]]
-) -> Iterator[tuple[str, str, str, str]]:
-    def words(run: FinishedRun) -> dict[tuple[str, str], str]:
-        return {(v["model"], v["claim"]): v["word"] for v in run.summary.get("verdicts", [])}
+    first: AuditRun, second: AuditRun, pairs: list[tuple[str, str]]
+) -> Iterator[tuple[str, str, Word, Word]]:
+    def words(run: AuditRun) -> dict[tuple[str, str], Word]:
+        return {(verdict.model, verdict.claim): verdict.word for verdict in run.verdicts}
 
     before, after = words(first), words(second)
     for old, new in pairs:
@@ -131,20 +133,20 @@ def _verdicts(
                 yield (new, claim, word, after[new, claim])
 
 
-def _settings(first: FinishedRun, second: FinishedRun) -> Iterator[tuple[str, str, str]]:
+def _settings(first: AuditRun, second: AuditRun) -> Iterator[tuple[str, str, str]]:
     before, after = _facts(first), _facts(second)
     for name in {**before, **after}:
         if before.get(name) != after.get(name):
             yield (name, before.get(name, "–"), after.get(name, "–"))
 
 
-def _facts(run: FinishedRun) -> dict[str, str]:
+def _facts(run: AuditRun) -> dict[str, str]:
     """Settings, versions, models and inputs of a run, which could explain a difference."""
-    identity = run.settings["identity"]
-    facts: dict[str, Any] = {**identity["settings"], "attnaudit": run.settings.get("attnaudit")}
-    facts |= run.settings.get("versions", {})
-    facts["models"] = [f"{name} {fingerprint[:12]}" for name, fingerprint in identity.get("models", [])]
-    facts["inputs"] = f"{len(identity.get('inputs', []))} ({digest(identity.get('inputs', []), size=6)})"
+    identity = run.settings.identity
+    facts: dict[str, Any] = {**json_file.plain(identity.settings), "attnaudit": run.settings.attnaudit}
+    facts |= run.settings.versions
+    facts["models"] = [f"{name} {fingerprint[:12]}" for name, fingerprint in identity.models]
+    facts["inputs"] = f"{len(identity.inputs)} ({digest(identity.inputs, size=6)})"
     return {
         name: ", ".join(map(str, value)) if isinstance(value, list) else str(value) for name, value in facts.items()
     }

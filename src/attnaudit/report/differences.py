@@ -48,12 +48,12 @@ def _settings(settings: Sequence[tuple[str, str, str]]) -> Table:
     return table
 
 
-def _verdicts(verdicts: Sequence[tuple[str, str, str, str]]) -> Table:
+def _verdicts(verdicts: Sequence[tuple[str, str, Word, Word]]) -> Table:
     table = Table(title="Verdicts that changed", title_justify="left", box=box.SIMPLE_HEAD)
     for name in ("model", "claim", "first", "second"):
         table.add_column(name, overflow="fold")
     for model, claim, before, after in verdicts:
-        table.add_row(Text(shortened(model)), Text(claim), word_text(Word(before)), word_text(Word(after)))
+        table.add_row(Text(shortened(model)), Text(claim), word_text(before), word_text(after))
     return table
 
 

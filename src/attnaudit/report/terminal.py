@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -14,6 +13,7 @@ from attnaudit.papers.forensics import FACTOR, STATISTICS, Finding
 from attnaudit.papers.published_tables import TEO_NGUYEN_EIGENVALUES
 from attnaudit.papers.results import Forensics, RepeatedFigure, RepeatedTable
 from attnaudit.papers.tables import TABLES, Comparison, Table
+from attnaudit.records.audit import Statistics
 
 
 def repetition_report(result: RepeatedTable | RepeatedFigure | Forensics) -> RenderableType | None:
@@ -51,21 +51,21 @@ def comparison_table(table: Table, comparisons: Sequence[Comparison]) -> RichTab
     return shown
 
 
-def statistics_table(model: str, observed: Mapping[str, Mapping[str, Any]]) -> RichTable:
+def statistics_table(model: str, observed: Statistics) -> RichTable:
     """Every measure of a model: mean with its interval over inputs, range, and counts."""
     shown = RichTable(title=Text(model), title_justify="left", box=box.SIMPLE_HEAD)
     shown.add_column("measure", no_wrap=True)
     for name in ("mean", "95 % interval", "median", "min", "max", "heads", "rejected"):
         shown.add_column(name, justify="right", no_wrap=True)
     for measure, s in observed.items():
-        interval = s["interval"]
+        interval = s.interval
         shown.add_row(
             measure,
-            _number(s["mean"]),
+            _number(s.mean),
             "–" if interval is None else f"{_number(interval[0])} … {_number(interval[1])}",
-            *(_number(s[name]) for name in ("median", "min", "max")),
-            f"{s['n']:,}",
-            f"{sum(s['rejected'].values()):,}",
+            *(_number(value) for value in (s.median, s.min, s.max)),
+            f"{s.n:,}",
+            f"{s.lost:,}",
         )
     return shown
 

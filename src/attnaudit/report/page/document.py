@@ -8,8 +8,9 @@ from typing import Any
 
 from attnaudit._version import __version__
 from attnaudit.display import shortened
-from attnaudit.records.finished import FinishedRun
-from attnaudit.records.verdict import POWER
+from attnaudit.records import json_file
+from attnaudit.records.audit import AuditRun
+from attnaudit.records.verdict import POWER, Score, Word
 from attnaudit.report.page.subject import MeasureView, Subject, subject
 
 _NAMES_SHOWN = 5
@@ -64,17 +65,17 @@ class Document:
     @property
     def claims(self) -> list[str]:
         """Every claim that was judged in any run."""
-        return list(dict.fromkeys(verdict["claim"] for one in self.subjects for verdict in one.verdicts))
+        return list(dict.fromkeys(verdict.claim for one in self.subjects for verdict in one.verdicts))
 
-    def word(self, one: Subject, claim: str) -> str | None:
+    def word(self, one: Subject, claim: str) -> Word | None:
         """The verdict on a claim, or None if it was not judged."""
-        return next((verdict["word"] for verdict in one.verdicts if verdict["claim"] == claim), None)
+        return next((verdict.word for verdict in one.verdicts if verdict.claim == claim), None)
 
     @property
-    def compared(self) -> list[tuple[str, str, list[dict[str, Any] | None]]]:
+    def compared(self) -> list[tuple[str, str, list[Score | None]]]:
         """(claim, deciding measure, its score for every subject); None if a subject has no score."""
         scores = [
-            {(verdict["claim"], score["measure"]): score for verdict in one.verdicts for score in verdict["scores"]}
+            {(verdict.claim, score.measure): score for verdict in one.verdicts for score in verdict.scores}
             for one in self.subjects
         ]
         keys = dict.fromkeys(key for own in scores for key in own)
@@ -89,7 +90,7 @@ class Document:
         )
 
 
-def document(runs: Sequence[FinishedRun]) -> Document:
+def document(runs: Sequence[AuditRun]) -> Document:
     """The document of these runs."""
     subjects = []
     for number, run in enumerate(runs):
@@ -100,24 +101,23 @@ def document(runs: Sequence[FinishedRun]) -> Document:
     return Document(__version__, [_facts(run) for run in runs], subjects)
 
 
-def _facts(run: FinishedRun) -> RunFacts:
-    identity, summary = run.settings["identity"], run.summary
-    names = [shortened(str(name), 60) for name, _ in identity.get("inputs", [])]
+def _facts(run: AuditRun) -> RunFacts:
+    settings, summary = run.settings, run.summary
+    names = [shortened(name, 60) for name, _ in settings.identity.inputs]
     more = f" and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
-    capture = summary.get("capture", {})
+    decisions = [(words, getattr(summary, name)) for name, words in _DECISIONS.items()]
     return RunFacts(
         name=shortened(run.name),
         protocol=run.protocol,
         inputs=len(names),
         input_names=", ".join(names[:_NAMES_SHOWN]) + more,
-        replay_error=capture.get("replay_error"),
-        certified=len(run.settings.get("certificates", {})),
-        settings=[(name, _plain(value)) for name, value in identity["settings"].items()]
-        + [(words, _plain(summary[name])) for name, words in _DECISIONS.items() if name in summary],
-        versions=[("attnaudit", _plain(run.settings.get("attnaudit")))]
-        + [(name, _plain(value)) for name, value in run.settings.get("versions", {}).items()],
-        refused=_pairs(capture.get("refused_layers", [])),
-        skipped=_pairs(summary.get("skipped_inputs", [])),
+        replay_error=summary.capture.replay_error,
+        certified=len(settings.certificates),
+        settings=[(name, _plain(value)) for name, value in json_file.plain(settings.identity.settings).items()]
+        + [(words, _plain(value)) for words, value in decisions if value is not None],
+        versions=[("attnaudit", settings.attnaudit), *settings.versions.items()],
+        refused=_pairs(summary.capture.refused_layers),
+        skipped=_pairs(summary.skipped_inputs),
     )
 
 

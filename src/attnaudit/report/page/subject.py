@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from attnaudit.audit.summary import Statistic, statistic_of
 from attnaudit.display import shortened
 from attnaudit.errors import UsageError
 from attnaudit.measures import measure_named
 from attnaudit.papers.tables import TABLES, Comparison, compare
-from attnaudit.records.finished import FinishedRun
+from attnaudit.records.audit import AuditRun, ClaimWords, Statistic, Statistics
 from attnaudit.records.schema import OBSERVED
-from attnaudit.records.verdict import POWER
+from attnaudit.records.verdict import POWER, Rank, Verdict
 from attnaudit.report.page.maps import HeadMap, head_map
 from attnaudit.report.page.profiles import Layers, Profile, by_layer, profiles
 from attnaudit.report.page.strips import Strip, strip
@@ -52,8 +50,9 @@ class Subject:
     weights: str
     inputs: int
     heads: int
-    verdicts: list[dict[str, Any]]
-    ranking: list[dict[str, Any]]
+    verdicts: list[Verdict]
+    claims: Mapping[str, ClaimWords]
+    ranking: list[Rank]
     strips: list[Strip]
     measures: list[MeasureView]
     profiles: list[Profile]
@@ -61,10 +60,10 @@ class Subject:
     rejected: list[tuple[str, int, int]]
 
 
-def subject(run: FinishedRun, number: int, model: str, names: Sequence[str]) -> Subject:
+def subject(run: AuditRun, number: int, model: str, names: Sequence[str]) -> Subject:
     """Read the evidence of one model for the named measures, one at a time."""
-    verdicts = [verdict for verdict in _verdicts(run.summary) if verdict["model"] == model]
-    deciding = _deciding(verdicts) or {(name, _FIRST_THEORY): None for name in MEASURES if name in names}
+    verdicts = [verdict for verdict in run.verdicts if verdict.model == model]
+    deciding = _deciding(verdicts, run.summary.claims) or {(name, _FIRST_THEORY): None for name in MEASURES if name in names}
     views: list[MeasureView] = []
     depths: dict[str, Layers] = {}
     inputs: set[str] = set()
@@ -73,21 +72,23 @@ def subject(run: FinishedRun, number: int, model: str, names: Sequence[str]) -> 
         inputs.update(rows["input"].unique().to_pylist())
         for theory in rows["theory"].unique().to_pylist():
             own = rows.filter(pc.equal(rows["theory"], theory))
-            views.append(_view(name, theory, own, run.seed, (name, theory) in deciding))
+            statistic = run.statistic(model, name, theory)
+            views.append(_view(name, theory, own, statistic, (name, theory) in deciding))
             depths.setdefault(name, by_layer(own.select(["layer", "value"])))
     return Subject(
         name=shortened(model),
         run=number,
         protocol=run.protocol,
-        weights=_end(str(run.settings.get("weights", {}).get(model, "unknown"))),
+        weights=_end(run.settings.weights.get(model, "unknown")),
         inputs=len(inputs),
-        heads=max((view.statistic.n + sum(view.statistic.rejected.values()) for view in views), default=0),
+        heads=max((view.statistic.n + view.statistic.lost for view in views), default=0),
         verdicts=verdicts,
-        ranking=[entry for entry in run.summary.get("ranking", []) if entry["model"] == model],
+        claims=run.summary.claims,
+        ranking=[entry for entry in run.ranking if entry.model == model],
         strips=[strip(run.rows, model, measure, theory, auc) for (measure, theory), auc in deciding.items()],
         measures=views,
         profiles=profiles(depths),
-        published=_published(model, run.summary["models"][model].get(OBSERVED, {})),
+        published=_published(model, run.summary.observed(model)),
         rejected=_rejected(views),
     )
 
@@ -98,17 +99,10 @@ def finite(rows: pa.Table) -> pa.Table:
     return rows.set_column(rows.schema.get_field_index("value"), "value", values)
 
 
-def _verdicts(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The verdicts, each with the words of its claim, which the run keeps because it may be its author's own."""
-    unknown = {"statement": "", "theory": _FIRST_THEORY}
-    claims = summary.get("claims", {})
-    return [claims.get(verdict["claim"], unknown) | verdict for verdict in summary.get("verdicts", [])]
-
-
-def _deciding(verdicts: list[dict[str, Any]]) -> dict[tuple[str, str], float | None]:
+def _deciding(verdicts: Sequence[Verdict], claims: Mapping[str, ClaimWords]) -> dict[tuple[str, str], float | None]:
     """The power of every score a verdict rests on, by (measure, theory), those that decide nothing last."""
     powers = {
-        (score["measure"], verdict["theory"]): score["auc"] for verdict in verdicts for score in verdict["scores"]
+        (score.measure, claims[verdict.claim].theory): score.auc for verdict in verdicts for score in verdict.scores
     }
     return dict(sorted(powers.items(), key=lambda power: (power[1] or 0) < POWER))
 
@@ -118,16 +112,16 @@ def _end(path: str) -> str:
     return shortened("/".join(path.split("/")[-2:]))
 
 
-def _view(name: str, theory: str, rows: pa.Table, seed: int, decides: bool) -> MeasureView:
+def _view(name: str, theory: str, rows: pa.Table, statistic: Statistic, decides: bool) -> MeasureView:
     try:
         known = measure_named(name)
         text, closer, ideal = known.text, known.closer, known.ideal
     except UsageError:  # a measure of another version, or a user's own
         text, closer, ideal = "", "neither", None
-    return MeasureView(shortened(name), theory, text, closer, ideal, decides, statistic_of(rows, seed), head_map(rows))
+    return MeasureView(shortened(name), theory, text, closer, ideal, decides, statistic, head_map(rows))
 
 
-def _published(model: str, observed: dict[str, Any]) -> list[tuple[str, list[Comparison]]]:
+def _published(model: str, observed: Statistics) -> list[tuple[str, list[Comparison]]]:
     """Our row and the published one, for each table of the study with this model for which all measures exist."""
     found = []
     for table in TABLES.values():
@@ -146,7 +140,7 @@ def _rejected(views: list[MeasureView]) -> list[tuple[str, int, int]]:
             most, number = losses.get(reason, (0, 0))
             losses[reason] = (max(most, count), number + 1)
     ordered = sorted(losses.items(), key=lambda loss: -loss[1][0])
-    kept = [(shortened(str(reason or "no reason given")), *numbers) for reason, numbers in ordered[:_REASONS]]
+    kept = [(shortened(reason), *numbers) for reason, numbers in ordered[:_REASONS]]
     rest = ordered[_REASONS:]
     if rest:
         most, number = max(n for _, (n, _) in rest), max(n for _, (_, n) in rest)

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from attnaudit.claims.claim import MEANINGS, RecordKind
 from attnaudit.errors import AttnAuditError
 from attnaudit.records.files import write_whole
-from attnaudit.records.finished import FinishedRun
+from attnaudit.records.audit import AuditRun
 from attnaudit.records.verdict import POWER
 from attnaudit.report.page.document import Document, document
 from attnaudit.report.page.numbers import embedded
@@ -27,13 +27,13 @@ _SCRIPTS = ("draw.js", "charts.js", "heatmap.js", "tables.js", "main.js")
 _LADDER = ((50, "all"), (50, "deciding"), (20, "no"))
 
 
-def write_page(runs: Sequence[FinishedRun], path: Path) -> Path:
+def write_page(runs: Sequence[AuditRun], path: Path) -> Path:
     """Write the page of one or several runs, whole or not at all."""
     write_whole(path, page(runs))
     return path
 
 
-def page(runs: Sequence[FinishedRun]) -> bytes:
+def page(runs: Sequence[AuditRun]) -> bytes:
     """The page of one or several runs."""
     for version in _smaller(document(runs)):
         content = _rendered(version)

@@ -1,0 +1,209 @@
+"""An audit as its folder has it: settings, statistics, verdicts and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import pyarrow as pa
+
+from attnaudit.errors import RunFolderError, SettingError
+from attnaudit.protocol import Protocol
+from attnaudit.records.evidence import Evidence
+from attnaudit.records.run_folder import RunFolder, RunKind
+from attnaudit.records.schema import OBSERVED
+from attnaudit.records.verdict import Rank, Verdict
+
+
+@dataclass(frozen=True)
+class AuditConventions:
+    """What decides the numbers of an audit: measures, theories and references by name, repeats, seed and device."""
+
+    protocol: Protocol = Protocol.EXACT
+    measures: tuple[str, ...] = ()
+    theories: tuple[str, ...] = ("kpca",)
+    references: tuple[str, ...] = ()
+    repeats: int = 1
+    seed: int = 0
+    device: str = "cpu"
+
+
+@dataclass(frozen=True)
+class AuditIdentity:
+    """Everything the evidence depends on: models as (label, fingerprint), inputs as (name, hash)."""
+
+    settings: AuditConventions
+    models: tuple[tuple[str, str], ...]
+    inputs: tuple[tuple[str, str], ...]
+    kind: Literal[RunKind.AUDIT] = RunKind.AUDIT
+
+
+@dataclass(frozen=True)
+class AuditFile:
+    """The `run.json` of an audit: `certificates` are the largest replay error of every layer."""
+
+    format: int
+    identity: AuditIdentity
+    attnaudit: str
+    versions: Mapping[str, str]
+    weights: Mapping[str, str]
+    parts: tuple[str, ...]
+    certificates: Mapping[str, float]
+    eigen_solvers: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """One measure on one model under one reference; `n` heads counted, `rejected` heads missing, by reason."""
+
+    mean: float | None
+    median: float | None
+    max: float | None
+    min: float | None
+    interval: tuple[float, float] | None
+    input_std: float | None
+    n: int
+    rejected: Mapping[str, int]
+
+    @property
+    def lost(self) -> int:
+        """How many heads are missing."""
+        return sum(self.rejected.values())
+
+
+#: By measure.
+Statistics = Mapping[str, Statistic]
+
+
+@dataclass(frozen=True)
+class CaptureSummary:
+    """How well attention was captured: the largest replay error, and the layers that were refused, with reasons."""
+
+    replay_error: float | None
+    refused_layers: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class ClaimWords:
+    """What a reader of a run needs to know of a claim, which may be its author's own."""
+
+    statement: str
+    theory: str
+
+
+@dataclass(frozen=True)
+class AuditSummary:
+    """The `summary.json` of an audit.
+
+    `models` has the statistics of every model and reference, for the first theory; `other_theories` those of observed
+    heads for every other theory. `skipped_inputs` are (name, reason). All that comes from judging claims is empty where
+    none were judged.
+    """
+
+    models: Mapping[str, Mapping[str, Statistics]]
+    other_theories: Mapping[str, Mapping[str, Statistics]]
+    capture: CaptureSummary
+    skipped_inputs: tuple[tuple[str, str], ...]
+    claims: Mapping[str, ClaimWords] = field(default_factory=dict)
+    verdicts: tuple[Verdict, ...] = ()
+    ranking: tuple[Rank, ...] = ()
+    interval_level: float | None = None
+    threshold: float | None = None
+
+    def __post_init__(self) -> None:
+        for verdict in self.verdicts:
+            if verdict.claim not in self.claims:
+                raise SettingError(f"claims.{verdict.claim} is missing, although there is a verdict on it.")
+            if verdict.model not in self.models:
+                raise SettingError(f"models.{verdict.model} is missing, although there is a verdict on it.")
+
+    def observed(self, model: str) -> Statistics:
+        """The statistics of a model's own heads."""
+        return self.models[model].get(OBSERVED, {})
+
+
+@dataclass(frozen=True)
+class AuditRun:
+    """A finished audit: `print(run)` shows the verdicts, `run.evidence` is a pyarrow table of all rows."""
+
+    path: Path
+    settings: AuditFile
+    summary: AuditSummary
+    rows: Evidence
+
+    @cached_property
+    def evidence(self) -> pa.Table:
+        """All rows; read from the run folder when first asked for, while `rows` answers questions without that."""
+        return self.rows.table()
+
+    @property
+    def name(self) -> str:
+        """The name of the folder, without the path to it."""
+        return self.path.resolve().name
+
+    @property
+    def models(self) -> list[str]:
+        """The models that were audited, in order."""
+        return list(self.summary.models)
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """What the evidence says of every claim, for every model."""
+        return self.summary.verdicts
+
+    @property
+    def ranking(self) -> tuple[Rank, ...]:
+        """Theories compared, where there are several."""
+        return self.summary.ranking
+
+    @property
+    def protocol(self) -> Protocol:
+        """`exact` or `paper`."""
+        return self.settings.identity.settings.protocol
+
+    @property
+    def seed(self) -> int:
+        """Of every random choice."""
+        return self.settings.identity.settings.seed
+
+    def statistic(self, model: str, measure: str, theory: str) -> Statistic:
+        """One measure on the observed heads of a model, for one theory.
+
+        Raises:
+            RunFolderError: the summary does not have it.
+        """
+        first = theory == self.settings.identity.settings.theories[0]
+        found = self.summary.observed(model) if first else self.summary.other_theories.get(model, {}).get(theory, {})
+        if measure not in found:
+            raise RunFolderError(
+                f"{RunFolder(self.path).summary_file} has no statistic of {measure} for {model} and the theory "
+                f"{theory}, although there are rows of it: restore the file as it was, or repeat the command."
+            )
+        return found[measure]
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__}({len(self.rows):,} rows of evidence in {self.path})"]
+        for model in self.models:
+            lines.append(f"  {model}")
+            lines += [f"    {v.claim:<20}{v.word.value:<20}{v.reason}" for v in self.verdicts if v.model == model]
+        return "\n".join(lines)
+
+
+def open_audit(path: Path) -> AuditRun:
+    """Open the folder of a finished audit.
+
+    Raises:
+        RunFolderError: it is not one, the audit is not finished, or a part of it is missing.
+    """
+    folder = RunFolder(path)
+    settings = folder.settings(AuditFile, RunKind.AUDIT)
+    summary = folder.summary(AuditSummary, "the summary of an audit")
+    missing = [key for key in settings.parts if not folder.has_part(key)]
+    if missing:
+        raise RunFolderError(
+            f"{path} lacks {len(missing)} of its {len(settings.parts)} parts: repeat its command to compute them."
+        )
+    return AuditRun(path, settings, summary, folder.evidence(settings.parts))
