@@ -11,13 +11,13 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 from tests.report.synthetic import write_run
 
-from attnaudit.records.finished import open_run
+from attnaudit.records.audit import open_audit
 from attnaudit.report.page import write_page
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
-        run = open_run(write_run(Path(folder) / "run", model="vit_large", layers=24, heads=16, inputs=100))
+        run = open_audit(write_run(Path(folder) / "run", model="vit_large", layers=24, heads=16, inputs=100))
         start = time.perf_counter()
         page = write_page([run], Path(folder) / "page.html")
         print(f"{len(run.rows):,} rows of 38,400 heads: written in {time.perf_counter() - start:.1f} s, ", end="")

@@ -28,8 +28,8 @@ def test_primal_layers_have_their_measures_with_their_references():
         assert len(values(mine, measure, "observed")) == 3 * 2
         assert len(values(mine, measure, "gaussian")) == 3 * 2 * 2
     assert values(mine, "ksvd_left_overlap", "planted") == pytest.approx([1.0] * 12)
-    assert run.summary["capture"]["refused_layers"] == []
-    statistics = run.summary["models"]["VisionTransformer"]
+    assert run.summary.capture.refused_layers == ()
+    statistics = run.summary.models["VisionTransformer"]
     assert statistics["observed"]["ksvd_left_overlap"]["n"] == 6
     assert statistics["planted"]["ksvd_dual_residual"]["max"] == pytest.approx(0, abs=1e-6)
 
@@ -59,7 +59,7 @@ def test_a_model_of_nothing_but_primal_attention_can_be_audited():
     layers = [attention.PrimalAttention(8, 2, rank=2, tokens=17) for _ in range(3)]
     run = attnaudit.audit(nn.Sequential(*layers), torch.randn(2, 17, 8), claims=[])
     assert set(run.evidence["theory"].to_pylist()) == {"ksvd-primal"}
-    assert run.summary["models"]["Sequential"]["observed"]["ksvd_right_overlap"]["n"] == 3 * 2 * 2
+    assert run.summary.observed("Sequential")["ksvd_right_overlap"].n == 3 * 2 * 2
 
 
 @pytest.mark.parametrize("exact", [True, False])

@@ -165,7 +165,7 @@ def test_broken_images_are_counted_and_survive_resuming(image_folder, tmp_path):
     find_images(image_folder)[0].write_text("broken")
     for _ in range(2):
         result = run(image_folder, tmp_path / "run")
-        assert [name for name, _ in result.summary["skipped_inputs"]] == ["class0/image0.png"]
+        assert [name for name, _ in result.summary.skipped_inputs] == ["class0/image0.png"]
 
 
 def test_only_broken_images_are_an_error(image_folder, tmp_path):
@@ -183,7 +183,7 @@ def test_a_module_in_memory_is_audited_without_a_folder():
     result = attnaudit.audit(model, torch.randn(5, 3, 160, 160))
     assert result.evidence.num_rows > 0
     assert "kpca-values" in repr(result)
-    assert list(result.summary["models"]) == ["VisionTransformer"]
+    assert result.models == ["VisionTransformer"]
 
 
 def test_a_module_in_memory_needs_tensors(image_folder):
@@ -212,9 +212,9 @@ def test_overflowing_keys_are_counted_under_paper_and_measured_under_exact(proto
     model.blocks[0].attn.qkv.weight.data[width : 2 * width] *= 25
     model.blocks[0].attn.qkv.weight.data[:width] /= 25
     result = attnaudit.audit(model, torch.randn(2, 3, 160, 160), protocol=protocol, references=(), claims=())
-    statistic = result.summary["models"]["VisionTransformer"]["observed"]["kernel_cka"]
+    statistic = result.summary.observed("VisionTransformer")["kernel_cka"]
     heads = 2 * model.blocks[0].attn.num_heads
-    assert statistic["rejected"] == ({"float32 exp overflows in the kernel": heads} if rejected else {})
+    assert statistic.rejected == ({"float32 exp overflows in the kernel": heads} if rejected else {})
     lost = result.evidence.filter(pc.is_null(result.evidence["value"]))
     assert (lost.num_rows > 0) == rejected
     if rejected:

@@ -4,14 +4,15 @@ import pytest
 
 from attnaudit.claims import Claim, RecordKind, Verdict, Word
 from attnaudit.claims.jury import judge
-from attnaudit.records.audited_model import AuditedModel
+from attnaudit.protocol import Protocol
+from attnaudit.records.audit import AuditedModel
 from attnaudit.records.trials import Trials
 
 TRIALS = Trials("subject", "alignment", (0.9, 1.0), (0.0, 0.1), 1.0)
 
 
 def audited(name):
-    return AuditedModel(name, None, {}, "exact")
+    return AuditedModel(name, None, {}, Protocol.EXACT)
 
 
 def claim(name, kind, intervals):

@@ -29,7 +29,7 @@ def observed():
         references=(),
         workers=2,
     )
-    return run.summary["models"][MODEL]["observed"]
+    return run.summary.observed(MODEL)
 
 
 def ours(item, observed):
@@ -38,7 +38,7 @@ def ours(item, observed):
 
 def test_tables_2_and_3_land_on_the_published_row(observed):
     found = ours("table3", observed)
-    assert observed["eigenvalue_max"]["n"] == 3600
+    assert observed["eigenvalue_max"].n == 3600
     assert found["max ×1e-6"] == pytest.approx(325, rel=0.05)
     assert found["mean ×1e-6"] == pytest.approx(65, rel=0.05)
     assert found["median ×1e-6"] == pytest.approx(53, rel=0.05)
@@ -48,8 +48,8 @@ def test_tables_2_and_3_land_on_the_published_row(observed):
 
 def test_table_1_lands_on_the_published_row(observed):
     found = ours("table1", observed)
-    assert observed["allclose"]["n"] == 3600
-    assert observed["allclose"]["max"] == 0.0
+    assert observed["allclose"].n == 3600
+    assert observed["allclose"].max == 0.0
     assert found["MOC"] == pytest.approx(0.31, abs=0.01)
     assert found["LCKA"] == pytest.approx(0.11, abs=0.01)
     assert found["KCKA"] == pytest.approx(0.30, abs=0.015)
@@ -100,14 +100,14 @@ SECTION_1 = {
 
 @pytest.mark.parametrize("measure", SECTION_1)
 def test_references_land_on_the_reference_table(audits, measure):
-    found = audits["paper"].summary["models"][MODEL]
+    found = audits["paper"].summary.models[MODEL]
     tolerance = 0.03 if measure == "kernel_cka" else 0.05 if measure.endswith("_max") else 0.02
     columns = ("observed", "gaussian", "shuffled_tokens", "other_head", "planted")
     for reference, expected in zip(columns, SECTION_1[measure], strict=True):
         if expected is not None:
-            assert found[reference][measure]["mean"] == pytest.approx(expected, abs=tolerance), reference
+            assert found[reference][measure].mean == pytest.approx(expected, abs=tolerance), reference
     if measure == "column_cosine_matched":
-        assert found["planted"][measure]["mean"] >= 0.957
+        assert found["planted"][measure].mean >= 0.957
 
 
 @pytest.mark.parametrize("protocol", ["exact", "paper"])
@@ -131,7 +131,7 @@ def test_table_4_lands_on_the_published_row_of_minilm(tmp_path):
     table = TABLES["table4"]
     settings = AuditSettings(protocol=Protocol.PAPER, measures=table.measures)
     plan = plan_audit([parse_model("minilm")], text_shards(lines, Protocol.PAPER, shard_size()), settings)
-    observed = measure(plan, tmp_path, resources=Resources(workers=2)).summary["models"]["minilm"]["observed"]
+    observed = measure(plan, tmp_path, resources=Resources(workers=2)).summary.observed("minilm")
     found = {entry.column: (round(entry.ours, 2), entry.rejected) for entry in compare(table, "minilm", observed)}
     assert found == {"MDC": (0.4, 61), "MOC": (0.57, 61), "LCKA": (0.13, 61), "KCKA": (0.38, 61)}
-    assert observed["linear_cka"]["n"] == 7139
+    assert observed["linear_cka"].n == 7139

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from attnaudit.errors import RunFolderError
+from attnaudit.records.audit import open_audit
 from attnaudit.records.evaluated_networks import open_evaluation
 from attnaudit.records.files import write_whole
-from attnaudit.records.finished import open_run
 from attnaudit.records.run_folder import FORMAT, RunFolder
 from attnaudit.records.training import open_training
 
@@ -58,7 +58,7 @@ OLD = {
 }
 
 
-@pytest.mark.parametrize("open_folder", [open_run, open_training, open_evaluation, lambda path: RunFolder(path).kind])
+@pytest.mark.parametrize("open_folder", [open_audit, open_training, open_evaluation, lambda path: RunFolder(path).kind])
 @pytest.mark.parametrize("kind", OLD)
 def test_a_folder_of_an_older_format_is_refused_by_the_version_that_wrote_it(tmp_path, kind, open_folder):
     run = {"identity": OLD[kind], "attnaudit": "0.1.0.dev0", "versions": {}, "parts": []}

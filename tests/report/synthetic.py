@@ -9,11 +9,11 @@ from attnaudit.audit.settings import AuditSettings
 from attnaudit.audit.summary import summarise
 from attnaudit.claims import RecordKind
 from attnaudit.claims.registry import claims_named
-from attnaudit.records.evidence import Evidence
+from attnaudit.records.audit import AuditIdentity
+from attnaudit.records.json_file import plain
 from attnaudit.records.notes import Notes
 from attnaudit.records.run_folder import RunFolder, encoded
 from attnaudit.records.schema import SCHEMA
-from attnaudit.report.page.subject import finite
 
 REFERENCES = ("observed", "gaussian", "shuffled_tokens", "other_head", "planted", "untrained")
 #: Centre of the observed heads; planted ones have the ideal, which is 1 or 0.
@@ -47,12 +47,8 @@ def write_run(
     """A finished run; a share `lost` of all values is missing, half of them NaN on disk."""
     generator = np.random.default_rng(seed)
     names = names or [f"input-{place}" for place in range(inputs)]
-    identity = {
-        "kind": "audit",
-        "settings": AuditSettings(references=REFERENCES[1:]).identity | {"seed": seed},
-        "models": [[model, "f" * 32]],
-        "inputs": [[name, "0" * 32] for name in names],
-    }
+    settings = AuditSettings(references=REFERENCES[1:], seed=seed)
+    identity = plain(AuditIdentity(settings, ((model, "f" * 32),), tuple((name, "0" * 32) for name in names)))
     folder = RunFolder(path)
     description = {"attnaudit": "0", "versions": {"torch": "2"}, "weights": {model: "/home/me/weights"}, "parts": ["a"]}
     folder.open(identity, description)
@@ -69,8 +65,8 @@ def write_run(
     notes = Notes((("broken<b>.png", "truncated"),), {"blocks.0.attn": 1e-7}, ())
     folder.write_part("a", encoded(table, notes))
     rows = folder.evidence(["a"])
-    stored = Evidence.of_table(finite(table))  # an audit stores null where there is no number
-    measured = Measured(folder, rows, summarise(stored, [notes], "kpca", seed))
+    folder.extend_settings(certificates=notes.certificate, eigen_solvers={"dense": size})
+    measured = Measured(folder, rows, summarise(rows, [notes], "kpca", seed))
     conclude(measured, AuditSettings(references=REFERENCES[1:]), claims_named(JUDGED, RecordKind.AUDIT))
     return path
 

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from attnaudit.records.finished import open_run
+from attnaudit.records.audit import open_audit
 from attnaudit.report.page import write_page
 from tests.report.synthetic import write_run
 
@@ -49,7 +49,7 @@ def opened(browser):
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
     folder = tmp_path_factory.mktemp("plain")
-    return write_page([open_run(write_run(folder / "run"))], folder / "page.html")
+    return write_page([open_audit(write_run(folder / "run"))], folder / "page.html")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -113,7 +113,7 @@ def test_figures_can_be_taken_along(opened, plain, tmp_path):
 
 
 def test_several_runs_are_overlaid(opened, tmp_path):
-    runs = [open_run(write_run(tmp_path / name, shift=shift)) for name, shift in (("a", 0.0), ("b", 0.2))]
+    runs = [open_audit(write_run(tmp_path / name, shift=shift)) for name, shift in (("a", 0.0), ("b", 0.2))]
     tab = opened(write_page(runs, tmp_path / "page.html"))
     assert tab.locator("[data-draw=overlays] svg").count() == 5
     assert tab.locator("[data-draw=overlays] svg").first.locator("polyline").count() == 2
@@ -121,7 +121,7 @@ def test_several_runs_are_overlaid(opened, tmp_path):
 
 @pytest.mark.parametrize("name", ["</script><img src=x onerror=alert(1)>", "x" * 10_000, "\u202eשלום 🤖"])
 def test_hostile_names_and_missing_numbers_harm_nobody(opened, tmp_path, name):
-    run = open_run(write_run(tmp_path / "run", model=name, reason=name, lost=0.95, names=[name, name + "2"]))
+    run = open_audit(write_run(tmp_path / "run", model=name, reason=name, lost=0.95, names=[name, name + "2"]))
     for width in (1440, 390):
         tab = opened(write_page([run, run], tmp_path / "page.html"), width)
         tab.evaluate("dispatchEvent(new Event('beforeprint'))")  # draws everything
@@ -130,7 +130,7 @@ def test_hostile_names_and_missing_numbers_harm_nobody(opened, tmp_path, name):
 
 
 def test_a_run_in_which_nothing_could_be_computed_is_drawn(opened, tmp_path):
-    tab = opened(write_page([open_run(write_run(tmp_path / "run", lost=1.0))], tmp_path / "page.html"))
+    tab = opened(write_page([open_audit(write_run(tmp_path / "run", lost=1.0))], tmp_path / "page.html"))
     tab.evaluate("dispatchEvent(new Event('beforeprint'))")
     tab.locator(".cell").first.click()
     assert "missing, 3 inputs" in tab.locator(".detail").inner_text()

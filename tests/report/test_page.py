@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from attnaudit.errors import AttnAuditError, RunFolderError
-from attnaudit.records.finished import open_run
+from attnaudit.records.audit import open_audit
 from attnaudit.report.page import page, write_page
 from attnaudit.report.page.document import document
 from attnaudit.report.page.maps import head_map
@@ -54,7 +54,7 @@ def drawn(content):
 @pytest.fixture(scope="module")
 def content(tmp_path_factory):
     path = write_run(tmp_path_factory.mktemp("run") / "plain")
-    return page([open_run(path)]).decode()
+    return page([open_audit(path)]).decode()
 
 
 def test_the_first_screen_says_what_was_audited_and_what_came_out(content):
@@ -91,14 +91,14 @@ def test_figures_hold_the_aggregates_of_the_evidence(content):
 
 def test_the_page_does_not_depend_on_matplotlib_and_is_the_same_every_time(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    run = open_run(write_run(tmp_path / "run"))
+    run = open_audit(write_run(tmp_path / "run"))
     assert page([run]) == page([run])
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_names_become_text(tmp_path, name):
     path = write_run(tmp_path / "run", model=name, reason=name, lost=0.3, names=[name, name + "2"])
-    content = page([open_run(path)]).decode()
+    content = page([open_audit(path)]).decode()
     tags = [tag for tag, _ in Elements(content).found]
     assert tags.count("script") == 2
     assert "img" not in tags
@@ -111,7 +111,7 @@ def test_hostile_names_become_text(tmp_path, name):
 @pytest.mark.parametrize("lost", [0.9, 1.0])
 def test_missing_numbers_are_counted_with_their_reason(tmp_path, lost):
     path = write_run(tmp_path / "run", lost=lost, reason="the kernel has rank 0")
-    content = page([open_run(path)]).decode()
+    content = page([open_audit(path)]).decode()
     assert "NaN" not in json.dumps(drawn(content))
     text = Elements(content).text
     assert "the kernel has rank 0" in text
@@ -119,7 +119,7 @@ def test_missing_numbers_are_counted_with_their_reason(tmp_path, lost):
 
 
 def test_runs_are_compared(tmp_path):
-    runs = [open_run(write_run(tmp_path / name, model=f"model {name}")) for name in ("first", "second")]
+    runs = [open_audit(write_run(tmp_path / name, model=f"model {name}")) for name in ("first", "second")]
     content = page(runs).decode()
     assert "2 models and runs compared" in content
     assert [subject["label"] for subject in drawn(content)["subjects"]] == [
@@ -131,14 +131,13 @@ def test_runs_are_compared(tmp_path):
 def test_a_run_without_claims_and_references_has_a_page(tmp_path):
     path = write_run(tmp_path / "run")
     summary = json.loads((path / "summary.json").read_text())
-    for name in ("verdicts", "ranking", "interval_level", "threshold"):
-        del summary[name]
-    (path / "summary.json").write_text(json.dumps(summary))
-    assert "No claim was judged" in page([open_run(path)]).decode()
+    nothing = {"verdicts": [], "ranking": [], "interval_level": None, "threshold": None}
+    (path / "summary.json").write_text(json.dumps(summary | nothing))
+    assert "No claim was judged" in page([open_audit(path)]).decode()
 
 
 def test_a_page_that_would_be_too_large_does_without_detail_and_says_so(tmp_path, monkeypatch):
-    run = open_run(write_run(tmp_path / "run", layers=8, heads=8))
+    run = open_audit(write_run(tmp_path / "run", layers=8, heads=8))
     whole = page([run])
     monkeypatch.setattr("attnaudit.report.page.write.LIMIT", len(whole) - 1)
     smaller = page([run]).decode()
@@ -159,7 +158,7 @@ def test_settings_do_not_tell_whose_machine_it_was(content):
 
 
 def test_a_page_is_written_whole_or_refused(tmp_path):
-    run = open_run(write_run(tmp_path / "run"))
+    run = open_audit(write_run(tmp_path / "run"))
     assert write_page([run], tmp_path / "page.html").read_bytes().startswith(b"<!doctype html>")
     with pytest.raises(AttnAuditError, match="cannot be written"):
         write_page([run], tmp_path / "nowhere" / "page.html")
@@ -167,14 +166,14 @@ def test_a_page_is_written_whole_or_refused(tmp_path):
 
 def test_folders_that_are_no_finished_run_are_refused(tmp_path):
     with pytest.raises(RunFolderError, match="not a run folder"):
-        open_run(tmp_path)
+        open_audit(tmp_path)
     path = write_run(tmp_path / "run")
     (path / "evidence" / "part-a.parquet").rename(tmp_path / "away")
     with pytest.raises(RunFolderError, match="lacks 1 of its 1 parts"):
-        open_run(path)
+        open_audit(path)
     (path / "summary.json").unlink()
     with pytest.raises(RunFolderError, match="not finished"):
-        open_run(path)
+        open_audit(path)
 
 
 def test_numbers_are_short_and_finite():
@@ -183,7 +182,7 @@ def test_numbers_are_short_and_finite():
 
 
 def test_strips_keep_the_extremes(tmp_path):
-    found = document([open_run(write_run(tmp_path / "run", layers=10, heads=10, inputs=5))])
+    found = document([open_audit(write_run(tmp_path / "run", layers=10, heads=10, inputs=5))])
     row = found.subjects[0].strips[0].rows[0]
     assert row.counted == 500
     assert len(row.points) == 200

@@ -5,7 +5,7 @@ import pytest
 
 from attnaudit.errors import InputError, RunFolderError
 from attnaudit.protocol import Protocol
-from attnaudit.records.finished import open_run
+from attnaudit.records.audit import open_audit
 from attnaudit.robustness import evaluate
 from attnaudit.robustness.table import SCHEMA
 from tests.robustness.plans import ATTACKS, plan_of
@@ -55,7 +55,7 @@ def test_other_settings_and_images_need_another_folder(data, tmp_path, changed):
 def test_an_evaluation_is_no_audit(data, tmp_path):
     evaluate(plan_of(data), tmp_path / "run")
     with pytest.raises(RunFolderError, match="holds an evaluation of robustness, not an audit"):
-        open_run(tmp_path / "run")
+        open_audit(tmp_path / "run")
 
 
 def other_columns(part):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -21,9 +21,9 @@ from attnaudit.errors import UsageError
 from attnaudit.measures import DEFAULT_MEASURES, REFERENCES, Measure, Reference, select
 from attnaudit.numerics.devices import device_name
 from attnaudit.protocol import Protocol
-from attnaudit.records.audited_model import AuditedModel
+from attnaudit.records.audit import AuditedModel, AuditFile, ClaimWords
 from attnaudit.records.engine import Progress, Resources, default_memory, parse_memory
-from attnaudit.records.schema import OBSERVED
+from attnaudit.records.run_folder import RunKind
 from attnaudit.report.console import shown_progress
 from attnaudit.report.run import Run
 from attnaudit.sources.model import LoadedModel, ModelSpec, wrap_module
@@ -147,12 +147,12 @@ def conclude(
 ) -> Run:
     """Judge the claims, and write `summary.json`: statistics and verdicts together, once."""
     audits = [
-        AuditedModel(model, measured.rows, groups.get(OBSERVED, {}), settings.protocol.value, settings.seed)
-        for model, groups in measured.summary["models"].items()
+        AuditedModel(model, measured.rows, measured.summary.observed(model), settings.protocol, settings.seed)
+        for model in measured.summary.models
     ]
     judgement = judge(claims, audits, threshold=threshold, own=own)
     terms = Terms(threshold, own=own)
-    ranking = [
+    ranking = tuple(
         entry
         for audit in audits
         if len(settings.theories) > 1
@@ -164,16 +164,17 @@ def conclude(
             seed=settings.seed,
             references=terms.references,
         )
-    ]
-    summary = measured.summary | {
-        "claims": {claim.name: {"statement": claim.statement, "theory": claim.theory} for claim in claims},
-        "verdicts": [asdict(verdict) for verdict in judgement.verdicts],
-        "ranking": [asdict(entry) for entry in ranking],
-        "interval_level": judgement.level,
-        "threshold": threshold,
-    }
+    )
+    summary = replace(
+        measured.summary,
+        claims={claim.name: ClaimWords(claim.statement, claim.theory) for claim in claims},
+        verdicts=judgement.verdicts,
+        ranking=ranking,
+        interval_level=judgement.level,
+        threshold=threshold,
+    )
     measured.folder.write_summary(summary)
-    return Run(measured.path, measured.rows, summary, judgement.verdicts, tuple(ranking), judgement.level)
+    return Run(measured.path, measured.folder.settings(AuditFile, RunKind.AUDIT), summary, measured.rows)
 
 
 def _announce(plan: AuditPlan, selected: SelectedInputs, judged: Sequence[Claim]) -> None:

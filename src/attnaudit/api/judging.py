@@ -13,7 +13,7 @@ from attnaudit.claims.jury import Judgement
 from attnaudit.claims.registry import claims_about, claims_named
 from attnaudit.errors import RunFolderError, UsageError
 from attnaudit.records.evaluated_networks import open_evaluations
-from attnaudit.records.finished import open_run
+from attnaudit.records.audit import open_audit
 from attnaudit.records.run_folder import RunFolder, RunKind
 from attnaudit.records.training import open_trainings
 from attnaudit.report.difference import Difference, difference
@@ -69,7 +69,7 @@ def diff(first: Folder, second: Folder) -> Difference:
     Heads are paired by input, layer, head and window, and models by name. If both runs have one model, their names may
     differ, as for a trained network and its untrained twin.
     """
-    return difference(open_run(Path(first)), open_run(Path(second)))
+    return difference(open_audit(Path(first)), open_audit(Path(second)))
 
 
 def report(runs: Folder | Sequence[Folder], out: Folder | None = None) -> Path:
@@ -80,7 +80,7 @@ def report(runs: Folder | Sequence[Folder], out: Folder | None = None) -> Path:
         out: the file; by default `report.html`, of one run in its folder, of several here.
     """
     paths = _paths(runs)
-    opened = [open_run(path) for path in paths]
+    opened = [open_audit(path) for path in paths]
     default = (paths[0] if len(paths) == 1 else Path()) / FILE
     return write_page(opened, default if out is None else Path(out))
 

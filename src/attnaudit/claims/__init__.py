@@ -1,7 +1,7 @@
 """What papers claim about attention: one file per claim, and the jury that judges them."""
 
 from attnaudit.claims.claim import Claim, RecordKind, Terms, score
-from attnaudit.records.audited_model import AuditedModel
+from attnaudit.records.audit import AuditedModel
 from attnaudit.records.verdict import Score, Verdict, Word
 
 __all__ = ["AuditedModel", "Claim", "RecordKind", "Score", "Terms", "Verdict", "Word", "score"]

@@ -11,7 +11,7 @@ import numpy as np
 
 from attnaudit.errors import UsageError
 from attnaudit.measures import REFERENCES, Measure, Reference, measure_named
-from attnaudit.records.audited_model import AuditedModel
+from attnaudit.records.audit import AuditedModel
 from attnaudit.records.head_table import head_table
 from attnaudit.records.trials import Trials
 from attnaudit.records.verdict import Score, Verdict, Word

@@ -8,7 +8,7 @@ from typing import Any
 
 from attnaudit.claims.claim import Claim, RecordKind, Terms
 from attnaudit.measures import Measure, Reference
-from attnaudit.records.audited_model import AuditedModel
+from attnaudit.records.audit import AuditedModel
 from attnaudit.records.evaluated_networks import Evaluation
 from attnaudit.records.training import TrainingRun
 from attnaudit.records.trials import Trials

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from attnaudit.claims.claim import Claim, RecordKind, Terms, score
 from attnaudit.protocol import Protocol
-from attnaudit.records.audited_model import AuditedModel
+from attnaudit.records.audit import AuditedModel
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.schema import SCHEMA
 from attnaudit.records.training import TrainingRun

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from attnaudit.claims.claim import Claim, Terms
 from attnaudit.papers.tables import TABLES, compare
-from attnaudit.records.audited_model import AuditedModel
+from attnaudit.protocol import Protocol
+from attnaudit.records.audit import AuditedModel
 from attnaudit.records.verdict import Verdict, Word
 
 TOLERANCE = 0.03
@@ -17,7 +18,7 @@ def _decide(audits: Sequence[AuditedModel], terms: Terms) -> list[Verdict]:
 
 
 def _verdict(audit: AuditedModel) -> Verdict:
-    if audit.protocol != "paper":
+    if audit.protocol is not Protocol.PAPER:
         reason = "it is about numbers in the study's convention: add --protocol paper"
         return Verdict(CLAIM.name, audit.model, Word.NOT_MEASURABLE, reason)
     table = TABLES["table1"]

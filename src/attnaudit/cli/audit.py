@@ -68,6 +68,7 @@ def audit(
         attnaudit audit timm:swin_tiny_patch4_window7_224 --random-weights --limit 2 --fail-on supported
     """
     from attnaudit.api.audits import audit as audited
+    from attnaudit.records import json_file
     from attnaudit.report.terminal import statistics_table
     from attnaudit.report.verdicts import verdict_report
 
@@ -96,16 +97,16 @@ def audit(
         out=out,
     )
     if json:
-        print_json(run.summary)
+        print_json(json_file.plain(run.summary))
     elif run.verdicts or run.ranking:
         data_console().print(
-            verdict_report(run.verdicts, dict.fromkeys(run.summary["claims"], run.level), run.ranking, audit=True)
+            verdict_report(run.verdicts, run.levels, run.ranking, audit=True)
         )
     else:
-        for label, groups in run.summary["models"].items():
-            data_console().print(statistics_table(label, groups["observed"]))
+        for label in run.models:
+            data_console().print(statistics_table(label, run.summary.observed(label)))
     _draw(run)
-    replay_error = run.summary["capture"]["replay_error"]
+    replay_error = run.summary.capture.replay_error
     certificate = "none, the model has no softmax attention" if replay_error is None else f"{replay_error:.1e}"
     say(f"Replay error of the capture: {certificate}. Run folder: {run.path}")
     if any(verdict.word.value in failing for verdict in run.verdicts):
@@ -119,7 +120,7 @@ def _draw(run: Run) -> None:
 
     if run.verdicts:
         with suppress(MissingExtraError):
-            reference_figure(run.rows, list(run.summary["models"]), run.path / "references.svg")
+            reference_figure(run.rows, run.models, run.path / "references.svg")
             say(f"Observed heads and their references: {run.path / 'references.svg'}")
     try:
         say(f"Report, to open in a browser: {run.report()}")

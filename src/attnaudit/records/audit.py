@@ -155,6 +155,12 @@ class AuditRun:
         return self.summary.verdicts
 
     @property
+    def levels(self) -> dict[str, float]:
+        """The confidence level of the intervals behind verdicts, by claim."""
+        level = self.summary.interval_level
+        return {} if level is None else dict.fromkeys(self.summary.claims, level)
+
+    @property
     def ranking(self) -> tuple[Rank, ...]:
         """Theories compared, where there are several."""
         return self.summary.ranking
@@ -175,8 +181,12 @@ class AuditRun:
         Raises:
             RunFolderError: the summary does not have it.
         """
-        first = theory == self.settings.identity.settings.theories[0]
-        found = self.summary.observed(model) if first else self.summary.other_theories.get(model, {}).get(theory, {})
+        first = self.settings.identity.settings.theories[:1]
+        found = (
+            self.summary.observed(model)
+            if theory in first
+            else self.summary.other_theories.get(model, {}).get(theory, {})
+        )
         if measure not in found:
             raise RunFolderError(
                 f"{RunFolder(self.path).summary_file} has no statistic of {measure} for {model} and the theory "
@@ -190,6 +200,20 @@ class AuditRun:
             lines.append(f"  {model}")
             lines += [f"    {v.claim:<20}{v.word.value:<20}{v.reason}" for v in self.verdicts if v.model == model]
         return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class AuditedModel:
+    """One model of an audit, on which claims about models are judged.
+
+    `rows` hold every head and reference, `observed` the statistics of each measure.
+    """
+
+    model: str
+    rows: Evidence
+    observed: Statistics
+    protocol: Protocol
+    seed: int = 0
 
 
 def open_audit(path: Path) -> AuditRun:

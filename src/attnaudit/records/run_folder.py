@@ -217,7 +217,9 @@ class RunFolder:
 def encoded(table: pa.Table, notes: Notes) -> bytes:
     """The Parquet file of a unit; equal units give equal bytes, wherever they were computed."""
     sink = pa.BufferOutputStream()
-    pq.write_table(table.replace_schema_metadata({_NOTES: json.dumps(json_file.plain(notes))}), sink, compression="zstd")
+    pq.write_table(
+        table.replace_schema_metadata({_NOTES: json.dumps(json_file.plain(notes))}), sink, compression="zstd"
+    )
     content: bytes = sink.getvalue().to_pybytes()
     return content
 

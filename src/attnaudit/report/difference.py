@@ -120,9 +120,7 @@ def _values(run: AuditRun, model: str, measure: str, theory: str) -> pa.Table:
     return rows
 
 
-def _verdicts(
-    first: AuditRun, second: AuditRun, pairs: list[tuple[str, str]]
-) -> Iterator[tuple[str, str, Word, Word]]:
+def _verdicts(first: AuditRun, second: AuditRun, pairs: list[tuple[str, str]]) -> Iterator[tuple[str, str, Word, Word]]:
     def words(run: AuditRun) -> dict[tuple[str, str], Word]:
         return {(verdict.model, verdict.claim): verdict.word for verdict in run.verdicts}
 

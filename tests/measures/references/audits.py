@@ -13,6 +13,7 @@ from attnaudit.claims.registry import claims_named
 from attnaudit.measures import REFERENCES, select
 from attnaudit.measures.measuring import measure_heads
 from attnaudit.measures.references import planted
+from attnaudit.protocol import Protocol
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.schema import rows
 from tests.heads import make_heads
@@ -69,5 +70,5 @@ def _renamed(heads, model):
 
 
 def _verdicts(table, model, claims):
-    verdicts = judge(claims, [AuditedModel(model, Evidence.of_table(table), {}, "exact")]).verdicts
+    verdicts = judge(claims, [AuditedModel(model, Evidence.of_table(table), {}, Protocol.EXACT)]).verdicts
     return {verdict.claim: verdict for verdict in verdicts}

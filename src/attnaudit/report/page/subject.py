@@ -63,7 +63,9 @@ class Subject:
 def subject(run: AuditRun, number: int, model: str, names: Sequence[str]) -> Subject:
     """Read the evidence of one model for the named measures, one at a time."""
     verdicts = [verdict for verdict in run.verdicts if verdict.model == model]
-    deciding = _deciding(verdicts, run.summary.claims) or {(name, _FIRST_THEORY): None for name in MEASURES if name in names}
+    deciding = _deciding(verdicts, run.summary.claims) or {
+        (name, _FIRST_THEORY): None for name in MEASURES if name in names
+    }
     views: list[MeasureView] = []
     depths: dict[str, Layers] = {}
     inputs: set[str] = set()

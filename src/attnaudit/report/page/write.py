@@ -11,8 +11,8 @@ from markupsafe import Markup
 
 from attnaudit.claims.claim import MEANINGS, RecordKind
 from attnaudit.errors import AttnAuditError
-from attnaudit.records.files import write_whole
 from attnaudit.records.audit import AuditRun
+from attnaudit.records.files import write_whole
 from attnaudit.records.verdict import POWER
 from attnaudit.report.page.document import Document, document
 from attnaudit.report.page.numbers import embedded
