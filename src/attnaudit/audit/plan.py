@@ -11,9 +11,9 @@ from attnaudit.audit.settings import AuditSettings
 from attnaudit.audit.unit import AuditRecipe, AuditUnit, AuditWorker
 from attnaudit.measures import Measure, Reference, Selection
 from attnaudit.numerics.digest import digest
-from attnaudit.records.files import file_name
 from attnaudit.records import json_file
 from attnaudit.records.audit import AuditIdentity
+from attnaudit.records.files import file_name
 from attnaudit.sources.inputs import Shard
 from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
 from attnaudit.theories.base import Theory
