@@ -30,8 +30,8 @@ def test_primal_layers_have_their_measures_with_their_references():
     assert values(mine, "ksvd_left_overlap", "planted") == pytest.approx([1.0] * 12)
     assert run.summary.capture.refused_layers == ()
     statistics = run.summary.models["VisionTransformer"]
-    assert statistics["observed"]["ksvd_left_overlap"]["n"] == 6
-    assert statistics["planted"]["ksvd_dual_residual"]["max"] == pytest.approx(0, abs=1e-6)
+    assert statistics["observed"]["ksvd_left_overlap"].n == 6
+    assert statistics["planted"]["ksvd_dual_residual"].max == pytest.approx(0, abs=1e-6)
 
 
 def test_measures_that_are_named_are_those_of_primal_layers_too():

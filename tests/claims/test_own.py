@@ -71,7 +71,7 @@ def test_the_page_of_a_run_knows_the_words_and_the_theory_of_a_claim_it_has_neve
 
 def test_a_claim_may_decide_by_a_rule_of_its_own():
     def never(audits, terms):
-        return [Verdict("never", a.model, Word.REFUTED, f"{a.observed['linear_cka']['n']} heads") for a in audits]
+        return [Verdict("never", a.model, Word.REFUTED, f"{a.observed['linear_cka'].n} heads") for a in audits]
 
     run = judged(Encoder(tied=False), Claim("never", "s", "c", "f", "r", ("linear_cka",), decide=never))
     assert [(v.word, v.reason) for v in run.verdicts] == [(Word.REFUTED, "8 heads")]

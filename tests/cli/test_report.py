@@ -68,9 +68,9 @@ def test_diff_counts_what_has_no_partner_and_what_is_missing(cli, capsys):
 
 
 BAD = [
-    (("report", "nowhere"), "not a run folder"),
+    (("report", "nowhere"), "nowhere"),
     (("report", "run", "--out", "no/such/folder.html"), "cannot be written"),
-    (("diff", "run", "nowhere"), "not a run folder"),
+    (("diff", "run", "nowhere"), "nowhere"),
     (("diff", "run", "other"), "cannot be compared"),
 ]
 

@@ -1,5 +1,8 @@
+from dataclasses import replace
+
 from attnaudit.papers.published_tables import TABLE1, TABLE2, TABLE3_RAW, TABLE4, VISION_MODELS
 from attnaudit.papers.tables import TABLES, compare
+from attnaudit.records.audit import Statistic
 
 
 def test_every_published_row_belongs_to_a_model_of_the_study():
@@ -14,7 +17,7 @@ def test_the_published_standardised_eigenvalues_obey_the_bound():
 
 
 def statistic(**more):
-    return {"mean": 0.2, "max": 0.5, "input_std": 0.01, "n": 7, "rejected": {"because": 2}} | more
+    return replace(Statistic(0.2, 0.2, 0.5, 0.1, None, 0.01, 7, {"because": 2}), **more)
 
 
 def test_maxima_and_means_are_taken_where_the_study_takes_them():

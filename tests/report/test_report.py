@@ -3,6 +3,7 @@ from rich.console import Console
 from attnaudit.papers.head_figures import GammaRecord, NormRecord
 from attnaudit.papers.tables import TABLES as STUDY_TABLES
 from attnaudit.papers.tables import Comparison
+from attnaudit.records.audit import Statistic
 from attnaudit.report.data_files import write_csv
 from attnaudit.report.drawing import for_screen_and_print
 from attnaudit.report.head_figures import gamma_figure, norm_figure
@@ -20,7 +21,7 @@ def test_missing_numbers_are_shown_as_missing_not_as_zero():
     text = printed(comparison_table(STUDY_TABLES["table1"], [entry]))
     assert "–" in text
     assert "12" in text
-    lost = {"mean": None, "median": None, "min": None, "max": None, "interval": None, "n": 0, "rejected": {"x": 3}}
+    lost = Statistic(None, None, None, None, None, None, 0, {"x": 3})
     assert "missing" in printed(statistics_table("m", {"linear_cka": lost}))
 
 

@@ -12,8 +12,8 @@ from attnaudit.claims.claim import Claim, RecordKind
 from attnaudit.claims.jury import Judgement
 from attnaudit.claims.registry import claims_about, claims_named
 from attnaudit.errors import RunFolderError, UsageError
-from attnaudit.records.evaluated_networks import open_evaluations
 from attnaudit.records.audit import open_audit
+from attnaudit.records.evaluated_networks import open_evaluations
 from attnaudit.records.run_folder import RunFolder, RunKind
 from attnaudit.records.training import open_trainings
 from attnaudit.report.difference import Difference, difference

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from attnaudit.audit.plan import AuditPlan
 from attnaudit.audit.summary import summarise

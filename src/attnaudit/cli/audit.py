@@ -99,9 +99,7 @@ def audit(
     if json:
         print_json(json_file.plain(run.summary))
     elif run.verdicts or run.ranking:
-        data_console().print(
-            verdict_report(run.verdicts, run.levels, run.ranking, audit=True)
-        )
+        data_console().print(verdict_report(run.verdicts, run.levels, run.ranking, audit=True))
     else:
         for label in run.models:
             data_console().print(statistics_table(label, run.summary.observed(label)))
