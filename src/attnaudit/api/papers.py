@@ -143,10 +143,10 @@ def _table(
     for line in losses(measured.summary):
         _log.warning(line)
     measured.folder.write_summary(measured.summary)  # a table of the study has no verdicts
-    comparisons = compare_models(table, measured.summary["models"])
+    comparisons = compare_models(table, measured.summary)
     write_csv(comparisons, measured.path / f"{item}.csv")
-    replay_error = measured.summary["capture"]["replay_error"]
-    passing = allclose_tests(measured.summary["models"])
+    replay_error = measured.summary.capture.replay_error
+    passing = allclose_tests(measured.summary)
     _log.info("Replay error of the capture: %.1e. Run folder: %s", replay_error, measured.path)
     return RepeatedTable(item, measured.path, tuple(comparisons), passing, replay_error)
 

@@ -144,14 +144,10 @@ def compare_models(table: Table, summary: AuditSummary) -> list[Comparison]:
     return [entry for model in summary.models for entry in compare(table, model, summary.observed(model))]
 
 
-def allclose_tests(models: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[int, int]]:
-    """By model of a run's summary, how many of its allclose tests pass, and of how many; empty if there are none."""
-    found = {label: groups[OBSERVED].get("allclose") for label, groups in models.items()}
-    return {
-        label: (round((close["mean"] or 0) * close["n"]), close["n"])
-        for label, close in found.items()
-        if close is not None
-    }
+def allclose_tests(summary: AuditSummary) -> dict[str, tuple[int, int]]:
+    """By model, how many of its allclose tests pass, and of how many; empty if there are none."""
+    found = {model: summary.observed(model).get("allclose") for model in summary.models}
+    return {model: (round((close.mean or 0) * close.n), close.n) for model, close in found.items() if close is not None}
 
 
 def table_settings(table: Table, *, seed: int, device: str) -> AuditSettings:
