@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,18 +23,29 @@ class Numbers:
     problems: Sequence[str | None]
 
 
-def evaluate(measures: Iterable[Measure], at: Any) -> dict[str, Numbers]:
+def evaluate(measures: Sequence[Measure], at: Any) -> dict[str, Numbers]:
     """Measures by name, of one batch of heads; `at` is what their functions take."""
-    return {measure.name: _numbers(measure, at) for measure in measures}
+    values = [_values(measure, at) for measure in measures]
+    # All at once, because every look at a number waits for a GPU.
+    complete = torch.stack([tensor.isfinite().all() for tensor in values]).tolist() if values else []
+    return {
+        measure.name: Numbers(tensor, (None,) * len(at.heads) if whole else _problems(measure, at))
+        for measure, tensor, whole in zip(measures, values, complete, strict=True)
+    }
 
 
-def _numbers(measure: Measure, at: Any) -> Numbers:
-    count = len(at.heads)
-    if measure.cost.needs_pairs and too_many_pairs(at.heads.key):
-        return Numbers(torch.full((count,), torch.nan, dtype=torch.float64), (REASON,) * count)
-    values = _checked(measure, measure.function(at), count)
-    complete = bool(values.isfinite().all())
-    return Numbers(values, (None,) * count if complete else measure.guard.problems(at))
+def _values(measure: Measure, at: Any) -> PerHead:
+    if _left_out(measure, at):
+        return torch.full((len(at.heads),), torch.nan, dtype=torch.float64, device=at.heads.key.device)
+    return _checked(measure, measure.function(at), len(at.heads))
+
+
+def _problems(measure: Measure, at: Any) -> Sequence[str | None]:
+    return (REASON,) * len(at.heads) if _left_out(measure, at) else measure.guard.problems(at)
+
+
+def _left_out(measure: Measure, at: Any) -> bool:
+    return measure.cost.needs_pairs and too_many_pairs(at.heads.key)
 
 
 def _checked(measure: Measure, values: object, count: int) -> Tensor:
