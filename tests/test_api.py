@@ -127,3 +127,16 @@ def test_a_run_without_a_folder_goes_where_the_command_line_puts_it_and_says_so(
 def test_an_unknown_device_is_a_usage_error(image_folder):
     with pytest.raises(UsageError, match="'tpu'"):
         attnaudit.audit("test_vit", image_folder, random_weights=True, device="tpu")
+
+
+def test_open_gives_back_the_run_that_audit_returned(image_folder, tmp_path):
+    pytest.importorskip("timm")
+    run = attnaudit.audit(
+        "test_vit", image_folder, random_weights=True, claims=["kpca-values"], limit=2, out=tmp_path / "run"
+    )
+    opened = attnaudit.open(run.path)
+    assert type(opened) is type(run) is attnaudit.Run
+    assert (opened.settings, opened.summary) == (run.settings, run.summary)
+    assert opened.evidence.equals(run.evidence)
+    assert repr(opened) == repr(run)
+    assert opened.report().read_bytes() == run.report(tmp_path / "again.html").read_bytes()

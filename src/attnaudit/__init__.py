@@ -19,7 +19,7 @@ from attnaudit.errors import AttnAuditError
 
 if TYPE_CHECKING:
     from attnaudit import attention, gaussian, kernel, measures, training
-    from attnaudit.api.audits import audit
+    from attnaudit.api.audits import audit, open
     from attnaudit.api.judging import diff, judge, report
     from attnaudit.api.papers import paper
     from attnaudit.api.robustness import corrupt, robust
@@ -37,6 +37,7 @@ _HOMES = {
     "corrupt": "attnaudit.api.robustness",
     "diff": "attnaudit.api.judging",
     "judge": "attnaudit.api.judging",
+    "open": "attnaudit.api.audits",
     "paper": "attnaudit.api.papers",
     "robust": "attnaudit.api.robustness",
     "train": "attnaudit.api.trainings",
@@ -64,6 +65,7 @@ __all__ = [
     "judge",
     "kernel",
     "measures",
+    "open",
     "paper",
     "report",
     "robust",

@@ -21,7 +21,7 @@ from attnaudit.errors import UsageError
 from attnaudit.measures import DEFAULT_MEASURES, REFERENCES, Measure, Reference, select
 from attnaudit.numerics.devices import device_name
 from attnaudit.protocol import Protocol
-from attnaudit.records.audit import AuditedModel, AuditFile, ClaimWords
+from attnaudit.records.audit import AuditedModel, AuditFile, ClaimWords, open_audit
 from attnaudit.records.engine import Progress, Resources, default_memory, parse_memory
 from attnaudit.records.run_folder import RunKind
 from attnaudit.report.console import shown_progress
@@ -175,6 +175,15 @@ def conclude(
     )
     measured.folder.write_summary(summary)
     return Run(measured.path, measured.folder.settings(AuditFile, RunKind.AUDIT), summary, measured.rows)
+
+
+def open(path: str | Path) -> Run:
+    """Open the run folder of a finished audit: the same type that `audit` returns.
+
+    Raises:
+        RunFolderError: it does not hold a finished audit, or a part of it is missing or damaged.
+    """
+    return Run.of(open_audit(Path(path)))
 
 
 def _announce(plan: AuditPlan, selected: SelectedInputs, judged: Sequence[Claim]) -> None:

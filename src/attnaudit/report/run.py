@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from attnaudit.display import html_table
@@ -16,6 +16,11 @@ class Run(AuditRun):
 
     `run.ranking` compares the theories where there are several. `run.report()` writes the page to look at.
     """
+
+    @classmethod
+    def of(cls, audit: AuditRun) -> Run:
+        """The same audit, with a page to write."""
+        return cls(**{field.name: getattr(audit, field.name) for field in fields(audit)})
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write the page of this run, `report.html` in its folder if no other path is given, and say where it is."""
