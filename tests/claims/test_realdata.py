@@ -75,7 +75,7 @@ def audits(tmp_path_factory):
     deciding = [measure for claim in claims for measure in claim.decided_by]
     runs = {}
     for protocol, more in (("paper", SECTION_1), ("exact", ())):
-        measures = tuple(dict.fromkeys((*deciding, *more)))
+        measures = tuple(dict.fromkeys((*deciding, "eigenvalue_max", *more)))
         settings = AuditSettings(Protocol(protocol), measures, references=tuple(REFERENCES))
         plan = plan_audit([parse_model(MODEL)], shards, settings)
         measured = measure(plan, tmp_path_factory.mktemp(protocol), resources=Resources(workers=2))

@@ -55,9 +55,9 @@ def test_a_hub_model_that_is_not_here_says_what_to_do():
 
 
 def test_images_and_text_do_not_mix():
-    from attnaudit.cli.work import InputChoice, inputs
     from attnaudit.protocol import Protocol
+    from attnaudit.sources.selection import InputSelection, select_inputs
 
     specs = [parse_model("minilm"), parse_model("test_vit", random_weights=True)]
     with pytest.raises(UsageError, match="Image and text models"):
-        inputs(specs, InputChoice(None, None, 1, 0), Protocol.EXACT)
+        select_inputs(specs, InputSelection(None, 1, 0), Protocol.EXACT, "cpu")

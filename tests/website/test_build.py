@@ -85,7 +85,7 @@ def test_every_public_package_has_a_reference_with_its_docstrings(site, pages):
     for name in PACKAGES:
         assert "doc-contents" in pages[site / "api" / f"{name}.html"].text, name
     front = pages[site / "api" / "attnaudit.html"].text
-    assert "Audit every attention head of a model" in front
+    assert "Measure every attention head of one or more models" in front
     assert "how often each random reference is drawn" in front
 
 
