@@ -41,7 +41,9 @@ def _homes(package: str) -> list[str]:
     public = getattr(module, "__all__", None) or [
         name for name, value in vars(module).items() if getattr(value, "__module__", None) == package
     ]
-    objects = {name: inspect.unwrap(getattr(module, name)) for name in public}
+    functions = getattr(module, "_FUNCTIONS", {})  # packages that can be called as a function of the same name
+    homes = {name: importlib.import_module(functions[name]) if name in functions else module for name in public}
+    objects = {name: inspect.unwrap(getattr(home, name)) for name, home in homes.items()}
     return [
         f"{value.__module__}.{value.__qualname__}"
         for name, value in objects.items()
