@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+from attnaudit.audit.difference import Difference, difference
 from attnaudit.claims import jury
 from attnaudit.claims.claim import Claim, RecordKind
 from attnaudit.claims.jury import Judgement
@@ -16,7 +17,6 @@ from attnaudit.records.audit import open_audit
 from attnaudit.records.evaluated_networks import open_evaluations
 from attnaudit.records.run_folder import RunFolder, RunKind
 from attnaudit.records.training import open_trainings
-from attnaudit.report.difference import Difference, difference
 from attnaudit.report.figure_files import write_judged_figures
 from attnaudit.report.page import FILE, write_page
 

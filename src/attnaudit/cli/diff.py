@@ -28,7 +28,7 @@ def diff(
         attnaudit diff runs/trained runs/random --json
     """
     from attnaudit.api.judging import diff as compared
-    from attnaudit.report.differences import difference_report
+    from attnaudit.report.difference import difference_report
 
     found = compared(first, second)
     if json:

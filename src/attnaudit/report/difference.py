@@ -1,150 +1,82 @@
-"""The difference between two runs: heads are paired, and inputs are the sampling unit."""
+"""The difference between two audits, for the terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
-import pyarrow as pa
-import pyarrow.compute as pc
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
 
-from attnaudit.audit.summary import input_means
-from attnaudit.errors import RunFolderError
-from attnaudit.numerics.digest import digest
-from attnaudit.records import json_file
-from attnaudit.records.audit import AuditRun
-from attnaudit.records.schema import OBSERVED
-from attnaudit.records.verdict import Word
-from attnaudit.statistics.intervals import bootstrap_interval, widened_level
+from attnaudit.audit.difference import Change, ChangedSetting, ChangedVerdict, Difference
+from attnaudit.display import shortened
+from attnaudit.report.verdicts import word_text
 
-_HEAD = ["input", "layer", "head", "window", "theory"]
+#: With fewer inputs, resampling understates their variance.
+_FEW_INPUTS = 10
 
 
-@dataclass(frozen=True)
-class Change:
-    """One measure of a pair of models: the mean of second minus first over `pairs` of heads, inputs weighted equally.
-
-    `unpaired` counts heads that only the first or only the second run has, `missing` counts pairs with a missing
-    number. For a single input `interval` and `beyond_noise` are None.
-    """
-
-    models: tuple[str, str]
-    measure: str
-    theory: str
-    mean: float | None
-    interval: tuple[float, float] | None
-    inputs: int
-    pairs: int
-    missing: int
-    unpaired: tuple[int, int]
-
-    @property
-    def beyond_noise(self) -> bool | None:
-        """Whether the interval excludes 0."""
-        return None if self.interval is None else self.interval[0] > 0 or self.interval[1] < 0
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Second run minus first; `level` is the confidence of each interval, so that all hold jointly with 95 %."""
-
-    changes: tuple[Change, ...]
-    verdicts: tuple[tuple[str, str, Word, Word], ...]  # model, claim, word before, word after
-    settings: tuple[tuple[str, str, str], ...]  # name, before, after
-    level: float
-
-
-def difference(first: AuditRun, second: AuditRun) -> Difference:
-    """Compare two runs.
-
-    Raises:
-        RunFolderError: the runs have no model, measure or head in common.
-    """
-    pairs = _model_pairs(first, second)
-    tests = [
-        (before, after, measure, theory)
-        for before, after in pairs
-        for measure, theory in _shared_measures(first, before, second, after)
-    ]
-    level = widened_level(len(tests))
-    changes = [change for test in tests for change in _change(first, second, *test, level)]
-    if not changes:
-        raise RunFolderError(f"{first.path} and {second.path} cannot be compared: no head and measure occurs in both.")
-    return Difference(tuple(changes), tuple(_verdicts(first, second, pairs)), tuple(_settings(first, second)), level)
-
-
-def _model_pairs(first: AuditRun, second: AuditRun) -> list[tuple[str, str]]:
-    """Models with the same name, or the only model of each run, whatever its name."""
-    if len(first.models) == len(second.models) == 1:
-        return [(first.models[0], second.models[0])]
-    return [(model, model) for model in first.models if model in second.models]
-
-
-def _shared_measures(first: AuditRun, before: str, second: AuditRun, after: str) -> list[tuple[str, str]]:
-    def measured(run: AuditRun, model: str) -> dict[tuple[str, str], None]:
-        found = run.rows.combinations("model", "reference", "measure", "theory")
-        return {(m, theory): None for label, reference, m, theory in found if (label, reference) == (model, OBSERVED)}
-
-    there = measured(second, after)
-    return [pair for pair in measured(first, before) if pair in there]
-
-
-def _change(
-    first: AuditRun, second: AuditRun, before: str, after: str, measure: str, theory: str, level: float
-) -> Iterator[Change]:
-    left, right = _values(first, before, measure, theory), _values(second, after, measure, theory)
-    both = left.join(right, keys=_HEAD, join_type="inner", right_suffix="_after")
-    if not both.num_rows:
-        return
-    both = both.append_column("difference", pc.subtract(both["value_after"], both["value"]))
-    usable = both.filter(pc.is_finite(both["difference"])).select(["input", "difference"])
-    means = input_means(usable.rename_columns(["input", "value"]))
-    yield Change(
-        models=(before, after),
-        measure=measure,
-        theory=theory,
-        mean=float(means.mean()) if len(means) else None,
-        interval=bootstrap_interval(means, first.seed, level),
-        inputs=len(means),
-        pairs=usable.num_rows,
-        missing=both.num_rows - usable.num_rows,
-        unpaired=(left.num_rows - both.num_rows, right.num_rows - both.num_rows),
+def difference_report(found: Difference) -> RenderableType:
+    """Different settings, changed verdicts, and every measure, in bold if it changed beyond noise."""
+    parts: list[RenderableType] = []
+    if found.settings:
+        parts.append(_settings(found.settings))
+    parts.append(_verdicts(found.verdicts) if found.verdicts else Text("No verdict changed.\n"))
+    pairs = dict.fromkeys(change.models for change in found.changes)
+    parts += [_changes(models, [change for change in found.changes if change.models == models]) for models in pairs]
+    clear = sum(change.beyond_noise is True for change in found.changes)
+    parts.append(
+        Text(
+            f"{clear} of {len(found.changes)} measures changed beyond noise: the interval of the difference excludes 0 "
+            f"(bootstrap over inputs at {found.level:.2%}, so that all hold jointly with 95 %)."
+        )
     )
+    fewest = min(change.inputs for change in found.changes)
+    if fewest < _FEW_INPUTS:
+        parts.append(Text(f"Caution: intervals from {fewest} inputs are too narrow."))
+    return Group(*parts)
 
 
-def _values(run: AuditRun, model: str, measure: str, theory: str) -> pa.Table:
-    rows = run.rows.where(*_HEAD, "value", model=model, measure=measure, theory=theory, reference=OBSERVED)
-    for name in ("input", "theory"):  # dictionaries of two files cannot be joined
-        rows = rows.set_column(rows.schema.get_field_index(name), name, rows[name].cast(pa.string()))
-    return rows
+def _settings(settings: Sequence[ChangedSetting]) -> Table:
+    table = Table(title="Settings that differ", title_justify="left", box=box.SIMPLE_HEAD)
+    for name in ("setting", "first", "second"):
+        table.add_column(name, overflow="fold")
+    for changed in settings:
+        table.add_row(*(Text(shortened(cell)) for cell in (changed.name, changed.before, changed.after)))
+    return table
 
 
-def _verdicts(first: AuditRun, second: AuditRun, pairs: list[tuple[str, str]]) -> Iterator[tuple[str, str, Word, Word]]:
-    def words(run: AuditRun) -> dict[tuple[str, str], Word]:
-        return {(verdict.model, verdict.claim): verdict.word for verdict in run.verdicts}
-
-    before, after = words(first), words(second)
-    for old, new in pairs:
-        for (model, claim), word in before.items():
-            if model == old and after.get((new, claim), word) != word:
-                yield (new, claim, word, after[new, claim])
-
-
-def _settings(first: AuditRun, second: AuditRun) -> Iterator[tuple[str, str, str]]:
-    before, after = _facts(first), _facts(second)
-    for name in {**before, **after}:
-        if before.get(name) != after.get(name):
-            yield (name, before.get(name, "–"), after.get(name, "–"))
+def _verdicts(verdicts: Sequence[ChangedVerdict]) -> Table:
+    table = Table(title="Verdicts that changed", title_justify="left", box=box.SIMPLE_HEAD)
+    for name in ("model", "claim", "first", "second"):
+        table.add_column(name, overflow="fold")
+    for changed in verdicts:
+        words = word_text(changed.before), word_text(changed.after)
+        table.add_row(Text(shortened(changed.model)), Text(changed.claim), *words)
+    return table
 
 
-def _facts(run: AuditRun) -> dict[str, str]:
-    """Settings, versions, models and inputs of a run, which could explain a difference."""
-    identity = run.settings.identity
-    facts: dict[str, Any] = {**json_file.plain(identity.settings), "attnaudit": run.settings.attnaudit}
-    facts |= run.settings.versions
-    facts["models"] = [f"{name} {fingerprint[:12]}" for name, fingerprint in identity.models]
-    facts["inputs"] = f"{len(identity.inputs)} ({digest(identity.inputs, size=6)})"
-    return {
-        name: ", ".join(map(str, value)) if isinstance(value, list) else str(value) for name, value in facts.items()
-    }
+def _changes(models: tuple[str, str], changes: Sequence[Change]) -> Table:
+    title = " → ".join(shortened(model, 60) for model in dict.fromkeys(models))
+    table = Table(title=Text(f"Second minus first: {title}"), title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("measure", no_wrap=True)
+    for name in ("difference", "interval", "inputs", "pairs", "missing", "unpaired"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("beyond noise")
+    words = {True: "yes", False: "no", None: "one input"}
+    for change in changes:
+        name = change.measure if change.theory == "kpca" else f"{change.measure} ({change.theory})"
+        interval = "–" if change.interval is None else f"{change.interval[0]:+.3g} … {change.interval[1]:+.3g}"
+        table.add_row(
+            Text(shortened(name, 60)),
+            "missing" if change.mean is None else f"{change.mean:+.3g}",
+            interval,
+            f"{change.inputs:,}",
+            f"{change.pairs:,}",
+            f"{change.missing:,}",
+            " + ".join(f"{count:,}" for count in change.unpaired),
+            words[change.beyond_noise] if change.pairs else "missing",
+            style="bold" if change.beyond_noise else "dim",
+        )
+    return table
