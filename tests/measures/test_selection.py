@@ -68,6 +68,7 @@ def test_the_theory_of_primal_layers_goes_without_saying():
         ({"references": [Reference("planted", "another", Role.IDEAL)]}, "reference called 'planted'"),
         ({"theories": [KernelPCA()]}, "theory called 'kpca'"),
         ({"repeats": 0}, "got 0"),
+        ({"theories": ["ksvd-primal"]}, "at least one theory"),
     ],
 )
 def test_what_cannot_be_selected_is_named(more, named):

@@ -66,7 +66,9 @@ def write_run(
     folder.write_part("a", encoded(table, notes))
     rows = folder.evidence(["a"])
     folder.extend_settings(certificates=notes.certificate, eigen_solvers={"dense": size})
-    measured = Measured(folder, rows, summarise(rows, [notes], "kpca", seed))
+    measured = Measured(
+        folder, rows, summarise(rows, [notes], AuditSettings(references=REFERENCES[1:], seed=seed).selection())
+    )
     conclude(measured, AuditSettings(references=REFERENCES[1:]), claims_named(JUDGED, RecordKind.AUDIT))
     return path
 

@@ -61,5 +61,5 @@ def measure(
         for layer, error in note.certificate.items():
             certificates[layer] = max(error, certificates.get(layer, 0.0))
     folder.extend_settings(certificates=certificates, eigen_solvers=dict(solved))
-    summary = summarise(rows, notes, plan.selection.theories[0].name, plan.settings.seed)
+    summary = summarise(rows, notes, plan.selection)
     return Measured(folder, rows, summary)

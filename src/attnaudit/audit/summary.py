@@ -10,7 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from attnaudit.records.audit import AuditSummary, CaptureSummary, Statistic
+from attnaudit.measures import Selection
+from attnaudit.measures.identifiability import IDENTIFIABLE
+from attnaudit.records.audit import AuditSummary, CaptureSummary, MeasureWords, ReferenceWords, Statistic
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.notes import Notes
 from attnaudit.records.schema import OBSERVED
@@ -21,11 +23,12 @@ Numbers = NDArray[np.float64]
 _NO_REASON = "no reason given"
 
 
-def summarise(evidence: Evidence, notes: Sequence[Notes], theory: str, seed: int) -> AuditSummary:
+def summarise(evidence: Evidence, notes: Sequence[Notes], selection: Selection) -> AuditSummary:
     """The statistics of every model and measure, and certificate, refusals and skipped inputs of the whole run.
 
-    References are summarised for the first `theory`, observed heads for all of them.
+    References are summarised for the first theory, observed heads for all of them.
     """
+    theory, seed = selection.theories[0].name, selection.seed
     models: dict[str, dict[str, dict[str, Statistic]]] = {}
     others: dict[str, dict[str, dict[str, Statistic]]] = {}
     for (model, measure), theories in _theories(evidence).items():
@@ -44,7 +47,14 @@ def summarise(evidence: Evidence, notes: Sequence[Notes], theory: str, seed: int
                     others.setdefault(model, {}).setdefault(own, {})[measure] = statistic
     errors = [error for note in notes for error in note.certificate.values()]
     capture = CaptureSummary(max(errors, default=None), _unique(note.refusals for note in notes))
-    return AuditSummary(models, others, capture, _unique(note.skipped for note in notes))
+    return AuditSummary(
+        models,
+        others,
+        capture,
+        _unique(note.skipped for note in notes),
+        {each.name: MeasureWords(each.text, each.closer, each.ideal) for each in (*selection.measures, IDENTIFIABLE)},
+        {each.name: ReferenceWords(each.text, each.role) for each in selection.references},
+    )
 
 
 def _theories(evidence: Evidence) -> dict[tuple[str, str], list[str]]:

@@ -118,7 +118,7 @@ def _draw(run: Run) -> None:
 
     if run.verdicts:
         with suppress(MissingExtraError):
-            reference_figure(run.rows, run.models, run.path / "references.svg")
+            reference_figure(run, run.path / "references.svg")
             say(f"Observed heads and their references: {run.path / 'references.svg'}")
     try:
         say(f"Report, to open in a browser: {run.report()}")

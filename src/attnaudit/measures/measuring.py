@@ -86,12 +86,12 @@ def _observed(heads: Heads, other: Heads | None, selection: Selection, solved: C
         predicted, key = PredictedValues(keys, theory), RowKey(theory.name)
         at = MeasureInput(heads, keys, predicted, selection.seed)
         yield key, evaluate([*_measures(selection, theory), *_guards(selection)], at)
-        for reference in selection.references:
+        measures = _measures(selection, theory, shares_keys=True)
+        for reference in (each for each in selection.references if each.values is not None):
             for repeat in _repeats(reference, selection):
                 changed = reference.apply(ReferenceInput(heads, predicted.prediction, other, selection.seed, repeat))
                 if changed is not None:
                     at = MeasureInput(changed, keys, predicted, selection.seed)
-                    measures = _measures(selection, theory, shares_keys=True)
                     yield replace(key, reference=reference.name, repeat=repeat), evaluate(measures, at)
 
 

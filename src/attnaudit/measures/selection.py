@@ -31,6 +31,8 @@ class Selection:
     def __post_init__(self) -> None:
         if self.repeats < 1:
             raise UsageError(f"repeats must be ≥ 1, got {self.repeats}.")
+        if not self.theories:
+            raise UsageError("theories must name at least one theory of values, got none.")
 
     @property
     def own(self) -> tuple[Measure | Theory | Reference, ...]:

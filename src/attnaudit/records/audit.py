@@ -14,7 +14,7 @@ from attnaudit.errors import RunFolderError, SettingError
 from attnaudit.protocol import Protocol
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.run_folder import RunFolder, RunKind
-from attnaudit.records.schema import OBSERVED
+from attnaudit.records.schema import OBSERVED, Role
 from attnaudit.records.verdict import Rank, Verdict
 
 
@@ -95,18 +95,37 @@ class ClaimWords:
 
 
 @dataclass(frozen=True)
+class MeasureWords:
+    """What a reader of a run needs to know of a measure, which may be its author's own."""
+
+    text: str
+    closer: str
+    ideal: float | None
+
+
+@dataclass(frozen=True)
+class ReferenceWords:
+    """The same of a reference."""
+
+    text: str
+    role: Role
+
+
+@dataclass(frozen=True)
 class AuditSummary:
     """The `summary.json` of an audit.
 
     `models` has the statistics of every model and reference, for the first theory; `other_theories` those of observed
-    heads for every other theory. `skipped_inputs` are (name, reason). All that comes from judging claims is empty where
-    none were judged.
+    heads for every other theory. `skipped_inputs` are (name, reason). `measures`, `references` and `claims` say what
+    the names mean. All that comes from judging claims is empty where none were judged.
     """
 
     models: Mapping[str, Mapping[str, Statistics]]
     other_theories: Mapping[str, Mapping[str, Statistics]]
     capture: CaptureSummary
     skipped_inputs: tuple[tuple[str, str], ...]
+    measures: Mapping[str, MeasureWords] = field(default_factory=dict)
+    references: Mapping[str, ReferenceWords] = field(default_factory=dict)
     claims: Mapping[str, ClaimWords] = field(default_factory=dict)
     verdicts: tuple[Verdict, ...] = ()
     ranking: tuple[Rank, ...] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +42,13 @@ SCHEMA = pa.schema(
         pa.field("step", pa.int64()),  # null unless the row comes from training
     ]
 )
+
+
+class Role(StrEnum):
+    """What a reference is for: NULL is chance, score 0; IDEAL is the theory itself, score 1."""
+
+    NULL = "null"
+    IDEAL = "ideal"
 
 
 class Indexed(typing.Protocol):

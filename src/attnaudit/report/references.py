@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
-from attnaudit.measures.references import BY_ROLE, Role
-from attnaudit.records.evidence import Evidence
+from attnaudit.records.audit import AuditRun, ReferenceWords
 from attnaudit.records.head_table import head_table
-from attnaudit.records.schema import OBSERVED
+from attnaudit.records.schema import OBSERVED, Role
 from attnaudit.report.drawing import BLUE, GREEN, VERMILION, drawing
 
 #: One measure for each kind of question; all have power for identifiable heads.
@@ -18,20 +17,31 @@ MEASURES = ("column_cosine_matched", "subspace_overlap", "eigenvector_residual")
 _MOST_DOTS = 500
 
 
-def reference_figure(rows: Evidence, models: Sequence[str], path: Path) -> None:
+_COLOURS = {"observed": VERMILION, "negative": BLUE, "positive": GREEN}
+_KINDS = {Role.NULL: "negative", Role.IDEAL: "positive"}
+
+
+def reference_kinds(references: Mapping[str, ReferenceWords]) -> dict[str, str]:
+    """The rows of a figure in order: observed heads, negative references (nulls), positive ones (ideals)."""
+    kinds = {name: _KINDS[words.role] for name, words in references.items()}
+    return {OBSERVED: "observed", **dict(sorted(kinds.items(), key=lambda kind: kind[1]))}
+
+
+def reference_figure(run: AuditRun, path: Path) -> None:
     """A row per reference, a dot per head (at most about 500), the mean as a bar; a panel per measure and model."""
+    models, kinds = run.models, reference_kinds(run.summary.references)
     generator = np.random.default_rng(0)
     with drawing([path], len(models), len(MEASURES), (7.2, 0.5 + 1.9 * len(models))) as axes:
         for row, model in enumerate(models):
             for column, measure in enumerate(MEASURES):
                 axis = axes[row, column]
-                table = head_table(rows, model, measure, "kpca").references
-                names = [name for name in (OBSERVED, *BY_ROLE[Role.NULL], *BY_ROLE[Role.IDEAL]) if name in table]
+                table = head_table(run.rows, model, measure, "kpca").references
+                names = [name for name in kinds if name in table]
                 for place, name in enumerate(names):
                     values = table[name][np.isfinite(table[name])]
                     if not len(values):
                         continue
-                    colour = {OBSERVED: VERMILION, "planted": GREEN}.get(name, BLUE)
+                    colour = _COLOURS[kinds[name]]
                     dots = values[:: max(1, len(values) // _MOST_DOTS)]
                     height = place + generator.uniform(-0.3, 0.3, len(dots))
                     axis.scatter(dots, height, s=2, color=colour, alpha=0.25, linewidths=0, rasterized=True)

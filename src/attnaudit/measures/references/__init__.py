@@ -7,6 +7,6 @@ from attnaudit.measures.references.base import (
     Role,
     generator_for,
 )
-from attnaudit.measures.references.registry import BY_ROLE, REFERENCES
+from attnaudit.measures.references.registry import REFERENCES
 
-__all__ = ["BY_ROLE", "REFERENCES", "PrimalReferenceInput", "Reference", "ReferenceInput", "Role", "generator_for"]
+__all__ = ["REFERENCES", "PrimalReferenceInput", "Reference", "ReferenceInput", "Role", "generator_for"]

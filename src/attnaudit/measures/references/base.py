@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import numpy as np
 import torch
@@ -21,13 +20,9 @@ from attnaudit.kernel.prediction import Prediction
 from attnaudit.kernel.primal import PrimalKernel
 from attnaudit.numerics.randomness import numpy_generator
 from attnaudit.records.head_id import HeadId
+from attnaudit.records.schema import Role
 
-
-class Role(StrEnum):
-    """What a reference is for: NULL is chance, score 0; IDEAL is the theory itself, score 1."""
-
-    NULL = "null"
-    IDEAL = "ideal"
+__all__ = ["PrimalReferenceInput", "Reference", "ReferenceInput", "Role", "generator_for"]
 
 
 @dataclass(frozen=True)

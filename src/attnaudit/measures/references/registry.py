@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attnaudit.measures.references.base import Reference, Role
+from attnaudit.measures.references.base import Reference
 from attnaudit.measures.references.gaussian import GAUSSIAN
 from attnaudit.measures.references.other_head import OTHER_HEAD
 from attnaudit.measures.references.planted import PLANTED
@@ -20,9 +20,4 @@ REFERENCES: Mapping[str, Reference] = {
         PLANTED,
         UNTRAINED,
     )
-}
-
-#: The names of the references of each role.
-BY_ROLE: Mapping[Role, tuple[str, ...]] = {
-    role: tuple(name for name, reference in REFERENCES.items() if reference.role is role) for role in Role
 }

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attnaudit.measures.references import BY_ROLE, Role
+from attnaudit.records.audit import ReferenceWords
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.head_table import head_table
-from attnaudit.records.schema import OBSERVED
 from attnaudit.report.page.numbers import compact, compacted
+from attnaudit.report.references import reference_kinds
 
 POINTS = 200
 
@@ -39,16 +40,23 @@ class Strip:
     rows: list[StripRow]
 
 
-def strip(evidence: Evidence, model: str, measure: str, theory: str, power: float | None) -> Strip:
-    """A strip with a row per reference, the observed heads first."""
+def strip(
+    evidence: Evidence,
+    model: str,
+    measure: str,
+    theory: str,
+    power: float | None,
+    references: Mapping[str, ReferenceWords],
+) -> Strip:
+    """A strip with a row per reference, the observed heads first, nulls before ideals."""
     table = head_table(evidence, model, measure, theory)
-    known = [name for name in (OBSERVED, *BY_ROLE[Role.NULL], *BY_ROLE[Role.IDEAL]) if name in table.references]
-    rows = [_row(name, table.references[name]) for name in known if len(table)]
+    kinds = reference_kinds(references)
+    found = table.references if len(table) else {}
+    rows = [_row(name, kind, found[name]) for name, kind in kinds.items() if name in found]
     return Strip(measure, theory, compact(power), table.unidentifiable, rows)
 
 
-def _row(reference: str, values: NDArray[np.float64]) -> StripRow:
-    kind = "observed" if reference == OBSERVED else "positive" if reference in BY_ROLE[Role.IDEAL] else "negative"
+def _row(reference: str, kind: str, values: NDArray[np.float64]) -> StripRow:
     finite = np.sort(values[np.isfinite(values)])
     mean = compact(float(finite.mean())) if len(finite) else None
     return StripRow(

@@ -9,10 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from attnaudit.display import shortened
-from attnaudit.errors import UsageError
-from attnaudit.measures import measure_named
 from attnaudit.papers.tables import TABLES, Comparison, compare
-from attnaudit.records.audit import AuditRun, ClaimWords, Statistic, Statistics
+from attnaudit.records.audit import AuditRun, ClaimWords, MeasureWords, Statistic, Statistics
 from attnaudit.records.schema import OBSERVED
 from attnaudit.records.verdict import POWER, Rank, Verdict
 from attnaudit.report.page.maps import HeadMap, head_map
@@ -24,6 +22,7 @@ _COLUMNS = ("input", "layer", "head", "theory", "value", "reason")
 #: The most reasons shown; evidence may have any number of them.
 _REASONS = 12
 _FIRST_THEORY = "kpca"
+_NO_WORDS = MeasureWords("", "neither", None)
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,8 @@ def subject(run: AuditRun, number: int, model: str, names: Sequence[str]) -> Sub
         for theory in rows["theory"].unique().to_pylist():
             own = rows.filter(pc.equal(rows["theory"], theory))
             statistic = run.statistic(model, name, theory)
-            views.append(_view(name, theory, own, statistic, (name, theory) in deciding))
+            words = run.summary.measures.get(name, _NO_WORDS)
+            views.append(_view(name, theory, words, own, statistic, (name, theory) in deciding))
             depths.setdefault(name, by_layer(own.select(["layer", "value"])))
     return Subject(
         name=shortened(model),
@@ -87,7 +87,10 @@ def subject(run: AuditRun, number: int, model: str, names: Sequence[str]) -> Sub
         verdicts=verdicts,
         claims=run.summary.claims,
         ranking=[entry for entry in run.ranking if entry.model == model],
-        strips=[strip(run.rows, model, measure, theory, auc) for (measure, theory), auc in deciding.items()],
+        strips=[
+            strip(run.rows, model, measure, theory, auc, run.summary.references)
+            for (measure, theory), auc in deciding.items()
+        ],
         measures=views,
         profiles=profiles(depths),
         published=_published(model, run.summary.observed(model)),
@@ -114,13 +117,12 @@ def _end(path: str) -> str:
     return shortened("/".join(path.split("/")[-2:]))
 
 
-def _view(name: str, theory: str, rows: pa.Table, statistic: Statistic, decides: bool) -> MeasureView:
-    try:
-        known = measure_named(name)
-        text, closer, ideal = known.text, known.closer, known.ideal
-    except UsageError:  # a measure of another version, or a user's own
-        text, closer, ideal = "", "neither", None
-    return MeasureView(shortened(name), theory, text, closer, ideal, decides, statistic, head_map(rows))
+def _view(
+    name: str, theory: str, words: MeasureWords, rows: pa.Table, statistic: Statistic, decides: bool
+) -> MeasureView:
+    return MeasureView(
+        shortened(name), theory, shortened(words.text), words.closer, words.ideal, decides, statistic, head_map(rows)
+    )
 
 
 def _published(model: str, observed: Statistics) -> list[tuple[str, list[Comparison]]]:
