@@ -7,8 +7,9 @@ import pyarrow as pa
 from attnaudit.records.architecture import Architecture
 from attnaudit.records.json_file import plain, write
 from attnaudit.records.notes import Notes
+from attnaudit.records.parts import encode_part
 from attnaudit.records.recipe import ImageMonitorSettings, ImageRecipe
-from attnaudit.records.run_folder import RunFolder, encoded
+from attnaudit.records.run_folder import RunFolder
 from attnaudit.records.schema import SCHEMA
 from attnaudit.records.training import ImageEpoch, TrainingIdentity
 
@@ -52,7 +53,7 @@ def write_training(
         ]
         rows.append(_row("train/0", 0, 0, "phi_norm2", epoch, dim, False) | {"value": 1e9})  # one image, no mean
         rows.append(_row(batches[0], 0, 0, "phi_norm2", epoch, dim, False) | {"value": 1e9, "reference": "gaussian"})
-        folder.write_part(f"{epoch:04}", encoded(pa.Table.from_pylist(rows, schema=SCHEMA), Notes((), {}, ())))
+        folder.write_part(f"{epoch:04}", encode_part(pa.Table.from_pylist(rows, schema=SCHEMA), Notes((), {}, ())))
     return path
 
 

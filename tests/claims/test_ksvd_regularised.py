@@ -8,7 +8,8 @@ import attnaudit
 from attnaudit.claims.jury import judge
 from attnaudit.claims.registry import CLAIMS
 from attnaudit.records.notes import Notes
-from attnaudit.records.run_folder import RunFolder, encoded
+from attnaudit.records.parts import encode_part
+from attnaudit.records.run_folder import RunFolder
 from attnaudit.records.schema import OBSERVED, SCHEMA
 from attnaudit.records.training import open_trainings
 from attnaudit.records.verdict import Word
@@ -54,7 +55,7 @@ def test_weights_of_the_svd_are_recognised(run):
     planted = [row | {"reference": OBSERVED} for row in found if row["reference"] == "planted"]
     kept = [row for row in found if row["reference"] != OBSERVED or row["measure"] == "identifiable"]
     later = pa.Table.from_pylist(kept + planted, schema=SCHEMA)
-    RunFolder(run).write_part("later", encoded(later, Notes((), {}, ())))
+    RunFolder(run).write_part("later", encode_part(later, Notes((), {}, ())))
     (verdict,) = judge([CLAIM], open_trainings([run])).verdicts
     assert verdict.word is Word.SUPPORTED
     assert all(score.mean == pytest.approx(1) for score in verdict.scores)

@@ -12,7 +12,8 @@ from attnaudit.claims.registry import claims_named
 from attnaudit.records.audit import AuditIdentity
 from attnaudit.records.json_file import plain
 from attnaudit.records.notes import Notes
-from attnaudit.records.run_folder import RunFolder, encoded
+from attnaudit.records.parts import encode_part
+from attnaudit.records.run_folder import RunFolder
 from attnaudit.records.schema import SCHEMA
 
 REFERENCES = ("observed", "gaussian", "shuffled_tokens", "other_head", "planted", "untrained")
@@ -63,7 +64,7 @@ def write_run(
         ]
     ).unify_dictionaries()
     notes = Notes((("broken<b>.png", "truncated"),), {"blocks.0.attn": 1e-7}, ())
-    folder.write_part("a", encoded(table, notes))
+    folder.write_part("a", encode_part(table, notes))
     rows = folder.evidence(["a"])
     folder.extend_settings(certificates=notes.certificate, eigen_solvers={"dense": size})
     measured = Measured(

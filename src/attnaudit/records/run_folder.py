@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,19 +10,18 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from attnaudit.errors import RunFolderError, UsageError
+from attnaudit.errors import RunFolderError
 from attnaudit.records import json_file
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.files import make_folder, write_whole
 from attnaudit.records.identity import SETTINGS, begins, read_header
 from attnaudit.records.json_file import shortened
 from attnaudit.records.notes import Notes
+from attnaudit.records.parts import read_notes, read_part
 
 #: Of run folders: raised when older ones can no longer be read.
 FORMAT = 2
-_NOTES = b"attnaudit"
 
 Settings = TypeVar("Settings")
 
@@ -165,7 +163,7 @@ class RunFolder:
         return self.part(key).exists()
 
     def write_part(self, key: str, content: bytes) -> None:
-        """Store a finished unit, as `encoded` made it.
+        """Store a finished unit, as `encode_part` made it.
 
         Raises:
             RunFolderError: it cannot be written, for want of space or rights.
@@ -182,7 +180,7 @@ class RunFolder:
 
     def notes(self, keys: Sequence[str]) -> list[Notes]:
         """What these units had to say beside their rows."""
-        return [self._note(self.part(key)) for key in keys]
+        return [read_notes(self.part(key)) for key in keys]
 
     def table(self, key: str, schema: pa.Schema, rows: int) -> pa.Table:
         """The rows of one unit, at once.
@@ -190,20 +188,7 @@ class RunFolder:
         Raises:
             RunFolderError: the part is damaged, or has other columns or another number of rows.
         """
-        part = self.part(key)
-        try:
-            found = pq.read_table(part)
-        except (OSError, pa.ArrowInvalid) as error:
-            raise _damaged(part) from error
-        if found.schema.names != schema.names or len(found) != rows:
-            raise _damaged(part)
-        return found
-
-    def _note(self, part: Path) -> Notes:
-        try:
-            return json_file.parse(Notes, json.loads(pq.read_metadata(part).metadata[_NOTES]), part.name)
-        except (OSError, pa.ArrowInvalid, KeyError, ValueError, UsageError) as error:
-            raise _damaged(part) from error
+        return read_part(self.part(key), schema, rows)
 
     def write_summary(self, summary: Any) -> None:
         """Store `summary.json`."""
@@ -212,17 +197,3 @@ class RunFolder:
     def extend_settings(self, **more: Any) -> None:
         """Add to `run.json` what is known only at the end."""
         json_file.write(self.settings_file, {**self.header(), **more})
-
-
-def encoded(table: pa.Table, notes: Notes) -> bytes:
-    """The Parquet file of a unit; equal units give equal bytes, wherever they were computed."""
-    sink = pa.BufferOutputStream()
-    pq.write_table(
-        table.replace_schema_metadata({_NOTES: json.dumps(json_file.plain(notes))}), sink, compression="zstd"
-    )
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
-
-
-def _damaged(part: Path) -> RunFolderError:
-    return RunFolderError(f"{part} is damaged: delete it and repeat the command to compute it again.")

@@ -16,7 +16,8 @@ from attnaudit.numerics.digest import digest
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.head_table import head_table
 from attnaudit.records.notes import Notes
-from attnaudit.records.run_folder import RunFolder, encoded
+from attnaudit.records.parts import encode_part
+from attnaudit.records.run_folder import RunFolder
 from attnaudit.records.schema import OBSERVED, SCHEMA, VERSION
 from attnaudit.records.verdict import Score
 from attnaudit.records.versions import installed_versions
@@ -82,7 +83,7 @@ class FolderStore:
     def add(self, step: int, table: pa.Table, notes: Notes) -> None:
         """Write the part of a step."""
         key = digest(VERSION, step, self._run)
-        self._folder.write_part(key, encoded(table, notes))
+        self._folder.write_part(key, encode_part(table, notes))
         settings = self._folder.header()
         parts, steps = settings.get("parts", []), settings.get("steps", {})
         if steps.get(str(step)) != key:

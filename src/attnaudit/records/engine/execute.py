@@ -12,7 +12,8 @@ from attnaudit.records.engine.cluster import compute_on_cluster
 from attnaudit.records.engine.plan import AnyUnit, Parts, Plan, Progress, Task, Worker
 from attnaudit.records.engine.processes import can_travel, compute_in_processes
 from attnaudit.records.engine.resources import Resources
-from attnaudit.records.run_folder import RunFolder, encoded
+from attnaudit.records.parts import encode_part
+from attnaudit.records.run_folder import RunFolder
 from attnaudit.records.versions import installed_versions
 
 
@@ -88,4 +89,4 @@ def _tasks(plan: Plan[AnyUnit], units: Sequence[AnyUnit]) -> list[Task[AnyUnit]]
 def _compute_here(units: Sequence[AnyUnit], worker: Worker[AnyUnit]) -> Parts:
     with worker.context():
         for unit in units:
-            yield unit.key, encoded(*worker.compute(unit))
+            yield unit.key, encode_part(*worker.compute(unit))

@@ -15,7 +15,7 @@ from typing import Any
 
 from attnaudit.errors import WorkerError
 from attnaudit.records.engine.plan import AnyUnit, Parts, Task, Worker, WorkerRecipe
-from attnaudit.records.run_folder import encoded
+from attnaudit.records.parts import encode_part
 
 #: Units that are sent ahead to each worker, so that it never waits and a long run is not sent all at once.
 PENDING_PER_WORKER = 2
@@ -81,7 +81,7 @@ def compute_part(unit: AnyUnit, recipe: WorkerRecipe[AnyUnit], memory: int) -> b
     """In a worker process: the content of a part."""
     worker = _worker(recipe, memory)
     with worker.context():
-        return encoded(*worker.compute(unit))
+        return encode_part(*worker.compute(unit))
 
 
 #: The worker of this process, kept for its next unit.
