@@ -41,11 +41,12 @@ def test_each_verb_prints_theory_beside_measurement_and_leaves_the_same_files_tw
 
 
 def test_json_holds_checks_and_verdicts(cli, capsys):
-    assert cli("gaussian", "align", *FAST["align"], "--json") == 0
+    assert cli("gaussian", "finite-prompt", *FAST["finite-prompt"], "--json") == 0
     content = json.loads(capsys.readouterr().out)
-    assert {check["quantity"] for check in content["checks"]} > {"linear: s = μᵀΣμ", "softmax: s = μᵀΣμ"}
-    assert {verdict["claim"] for verdict in content["verdicts"]} == {"gaussian-alignment"}
-    assert os.listdir("attnaudit-runs") == ["gaussian-align"]
+    expected = {"one prompt, L = 128: sin²·L/Λ", "slope of log rms sin in log L"}
+    assert {check["quantity"] for check in content["checks"]} > expected
+    assert {verdict["claim"] for verdict in content["verdicts"]} == {"gaussian-finite-prompt"}
+    assert os.listdir("attnaudit-runs") == ["gaussian-finite-prompt"]
 
 
 def test_digits_prints_the_time_of_both_and_agrees_with_pca(cli, capsys):

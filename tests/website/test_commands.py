@@ -21,7 +21,7 @@ pytest.importorskip("transformers")
 NOT_RUN = {
     r"xdg-open ": "opens a browser",
     r"dask (scheduler|worker) ": "runs until it is stopped",
-    r"attnaudit .* --cluster ": "needs those two; tests/evidence/test_cluster.py runs it",
+    r"attnaudit .* --cluster ": "needs those two; tests/records/engine/test_cluster.py runs it",
     r"attnaudit .* --download\b": "needs the network",
     r"python -m benchmarks.robustness": "trains for an hour; tests/test_robustness_experiment.py runs its parts",
     r"torchrun ": "starts processes of its own; tests/training runs them",
@@ -32,7 +32,9 @@ SMALL_LM = (
 )
 #: Options added to what would take minutes on any input.
 SMALLER = {
-    "attnaudit audit minilm --limit": "--limit 1",
+    "attnaudit audit minilm --limit": "--limit 1 --references gaussian,planted",
+    "attnaudit audit timm:swin_tiny_patch4_window7_224": "--references planted --claims none",
+    "attnaudit audit timm:deit_tiny_patch16_224 --weights": "--references gaussian,planted",
     "attnaudit gaussian align": "--steps 5 --runs 2",
     "attnaudit train vit-small-cifar": "--epochs 1 --set batch=4 --set model.depth=1 --set model.width=12",
     "attnaudit train lm": SMALL_LM,
