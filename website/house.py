@@ -30,7 +30,7 @@ CLOSED = {
     "capture": ("attention", "sources"),
     **dict.fromkeys(PURE, ("sources",)),
     **dict.fromkeys(PRODUCERS, PRODUCERS),
-    "cli": ("sources", "capture", *PURE, *PRODUCERS, "papers", "claims"),
+    "cli": ("attention", "sources", "capture", *PURE, *PRODUCERS, "papers", "claims"),
 }
 #: Parts of a package that keep a rule of their own.
 EXPERIMENTS = "gaussian.experiments"
@@ -47,6 +47,13 @@ PRINTING = (
     "sys.stderr",
     "sys.__stdout__",
     "sys.__stderr__",
+    "pprint.pp",
+    "pprint.pprint",
+    "traceback.print_exc",
+    "traceback.print_exception",
+    "traceback.print_stack",
+    "tqdm",
+    ".print",
 )
 #: Ways to import that no reader of the file can follow.
 HIDDEN = (
@@ -56,6 +63,8 @@ HIDDEN = (
     "importlib.reload",
     "importlib.util.module_from_spec",
     "importlib.util.spec_from_file_location",
+    ".exec_module",
+    ".load_module",
     "pkgutil",
     "runpy",
     "zipimport",
@@ -82,7 +91,6 @@ MATHEMATICS = (
     "math",
     "numpy",
     "operator",
-    "pyarrow",
     "scipy",
     "sklearn",
     "statistics",
@@ -93,10 +101,15 @@ MATHEMATICS = (
     "typing",
     "warnings",
 )
-#: What reads or writes files: modules, functions of the libraries above, and methods.
+#: Modules that read or write files, or look at the machine.
+FILE_MODULES = (
+    *("glob", "io", "mmap", "os", "pathlib", "pickle", "shutil", "socket", "sqlite3", "subprocess", "sys", "tarfile"),
+    *("tempfile", "urllib", "zipfile", "PIL", "safetensors"),
+)
+#: What else reads or writes files: functions of libraries that mathematics needs, and methods.
 FILES = (
-    *("glob", "importlib.metadata", "importlib.resources", "io", "mmap", "os", "pathlib", "pickle", "shutil", "socket"),
-    *("sqlite3", "subprocess", "tarfile", "tempfile", "urllib", "zipfile", "PIL", "safetensors"),
+    *FILE_MODULES,
+    *("importlib.metadata", "importlib.resources"),
     *(f"builtins.{name}" for name in ("input", "open")),
     *(f"numpy.{name}" for name in ("fromfile", "genfromtxt", "load", "loadtxt", "memmap", "save", "savetxt", "savez")),
     *(f"pyarrow.{name}" for name in ("csv", "dataset", "feather", "fs", "json", "memory_map", "OSFile", "parquet")),
@@ -160,7 +173,7 @@ class _House:
             yield use.name.partition(".")[0]
         if _within(use.name, PRINTING) and here not in PRINTS:
             yield use.name
-        if pure and _within(use.name, FILES):
+        if pure and (_within(use.name, FILES) or set(use.name.split(".")[1:-1]) & set(FILE_MODULES)):
             yield use.name if use.name.startswith(".") else use.name.removeprefix("builtins.")
         elif pure and not use.name.startswith(".") and not _within(use.name, (*MATHEMATICS, UNREADABLE)):
             yield use.name.partition(".")[0]

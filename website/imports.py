@@ -176,6 +176,8 @@ class _Reader:
         if isinstance(node, ast.Call) and self._imports(node.func):
             yield from self._dynamic(node)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if node.value in (*_IMPORTERS[:2], "__builtins__"):
+                yield UNREADABLE
             if _MODULE_NAME.fullmatch(node.value) and self.inside(node.value):
                 yield node.value
         elif isinstance(node, ast.Attribute):

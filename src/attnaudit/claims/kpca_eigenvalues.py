@@ -37,6 +37,6 @@ CLAIM = Claim(
         "A theorem decides, for any model: the largest published eigenvalue exceeds the bound. What the run adds is "
         "how close the heads come to it. `attnaudit paper forensics` tries other conventions for these numbers."
     ),
-    decided_by=("eigenvalue_bound_ratio",),
+    decided_by=("eigenvalue_bound_ratio", "eigenvalue_max"),
     decide=_decide,
 )
