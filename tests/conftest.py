@@ -11,7 +11,6 @@ import torch
 from hypothesis import HealthCheck, settings
 from PIL import Image
 
-from attnaudit import defaults
 from tests.clusters import cluster, mortal_cluster, no_scheduler  # noqa: F401 (fixtures for all tests)
 
 jaxtyping.install_import_hook(
@@ -36,7 +35,14 @@ settings.load_profile("attnaudit")
 torch.set_num_threads(1)
 
 
+def pytest_configure(config):
+    """Several processes take files in the order below: in that of xdist, most tests first, long files come last."""
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False
+
+
 def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: "long" not in item.keywords)
     folder = os.environ.get("ATTNAUDIT_DATA")
     if folder and Path(folder).is_dir():
         return
@@ -44,12 +50,6 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "realdata" in item.keywords:
             item.add_marker(skip)
-
-
-@pytest.fixture(autouse=True)
-def _runs_in_a_temporary_folder(tmp_path, monkeypatch):
-    """Runs that are given no folder do not litter the checkout."""
-    monkeypatch.setattr(defaults, "RUNS", str(tmp_path / "attnaudit-runs"))
 
 
 @pytest.fixture
