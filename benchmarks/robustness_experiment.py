@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-from benchmarks.robustness_jobs import Job, Share, carry_out, finished
+from benchmarks.robustness_jobs import Job, Share, finished, run_jobs
 from benchmarks.robustness_results import judge, pack, put_together
 from benchmarks.robustness_temperature import temperature
 
@@ -137,7 +137,7 @@ def main(arguments: argparse.Namespace) -> None:
     evaluated = [shares(block, arguments) for block in blocks]
     trainings = [training for block in blocks for training in block]
     names = list(conditions(arguments))
-    if carry_out(jobs_of(blocks, evaluated, arguments), arguments.jobs, deadline) or arguments.as_they_are:
+    if run_jobs(jobs_of(blocks, evaluated, arguments), arguments.jobs, deadline) or arguments.as_they_are:
         parts = {name: [own[name] for own in evaluated if name in own] for name in names}
         together = [put_together(name, parts[name], arguments.runs) for name in names]
         judge([folder for folder in together if folder is not None], arguments.runs)

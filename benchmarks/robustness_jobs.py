@@ -66,7 +66,7 @@ def start(words: list[str], log: Path) -> subprocess.Popen[bytes]:
         return subprocess.Popen([sys.executable, "-m", "attnaudit", *words], stdout=file, stderr=file)
 
 
-def carry_out(jobs: Sequence[Job], at_a_time: int, deadline: float) -> bool:
+def run_jobs(jobs: Sequence[Job], at_a_time: int, deadline: float) -> bool:
     """Whether all are finished, as many at a time, in this order as far as they need each other.
 
     One that fails is said and not tried again, nor is what needs it. What runs when the time is over is stopped.

@@ -15,12 +15,12 @@ from attnaudit.sources.labelled import training_and_test
 from attnaudit.sources.model import load_model, parse_model
 
 #: So many of the training set are looked at.
-PICTURES = 512
+IMAGES = 512
 
 
 @cache
 def training_images(data: Path) -> list[Image.Image]:
-    images = training_and_test(data)[0].first(PICTURES)
+    images = training_and_test(data)[0].first(IMAGES)
     return [images.image(place) for place in range(len(images))]
 
 

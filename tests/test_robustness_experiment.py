@@ -104,7 +104,7 @@ def trainings(arguments, *recipes, seeds=(0,)):
 
 def test_a_temperature_is_that_of_the_finished_network_of_its_seed(arguments, started):
     wanted = trainings(arguments, "symmetric-temperature", "rpc4", seeds=(0, 1))
-    assert jobs.carry_out(wanted, 2, float("inf"))
+    assert jobs.run_jobs(wanted, 2, float("inf"))
     names = list(started)
     assert names.index("robust-rpc4-1") < names.index("robust-symmetric-temperature-1")
     words, _ = started["robust-symmetric-temperature-1"]
@@ -114,16 +114,16 @@ def test_a_temperature_is_that_of_the_finished_network_of_its_seed(arguments, st
 
 def test_what_is_finished_is_not_started_again(arguments, started):
     wanted = trainings(arguments, "rpc4", "symmetric")
-    jobs.carry_out(wanted[:1], 2, float("inf"))
+    jobs.run_jobs(wanted[:1], 2, float("inf"))
     started.clear()
-    assert jobs.carry_out(wanted, 2, float("inf"))
+    assert jobs.run_jobs(wanted, 2, float("inf"))
     assert list(started) == ["robust-symmetric-0"]
 
 
 def test_a_failure_is_said_and_what_needs_it_is_left(arguments, started, capsys):
     started["failing"] = ("robust-rpc4-0",)
     wanted = trainings(arguments, "rpc4", "symmetric-temperature", "softmax")
-    assert not jobs.carry_out(wanted, 2, float("inf"))
+    assert not jobs.run_jobs(wanted, 2, float("inf"))
     said = capsys.readouterr().out
     assert "robust-rpc4-0: FAILED" in said
     assert "2 of 3 are left: robust-rpc4-0, robust-symmetric-temperature-0" in said
@@ -134,14 +134,14 @@ def test_a_network_without_a_temperature_is_said(arguments, started, monkeypatch
         raise UsageError("at no temperature.")
 
     monkeypatch.setattr(experiment, "temperature", none)
-    assert not jobs.carry_out(trainings(arguments, "rpc4", "symmetric-temperature"), 2, float("inf"))
+    assert not jobs.run_jobs(trainings(arguments, "rpc4", "symmetric-temperature"), 2, float("inf"))
     assert "robust-symmetric-temperature-0: not started: at no temperature." in capsys.readouterr().out
 
 
 def test_when_the_time_is_over_everything_is_stopped(arguments, started, monkeypatch, capsys):
     clock = iter(range(100))
     monkeypatch.setattr(jobs.time, "monotonic", lambda: next(clock))
-    assert not jobs.carry_out(trainings(arguments, "rpc4"), 2, deadline=1)
+    assert not jobs.run_jobs(trainings(arguments, "rpc4"), 2, deadline=1)
     _, process = started["robust-rpc4-0"]
     assert process.stopped
     assert "1 of 1 are left" in capsys.readouterr().out
@@ -151,7 +151,7 @@ def test_networks_are_evaluated_once_they_and_the_twin_are_there(arguments, star
     block = trainings(arguments, "rpc4", seeds=(0, 1))
     found = experiment.shares(block, arguments)
     twin = trainings(arguments, "softmax")
-    assert jobs.carry_out([*found.values(), *block, *twin], 9, float("inf"))
+    assert jobs.run_jobs([*found.values(), *block, *twin], 9, float("inf"))
     words, _ = started["robust-attacked-rpc4-0-1"]
     assert words[1:3] == [str(training.folder) for training in block]
     assert words[words.index("--twin") + 1] == str(twin[0].folder)
