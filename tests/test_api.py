@@ -124,19 +124,42 @@ def test_a_run_without_a_folder_goes_where_the_command_line_puts_it_and_says_so(
     assert str(run.path) in repr(run)
 
 
+def test_an_audit_and_its_folder_opened_again_are_the_same_run(tmp_path, image_folder):
+    pytest.importorskip("timm")
+    options = {"claims": ["kpca-values"], "references": ["gaussian", "planted"], "out": tmp_path / "run"}
+    run = attnaudit.audit("test_vit", image_folder, random_weights=True, limit=2, progress=False, **options)
+    opened = attnaudit.open(tmp_path / "run")
+    assert type(opened) is type(run) is attnaudit.Run
+    assert opened.summary == run.summary
+    assert opened.settings == run.settings
+    assert opened.evidence.equals(run.evidence)
+    assert repr(opened) == repr(run)
+    assert opened._repr_html_() == run._repr_html_()
+    assert attnaudit.report(tmp_path / "run", tmp_path / "page.html").read_text() == run.report().read_text()
+    assert not any(change.beyond_noise for change in attnaudit.diff(run.path, opened.path).changes)
+
+
+def test_a_summary_is_written_once_with_its_verdicts(tmp_path, image_folder, monkeypatch):
+    pytest.importorskip("timm")
+    from attnaudit.records.run_folder import RunFolder
+
+    written = []
+    monkeypatch.setattr(RunFolder, "write_summary", lambda folder, summary: written.append(summary))
+    options = {"claims": ["kpca-eigenvalues"], "references": ["gaussian", "planted"], "out": tmp_path / "run"}
+    run = attnaudit.audit("test_vit", image_folder, random_weights=True, limit=1, **options)
+    assert written == [run.summary]
+    assert [verdict.claim for verdict in run.verdicts] == ["kpca-eigenvalues"]
+
+
+def test_the_names_of_the_package_can_all_be_had():
+    for name in attnaudit.__all__:
+        assert getattr(attnaudit, name) is not None
+    functions = {name for name in attnaudit.__all__ if callable(getattr(attnaudit, name)) and name.islower()}
+    assert functions == {
+        "audit", "capture", "corrupt", "diff", "judge", "open", "paper", "report", "robust", "train",
+    }  # fmt: skip
+
+
 def test_an_unknown_device_is_a_usage_error(image_folder):
     with pytest.raises(UsageError, match="'tpu'"):
         attnaudit.audit("test_vit", image_folder, random_weights=True, device="tpu")
-
-
-def test_open_gives_back_the_run_that_audit_returned(image_folder, tmp_path):
-    pytest.importorskip("timm")
-    run = attnaudit.audit(
-        "test_vit", image_folder, random_weights=True, claims=["kpca-values"], limit=2, out=tmp_path / "run"
-    )
-    opened = attnaudit.open(run.path)
-    assert type(opened) is type(run) is attnaudit.Run
-    assert (opened.settings, opened.summary) == (run.settings, run.summary)
-    assert opened.evidence.equals(run.evidence)
-    assert repr(opened) == repr(run)
-    assert opened.report().read_bytes() == run.report(tmp_path / "again.html").read_bytes()

@@ -20,6 +20,7 @@ captured: attnaudit.Capture = attnaudit.capture(model, batch, names=["first"])
 heads: attnaudit.Heads = captured.heads
 index: tuple[HeadId, ...] = heads.index
 run: attnaudit.Run = attnaudit.audit(model, batch, claims=["kpca-values"])
+again: attnaudit.Run = attnaudit.open(run.path)
 sentences: list[str] = [verdict.claim for verdict in run.verdicts]
 """
 

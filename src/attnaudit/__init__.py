@@ -19,25 +19,25 @@ from attnaudit.errors import AttnAuditError
 
 if TYPE_CHECKING:
     from attnaudit import attention, gaussian, kernel, measures, training
-    from attnaudit.api.audits import audit, open
+    from attnaudit.api.audits import audit
     from attnaudit.api.judging import diff, judge, report
     from attnaudit.api.papers import paper
     from attnaudit.api.robustness import corrupt, robust
+    from attnaudit.api.runs import Run, open
     from attnaudit.api.trainings import train
     from attnaudit.capture import Capture, Heads, capture
     from attnaudit.protocol import Protocol
-    from attnaudit.report.run import Run
 
 _PACKAGES = ("attention", "audit", "capture", "gaussian", "kernel", "measures", "report", "training")
 _HOMES = {
     "Capture": "attnaudit.capture",
     "Heads": "attnaudit.capture",
     "Protocol": "attnaudit.protocol",
-    "Run": "attnaudit.report.run",
+    "Run": "attnaudit.api.runs",
     "corrupt": "attnaudit.api.robustness",
     "diff": "attnaudit.api.judging",
     "judge": "attnaudit.api.judging",
-    "open": "attnaudit.api.audits",
+    "open": "attnaudit.api.runs",
     "paper": "attnaudit.api.papers",
     "robust": "attnaudit.api.robustness",
     "train": "attnaudit.api.trainings",

@@ -32,8 +32,7 @@ def audits(tmp_path_factory):
         measures = tuple(dict.fromkeys((*deciding, "eigenvalue_max", *more)))
         settings = AuditSettings(Protocol(protocol), measures, references=tuple(REFERENCES))
         plan = plan_audit([parse_model(MODEL)], shards, settings)
-        measured = measure(plan, tmp_path_factory.mktemp(protocol))
-        runs[protocol] = conclude(measured, plan.settings, claims)
+        runs[protocol] = conclude(measure(plan, tmp_path_factory.mktemp(protocol)), claims)
     return runs
 
 

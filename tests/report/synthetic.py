@@ -4,16 +4,15 @@ import numpy as np
 import pyarrow as pa
 
 from attnaudit.api.audits import conclude
-from attnaudit.audit.run import Measured
 from attnaudit.audit.settings import AuditSettings
 from attnaudit.audit.summary import summarise
 from attnaudit.claims import RecordKind
 from attnaudit.claims.registry import claims_named
-from attnaudit.records.audit import AuditIdentity
+from attnaudit.records.audit import AuditFile, AuditIdentity, AuditRun
 from attnaudit.records.json_file import plain
 from attnaudit.records.notes import Notes
 from attnaudit.records.parts import encode_part
-from attnaudit.records.run_folder import RunFolder
+from attnaudit.records.run_folder import RunFolder, RunKind
 from attnaudit.records.schema import SCHEMA
 
 REFERENCES = ("observed", "gaussian", "shuffled_tokens", "other_head", "planted", "untrained")
@@ -67,10 +66,9 @@ def write_run(
     folder.write_part("a", encode_part(table, notes))
     rows = folder.evidence(["a"])
     folder.extend_settings(certificates=notes.certificate, eigen_solvers={"dense": size})
-    measured = Measured(
-        folder, rows, summarise(rows, [notes], AuditSettings(references=REFERENCES[1:], seed=seed).selection())
-    )
-    conclude(measured, AuditSettings(references=REFERENCES[1:]), claims_named(JUDGED, RecordKind.AUDIT))
+    summary = summarise(rows, [notes], AuditSettings(references=REFERENCES[1:], seed=seed).selection())
+    measured = AuditRun(path, folder.settings(AuditFile, RunKind.AUDIT), summary, rows)
+    conclude(measured, claims_named(JUDGED, RecordKind.AUDIT))
     return path
 
 

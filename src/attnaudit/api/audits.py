@@ -11,7 +11,8 @@ from typing import Literal
 from torch import Tensor, nn
 
 from attnaudit import defaults
-from attnaudit.audit import AuditPlan, AuditSettings, Measured, measure, plan_audit
+from attnaudit.api.runs import Run
+from attnaudit.audit import AuditPlan, AuditSettings, measure, plan_audit
 from attnaudit.audit.ranking import rank
 from attnaudit.audit.summary import losses
 from attnaudit.claims.claim import MEANINGS, Claim, RecordKind, Terms
@@ -21,11 +22,10 @@ from attnaudit.errors import UsageError
 from attnaudit.measures import DEFAULT_MEASURES, REFERENCES, Measure, Reference, select
 from attnaudit.numerics.devices import device_name
 from attnaudit.protocol import Protocol
-from attnaudit.records.audit import AuditedModel, AuditFile, ClaimWords, open_audit
+from attnaudit.records.audit import AuditedModel, AuditRun, ClaimWords
 from attnaudit.records.engine import Progress, Resources, default_memory, parse_memory
-from attnaudit.records.run_folder import RunKind
+from attnaudit.records.run_folder import RunFolder
 from attnaudit.report.console import shown_progress
-from attnaudit.report.run import Run
 from attnaudit.sources.model import LoadedModel, ModelSpec, wrap_module
 from attnaudit.sources.selection import (
     InputKind,
@@ -130,7 +130,7 @@ def audit(
         measured = measure(plan, folder, resources=resources, progress=told)
     for line in losses(measured.summary):
         _log.warning(line)
-    run = conclude(measured, plan.settings, judged, threshold, own=selection.own)
+    run = conclude(measured, judged, threshold, own=selection.own)
     for claim in judged if claims != "all" else ():
         if claim.name not in {verdict.claim for verdict in run.verdicts}:
             _log.warning("%s is not judged: it needs %s.", claim.name, claim.needs)
@@ -138,8 +138,7 @@ def audit(
 
 
 def conclude(
-    measured: Measured,
-    settings: AuditSettings,
+    measured: AuditRun,
     claims: Sequence[Claim],
     threshold: float = defaults.THRESHOLD,
     *,
@@ -147,22 +146,18 @@ def conclude(
 ) -> Run:
     """Judge the claims, and write `summary.json`: statistics and verdicts together, once."""
     audits = [
-        AuditedModel(model, measured.rows, measured.summary.observed(model), settings.protocol, settings.seed)
-        for model in measured.summary.models
+        AuditedModel(model, measured.rows, measured.summary.observed(model), measured.protocol, measured.seed)
+        for model in measured.models
     ]
     judgement = judge(claims, audits, threshold=threshold, own=own)
-    terms = Terms(threshold, own=own)
+    theories = measured.settings.identity.settings.theories
+    references = Terms(threshold, own=own).references
     ranking = tuple(
         entry
-        for audit in audits
-        if len(settings.theories) > 1
+        for model in measured.models
+        if len(theories) > 1
         for entry in rank(
-            audit.rows,
-            audit.model,
-            settings.theories,
-            threshold=threshold,
-            seed=settings.seed,
-            references=terms.references,
+            measured.rows, model, theories, threshold=threshold, seed=measured.seed, references=references
         )
     )
     summary = replace(
@@ -173,17 +168,8 @@ def conclude(
         interval_level=judgement.level,
         threshold=threshold,
     )
-    measured.folder.write_summary(summary)
-    return Run(measured.path, measured.folder.settings(AuditFile, RunKind.AUDIT), summary, measured.rows)
-
-
-def open(path: str | Path) -> Run:
-    """Open the run folder of a finished audit: the same type that `audit` returns.
-
-    Raises:
-        RunFolderError: it does not hold a finished audit, or a part of it is missing or damaged.
-    """
-    return Run.of(open_audit(Path(path)))
+    RunFolder(measured.path).write_summary(summary)
+    return Run(measured.path, measured.settings, summary, measured.rows)
 
 
 def _announce(plan: AuditPlan, selected: SelectedInputs, judged: Sequence[Claim]) -> None:

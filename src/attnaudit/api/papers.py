@@ -21,6 +21,7 @@ from attnaudit.papers.training_curves import FIGURE1, FIGURE4, curves
 from attnaudit.protocol import Protocol
 from attnaudit.records.engine import Progress, Resources, default_memory, parse_memory
 from attnaudit.records.files import file_name, make_folder
+from attnaudit.records.run_folder import RunFolder
 from attnaudit.records.training import BATCHES, open_training
 from attnaudit.report.console import shown_progress
 from attnaudit.report.data_files import write_csv, write_rows
@@ -142,7 +143,7 @@ def _table(
         measured = measure(plan, out or Path(defaults.RUNS) / plan.name, resources=resources, progress=told)
     for line in losses(measured.summary):
         _log.warning(line)
-    measured.folder.write_summary(measured.summary)  # a table of the study has no verdicts
+    RunFolder(measured.path).write_summary(measured.summary)  # a table of the study has no verdicts
     comparisons = compare_models(table, measured.summary)
     write_csv(comparisons, measured.path / f"{item}.csv")
     replay_error = measured.summary.capture.replay_error

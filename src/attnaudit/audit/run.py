@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from attnaudit.audit.plan import AuditPlan
 from attnaudit.audit.summary import summarise
 from attnaudit.errors import InputError
-from attnaudit.records.audit import AuditSummary
+from attnaudit.records.audit import AuditFile, AuditRun
 from attnaudit.records.engine import Progress, Resources, execute
-from attnaudit.records.evidence import Evidence
-from attnaudit.records.run_folder import RunFolder
-
-
-@dataclass(frozen=True)
-class Measured:
-    """The rows of a plan, their summary (not yet written, for it has no verdicts), and the folder they are in."""
-
-    folder: RunFolder
-    rows: Evidence
-    summary: AuditSummary
-
-    @property
-    def path(self) -> Path:
-        """The run folder."""
-        return self.folder.path
+from attnaudit.records.run_folder import RunKind
 
 
 def measure(
@@ -35,8 +20,10 @@ def measure(
     *,
     resources: Resources | None = None,
     progress: Progress = lambda done, total, label: None,
-) -> Measured:
+) -> AuditRun:
     """Compute what is missing of an audit, and summarise all of it.
+
+    The summary has no verdicts yet, and is not written: that is for whoever judges.
 
     Args:
         plan: models, inputs and settings.
@@ -62,4 +49,4 @@ def measure(
             certificates[layer] = max(error, certificates.get(layer, 0.0))
     folder.extend_settings(certificates=certificates, eigen_solvers=dict(solved))
     summary = summarise(rows, notes, plan.selection)
-    return Measured(folder, rows, summary)
+    return AuditRun(out, folder.settings(AuditFile, RunKind.AUDIT), summary, rows)

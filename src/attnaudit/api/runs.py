@@ -1,4 +1,4 @@
-"""What `attnaudit.audit` returns: an audit with its verdicts that can be looked at."""
+"""A finished audit, however it was come by: computed now, or opened from its folder."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from attnaudit.display import html_table
-from attnaudit.records.audit import AuditRun
+from attnaudit.records.audit import AuditRun, open_audit
 from attnaudit.report.page import FILE, write_page
 
 
@@ -14,7 +14,8 @@ from attnaudit.report.page import FILE, write_page
 class Run(AuditRun):
     """A finished audit: `print(run)` shows the verdicts, `run.evidence` is a pyarrow table of all rows.
 
-    `run.ranking` compares the theories where there are several. `run.report()` writes the page to look at.
+    `run.summary` has the statistics, `run.ranking` compares the theories where there are several, and `run.report()`
+    writes a page to look at.
     """
 
     @classmethod
@@ -23,15 +24,25 @@ class Run(AuditRun):
         return cls(**{field.name: getattr(audit, field.name) for field in fields(audit)})
 
     def report(self, path: str | Path | None = None) -> Path:
-        """Write the page of this run, `report.html` in its folder if no other path is given, and say where it is."""
+        """Write the page of this run, by default `report.html` in its folder, and return its path."""
         return write_page([self], self.path / FILE if path is None else Path(path))
 
     def _repr_html_(self) -> str:
         several = len(self.models) > 1
         return html_table(
-            f"{', '.join(self.models)}: {len(self.rows):,} rows of evidence",
+            f"{', '.join(self.models)}: {len(self.rows):,} rows of evidence in {self.path}",
             [
                 (verdict.claim, *((verdict.model,) if several else ()), verdict.word.value, verdict.reason)
                 for verdict in self.verdicts
             ],
         )
+
+
+def open(path: str | Path) -> Run:
+    """Open the folder of a finished audit.
+
+    Raises:
+        RunFolderError: it is not one, the audit is not finished, or a part of it is missing.
+    """
+    found = open_audit(Path(path))
+    return Run(found.path, found.settings, found.summary, found.rows)
