@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 from attnaudit.display import html_table
@@ -17,11 +17,6 @@ class Run(AuditRun):
     `run.summary` has the statistics, `run.ranking` compares the theories where there are several, and `run.report()`
     writes a page to look at.
     """
-
-    @classmethod
-    def of(cls, audit: AuditRun) -> Run:
-        """The same audit, with a page to write."""
-        return cls(**{field.name: getattr(audit, field.name) for field in fields(audit)})
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write the page of this run, by default `report.html` in its folder, and return its path."""
