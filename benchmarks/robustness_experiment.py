@@ -3,7 +3,7 @@
     attnaudit corrupt vit-small-cifar --limit 500 --severities 2,4 --out cifar10-corrupted
     python -m benchmarks.robustness_experiment --data cifar10 --corrupted cifar10-corrupted --jobs 6 --minutes 20
 
-Repeated, the second command goes on where it was: `--jobs` at a time it trains in the order of RECIPES, runs
+Repeated, the second command resumes: `--jobs` at a time it trains in the order of RECIPES, runs
 `attnaudit robust` on the networks of a recipe as soon as they are there (corrupted; attacked; some seeds by
 AutoAttack), puts the evaluations together, and writes the verdicts. What layers attend with is on the networks' cards.
 After `--minutes` it ends what it started and says what is left.

@@ -11,7 +11,7 @@ _FENCE = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE |
 
 @dataclass(frozen=True)
 class Block:
-    """A stretch of a page: prose if it has no language, else what stands between the fences."""
+    """A stretch of a page: prose if it has no language, else what is between the fences."""
 
     language: str | None
     text: str

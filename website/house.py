@@ -10,7 +10,7 @@ from website.imports import UNREADABLE, Package, Use
 LEAVES = ("_version", "errors", "defaults", "protocol", "extras", "display", "numerics")
 PURE = ("kernel", "theories", "measures", "statistics")
 PRODUCERS = ("audit", "training", "robustness", "gaussian")
-#: From the ground up: a package imports what stands before it.
+#: From the ground up: a package imports only those before it.
 ORDER = (
     *LEAVES,
     "records",
@@ -25,7 +25,7 @@ ORDER = (
     "api",
     "cli",
 )
-#: What a package may not import although it stands before it.
+#: What a package may not import although it comes before it.
 CLOSED = {
     "capture": ("attention", "sources"),
     **dict.fromkeys(PURE, ("sources",)),

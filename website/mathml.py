@@ -1,6 +1,6 @@
 r"""Formulas between dollar signs as MathML, which browsers draw themselves: no script, no font, no network.
 
-`$…$` is inline, `$$…$$` a block of its own, as on git hosts. What stands in code is left alone.
+`$…$` is inline, `$$…$$` a block of its own, as on git hosts. Code is left alone.
 """
 
 from __future__ import annotations

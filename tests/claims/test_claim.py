@@ -5,7 +5,7 @@ import pytest
 from attnaudit.claims.jury import judge
 from attnaudit.claims.registry import CLAIMS
 from attnaudit.records.trials import Trials
-from attnaudit.records.verdict import Word
+from attnaudit.records.verdict import VerdictWord
 
 ALIGNMENT = CLAIMS["gaussian-alignment"]
 CHANCE = (0.0, 0.1, 0.2)
@@ -18,11 +18,11 @@ def trials(*observed, measure="alignment", subject="linear, gaussian", null=CHAN
 @pytest.mark.parametrize(
     ("observed", "word"),
     [
-        ((0.99, 1.0, 0.98), Word.SUPPORTED),
-        ((0.4, 0.41, 0.42), Word.REFUTED),
-        ((0.05, 0.1, 0.12), Word.INDISTINGUISHABLE),
-        ((0.5, 1.0), Word.INCONCLUSIVE),
-        ((0.99,), Word.INCONCLUSIVE),
+        ((0.99, 1.0, 0.98), VerdictWord.SUPPORTED),
+        ((0.4, 0.41, 0.42), VerdictWord.REFUTED),
+        ((0.05, 0.1, 0.12), VerdictWord.INDISTINGUISHABLE),
+        ((0.5, 1.0), VerdictWord.INCONCLUSIVE),
+        ((0.99,), VerdictWord.INCONCLUSIVE),
     ],
 )
 def test_repeated_trainings_come_to_a_word(observed, word):
@@ -32,13 +32,13 @@ def test_repeated_trainings_come_to_a_word(observed, word):
 
 def test_a_measure_that_chance_reaches_decides_nothing():
     verdicts = judge([ALIGNMENT], [trials(0.9, 0.91, null=(1.0, 0.0, 1.0, 0.0))]).verdicts
-    assert verdicts[0].word is Word.NOT_IDENTIFIABLE
+    assert verdicts[0].word is VerdictWord.NOT_IDENTIFIABLE
 
 
 def test_what_is_shown_beside_does_not_decide():
     found = judge([ALIGNMENT], [trials(0.99, 1.0, 0.98), trials(0.4, 0.4, 0.41, measure="readout_alignment")])
     verdicts = found.verdicts
-    assert [verdict.word for verdict in verdicts] == [Word.SUPPORTED]
+    assert [verdict.word for verdict in verdicts] == [VerdictWord.SUPPORTED]
     assert [score.measure for score in verdicts[0].shown] == ["readout_alignment"]
     assert found.level == pytest.approx(0.95)
 
@@ -57,8 +57,8 @@ def test_subjects_are_judged_apart_and_measures_together():
     )
     verdicts = found.verdicts
     assert [(verdict.model, verdict.word) for verdict in verdicts] == [
-        ("linear, gaussian", Word.SUPPORTED),
-        ("reference", Word.INDISTINGUISHABLE),
+        ("linear, gaussian", VerdictWord.SUPPORTED),
+        ("reference", VerdictWord.INDISTINGUISHABLE),
     ]
     assert len(verdicts[0].scores) == 2
     assert found.levels == {claim.name: pytest.approx(1 - 0.05 / 3)}

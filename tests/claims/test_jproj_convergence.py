@@ -5,7 +5,7 @@ import pytest
 from attnaudit.claims.jury import judge
 from attnaudit.claims.registry import CLAIMS
 from attnaudit.records.training import open_trainings
-from attnaudit.records.verdict import Word
+from attnaudit.records.verdict import VerdictWord
 from tests.training_runs import COURSE, write_course, write_training
 
 CLAIM = CLAIMS["jproj-convergence"]
@@ -17,8 +17,8 @@ def judged(*paths):
 
 @pytest.mark.parametrize(
     ("above", "share", "word"),
-    [(1.0, -9.0, Word.REFUTED), (0.0, 0.9, Word.SUPPORTED), (0.0, 0.4, Word.INCONCLUSIVE),
-     (0.2, 0.9, Word.INCONCLUSIVE), (0.6, 0.9, Word.REFUTED)],
+    [(1.0, -9.0, VerdictWord.REFUTED), (0.0, 0.9, VerdictWord.SUPPORTED), (0.0, 0.4, VerdictWord.INCONCLUSIVE),
+     (0.2, 0.9, VerdictWord.INCONCLUSIVE), (0.6, 0.9, VerdictWord.REFUTED)],
 )  # fmt: skip
 def test_a_projection_is_shorter_than_what_it_projects_and_holds_most_of_it(tmp_path, above, share, word):
     """`share` is what outputs hold of ‖φ‖² at the end, a tenth at first; outputs that vanish hold nothing."""
@@ -37,7 +37,7 @@ def test_a_start_alone_or_missing_numbers_say_nothing(tmp_path):
         write_training(tmp_path / "start", epochs=(0,)),
         write_training(tmp_path / "lost", epochs=(0, 1), lost=(1,), layers=1, heads=1),
     ]
-    assert [verdict.word for verdict in judged(*runs)] == [Word.NOT_MEASURABLE] * 2
+    assert [verdict.word for verdict in judged(*runs)] == [VerdictWord.NOT_MEASURABLE] * 2
 
 
 def test_a_training_without_a_monitor_says_nothing_of_projections(tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnaudit.claims import Claim, RecordKind, Verdict, Word
+from attnaudit.claims import Claim, RecordKind, Verdict, VerdictWord
 from attnaudit.claims.jury import judge
 from attnaudit.protocol import Protocol
 from attnaudit.records.audit import AuditedModel
@@ -20,7 +20,9 @@ def claim(name, kind, intervals):
 
     def decide(records, terms):
         subjects = [getattr(record, "model", None) or record.subject for record in records]
-        return [Verdict(name, subject, Word.REFUTED, f"{terms.level:.4f} {terms.threshold}") for subject in subjects]
+        return [
+            Verdict(name, subject, VerdictWord.REFUTED, f"{terms.level:.4f} {terms.threshold}") for subject in subjects
+        ]
 
     counted = (lambda records: intervals * len(records)) if intervals else None
     return Claim(name, "s", "c", "f", "r", ("x",), reads=(kind,), command="c", decide=decide, intervals=counted)

@@ -12,7 +12,7 @@ from attnaudit.records.parts import encode_part
 from attnaudit.records.run_folder import RunFolder
 from attnaudit.records.schema import OBSERVED, SCHEMA
 from attnaudit.records.training import open_trainings
-from attnaudit.records.verdict import Word
+from attnaudit.records.verdict import VerdictWord
 from attnaudit.theories import PRIMAL_SVD
 from attnaudit.training.loop import train
 from attnaudit.training.recipe_file import read_recipe
@@ -34,7 +34,7 @@ def run(tmp_path, recipe_file, halves):  # noqa: F811
 def test_a_training_of_a_few_steps_has_found_no_singular_vectors(run):
     (verdict,) = judge([CLAIM], open_trainings([run])).verdicts
     assert verdict.model == "tiny, seed 0, η = 0.05"
-    assert verdict.word is not Word.SUPPORTED
+    assert verdict.word is not VerdictWord.SUPPORTED
     assert all(score.mean < 0.5 for score in verdict.scores)
     assert {score.measure for score in verdict.shown} == {"ksvd_dual_residual"}
 
@@ -43,7 +43,7 @@ def test_the_trained_model_is_judged_by_an_audit_too(run):
     images = torch.randn(4, 3, 8, 8, generator=torch.Generator().manual_seed(0))
     (verdict,) = attnaudit.audit(str(run), images, claims=[CLAIM.name]).verdicts
     assert verdict.model == str(run)
-    assert verdict.word is not Word.SUPPORTED
+    assert verdict.word is not VerdictWord.SUPPORTED
     assert all(0 < score.heads <= 4 * 2 for score in verdict.scores)
 
 
@@ -57,7 +57,7 @@ def test_weights_of_the_svd_are_recognised(run):
     later = pa.Table.from_pylist(kept + planted, schema=SCHEMA)
     RunFolder(run).write_part("later", encode_part(later, Notes((), {}, ())))
     (verdict,) = judge([CLAIM], open_trainings([run])).verdicts
-    assert verdict.word is Word.SUPPORTED
+    assert verdict.word is VerdictWord.SUPPORTED
     assert all(score.mean == pytest.approx(1) for score in verdict.scores)
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import attnaudit
-from attnaudit.claims import Claim, Verdict, Word
+from attnaudit.claims import Claim, Verdict, VerdictWord
 from attnaudit.errors import UsageError
 from attnaudit.kernel import Prediction
 from attnaudit.measures import Measure, Reference
@@ -56,7 +56,7 @@ def judged(model, *claims, **more):
     return attnaudit.audit(model, batch, claims=claims, references=REFERENCES, **more)
 
 
-@pytest.mark.parametrize(("tied", "word"), [(True, Word.SUPPORTED), (False, Word.INDISTINGUISHABLE)])
+@pytest.mark.parametrize(("tied", "word"), [(True, VerdictWord.SUPPORTED), (False, VerdictWord.INDISTINGUISHABLE)])
 def test_a_claim_of_ones_own_is_supported_exactly_where_it_is_true(tied, word):
     run = judged(Encoder(tied=tied), KEYS, "kpca-values", theories=[ValuesAreKeys()])
     assert [(v.claim, v.word) for v in run.verdicts if v.claim == KEYS.name] == [(KEYS.name, word)]
@@ -71,10 +71,10 @@ def test_the_page_of_a_run_knows_the_words_and_the_theory_of_a_claim_it_has_neve
 
 def test_a_claim_may_decide_by_a_rule_of_its_own():
     def never(audits, terms):
-        return [Verdict("never", a.model, Word.REFUTED, f"{a.observed['linear_cka'].n} heads") for a in audits]
+        return [Verdict("never", a.model, VerdictWord.REFUTED, f"{a.observed['linear_cka'].n} heads") for a in audits]
 
     run = judged(Encoder(tied=False), Claim("never", "s", "c", "f", "r", ("linear_cka",), decide=never))
-    assert [(v.word, v.reason) for v in run.verdicts] == [(Word.REFUTED, "8 heads")]
+    assert [(v.word, v.reason) for v in run.verdicts] == [(VerdictWord.REFUTED, "8 heads")]
 
 
 def cosine_of_products(at):
@@ -86,7 +86,7 @@ def cosine_of_products(at):
 SIMILARITY = Measure("similarity", "cosine of VVᵀ and KKᵀ", cosine_of_products, closer="higher", ideal=1.0)
 
 
-@pytest.mark.parametrize(("tied", "word"), [(True, Word.SUPPORTED), (False, Word.INDISTINGUISHABLE)])
+@pytest.mark.parametrize(("tied", "word"), [(True, VerdictWord.SUPPORTED), (False, VerdictWord.INDISTINGUISHABLE)])
 def test_a_measure_of_ones_own_decides_a_claim_of_ones_own(tied, word):
     claim = named("mine", decided_by=("similarity",), shown=("similarity",), theory="keys")
     run = judged(Encoder(tied=tied), claim, theories=[ValuesAreKeys()], measures=[SIMILARITY])
@@ -111,7 +111,7 @@ def test_a_head_that_the_guard_of_a_theory_refuses_is_named_with_what_it_needs()
 
     run = judged(Encoder(tied=True), KEYS, theories=[Choosy()])
     assert [(v.word, v.reason) for v in run.verdicts] == [
-        (Word.NOT_IDENTIFIABLE, "none of 8 heads has a name of its own")
+        (VerdictWord.NOT_IDENTIFIABLE, "none of 8 heads has a name of its own")
     ]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnaudit.claims import Claim, RecordKind, Word
+from attnaudit.claims import Claim, RecordKind, VerdictWord
 from attnaudit.claims.claim import MEANINGS
 from attnaudit.claims.registry import CLAIMS, claims_about, claims_named, theories_for
 from attnaudit.errors import UsageError
@@ -18,7 +18,7 @@ def test_every_claim_is_complete(claim):
     assert all(claim.decided_by)
     assert claim.needs
     assert claim.command.startswith("attnaudit ")
-    assert set(claim.meanings) == set(Word)
+    assert set(claim.meanings) == set(VerdictWord)
 
 
 @pytest.mark.parametrize("claim", claims_about(RecordKind.AUDIT), ids=lambda c: c.name)
@@ -43,9 +43,9 @@ def test_the_command_judges_the_claim():
 
 def test_every_word_has_a_meaning_for_every_kind_of_record_and_a_claim_may_have_its_own():
     assert set(MEANINGS) == set(RecordKind)
-    assert all(set(meanings) == set(Word) for meanings in MEANINGS.values())
-    own = Claim("x", "s", "c", "f", "r", ("procrustes",), meanings={Word.REFUTED: "no"})
-    assert own.meanings == {**MEANINGS[RecordKind.AUDIT], Word.REFUTED: "no"}
+    assert all(set(meanings) == set(VerdictWord) for meanings in MEANINGS.values())
+    own = Claim("x", "s", "c", "f", "r", ("procrustes",), meanings={VerdictWord.REFUTED: "no"})
+    assert own.meanings == {**MEANINGS[RecordKind.AUDIT], VerdictWord.REFUTED: "no"}
 
 
 def test_a_claim_must_say_what_it_is_decided_by():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnaudit.records.verdict import Word
+from attnaudit.records.verdict import VerdictWord
 from tests.claims.evaluations import (
     BECAUSE,
     CONTROLS,
@@ -31,11 +31,11 @@ def test_intervals_are_widened_for_corruption_and_attack_and_for_every_control(t
 @pytest.mark.parametrize(
     ("controls", "word"),
     [
-        ({"one": 0.0, "random": 0.0, "tempered": 0.0}, Word.SUPPORTED),
-        ({"one": 0.05, "random": 0.0, "tempered": 0.0}, Word.REFUTED),
-        ({"one": 0.0, "random": 0.06, "tempered": 0.0}, Word.REFUTED),
-        ({"one": 0.0, "random": 0.0, "tempered": 0.05}, Word.REFUTED),
-        ({"one": 0.05, "random": 0.05, "tempered": 0.05}, Word.INDISTINGUISHABLE),
+        ({"one": 0.0, "random": 0.0, "tempered": 0.0}, VerdictWord.SUPPORTED),
+        ({"one": 0.05, "random": 0.0, "tempered": 0.0}, VerdictWord.REFUTED),
+        ({"one": 0.0, "random": 0.06, "tempered": 0.0}, VerdictWord.REFUTED),
+        ({"one": 0.0, "random": 0.0, "tempered": 0.05}, VerdictWord.REFUTED),
+        ({"one": 0.05, "random": 0.05, "tempered": 0.05}, VerdictWord.INDISTINGUISHABLE),
     ],
 )
 def test_pursuit_is_the_reason_only_if_every_control_falls_behind(tmp_path, controls, word):
@@ -48,7 +48,7 @@ def test_pursuit_is_the_reason_only_if_every_control_falls_behind(tmp_path, cont
 def test_without_a_gain_there_is_nothing_to_explain(tmp_path):
     networks = with_controls(0.0, one=-0.05, random=-0.05, tempered=-0.05)
     (verdict,) = judged(BECAUSE, write_evaluation(tmp_path / "run", networks))
-    assert verdict.word is Word.NOT_IDENTIFIABLE
+    assert verdict.word is VerdictWord.NOT_IDENTIFIABLE
     assert verdict.reason.startswith("No gain to explain is shown. Points over sym: ")
 
 
@@ -61,17 +61,19 @@ def test_only_what_is_gained_must_be_explained(tmp_path):
         networks.append(network("rpc4", RPC, seed, corrupted=0.05 + own))
         networks += [network(name, control, seed, attacked=0.05) for name, control in CONTROLS.items()]
     (verdict,) = judged(BECAUSE, write_evaluation(tmp_path / "run", networks))
-    assert verdict.word is Word.SUPPORTED
+    assert verdict.word is VerdictWord.SUPPORTED
 
 
-@pytest.mark.parametrize(("sparse", "word"), [(0.0011, Word.REFUTED), (0.0009, Word.SUPPORTED), (None, Word.SUPPORTED)])
+@pytest.mark.parametrize(
+    ("sparse", "word"), [(0.0011, VerdictWord.REFUTED), (0.0009, VerdictWord.SUPPORTED), (None, VerdictWord.SUPPORTED)]
+)
 def test_places_of_a_sparse_part_decide_nothing_where_there_is_none(tmp_path, sparse, word):
     networks = with_controls(0.05, one=0.0, random=0.05, tempered=0.0)
     for _, card, _, _ in networks:
         card["facts"]["attention"] = {"blocks.0.attn": {"entropy": 3.0} if sparse is None else {"nonzero": sparse}}
     (verdict,) = judged(BECAUSE, write_evaluation(tmp_path / "run", networks))
     assert verdict.word is word
-    assert ("decide nothing" in verdict.reason) == (word is Word.SUPPORTED)
+    assert ("decide nothing" in verdict.reason) == (word is VerdictWord.SUPPORTED)
 
 
 @pytest.mark.parametrize("missing", CONTROLS)

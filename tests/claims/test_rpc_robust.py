@@ -3,7 +3,7 @@
 import pytest
 from scipy import stats
 
-from attnaudit.records.verdict import Word
+from attnaudit.records.verdict import VerdictWord
 from tests.claims.evaluations import (
     BELOW_A_POINT,
     BEYOND_A_POINT,
@@ -25,16 +25,16 @@ from tests.claims.evaluations import (
 @pytest.mark.parametrize(
     ("corrupted", "attacked", "word"),
     [
-        (GAIN, GAIN, Word.SUPPORTED),
-        (GAIN, LOSS, Word.REFUTED),
-        (LOSS, GAIN, Word.REFUTED),
-        (GAIN, NONE, Word.REFUTED),
-        (LOSS, LOSS, Word.REFUTED),
-        (NONE, NONE, Word.INDISTINGUISHABLE),
-        (GAIN, WIDE, Word.INCONCLUSIVE),
-        (GAIN[:1], GAIN[:1], Word.INCONCLUSIVE),
-        (BELOW_A_POINT, BELOW_A_POINT, Word.INDISTINGUISHABLE),
-        (BEYOND_A_POINT, BEYOND_A_POINT, Word.INCONCLUSIVE),
+        (GAIN, GAIN, VerdictWord.SUPPORTED),
+        (GAIN, LOSS, VerdictWord.REFUTED),
+        (LOSS, GAIN, VerdictWord.REFUTED),
+        (GAIN, NONE, VerdictWord.REFUTED),
+        (LOSS, LOSS, VerdictWord.REFUTED),
+        (NONE, NONE, VerdictWord.INDISTINGUISHABLE),
+        (GAIN, WIDE, VerdictWord.INCONCLUSIVE),
+        (GAIN[:1], GAIN[:1], VerdictWord.INCONCLUSIVE),
+        (BELOW_A_POINT, BELOW_A_POINT, VerdictWord.INDISTINGUISHABLE),
+        (BEYOND_A_POINT, BEYOND_A_POINT, VerdictWord.INCONCLUSIVE),
     ],
 )
 def test_robust_is_ahead_under_corruption_and_attack_by_more_than_seeds_differ(tmp_path, corrupted, attacked, word):
@@ -45,7 +45,7 @@ def test_robust_is_ahead_under_corruption_and_attack_by_more_than_seeds_differ(t
 def test_seeds_are_paired(tmp_path):
     """Accuracies differ between seeds by a point, differences by a tenth of that."""
     (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", pairs((0.005, 0.006, 0.004), GAIN)))
-    assert verdict.word is Word.SUPPORTED
+    assert verdict.word is VerdictWord.SUPPORTED
     assert "2 corruptions: +0.50 [" in verdict.reason
     assert "clean +0.00" in verdict.reason
 
@@ -54,14 +54,14 @@ def test_the_budget_is_the_one_at_which_the_baseline_keeps_half_and_the_attack_t
     path = write_evaluation(tmp_path / "run", pairs(GAIN, LOSS, pgd=0.5))  # a gain under PGD alone is none
     (verdict,) = judged(ROBUST, path)
     assert "attack at ε = 2/255 (the baseline keeps 43.0%): -5.00 [" in verdict.reason
-    assert verdict.word is Word.REFUTED
+    assert verdict.word is VerdictWord.REFUTED
 
 
 @pytest.mark.parametrize("epsilon", [1 / 255, 4 / 255])
 def test_where_the_baseline_keeps_too_little_or_too_much_an_attack_tells_nothing_apart(tmp_path, epsilon):
     networks = only(pairs(GAIN, GAIN), lambda c: c[0] != "attack" or c[2] == epsilon)
     (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
-    assert verdict.word is Word.NOT_IDENTIFIABLE
+    assert verdict.word is VerdictWord.NOT_IDENTIFIABLE
     assert "tells nothing apart" in verdict.reason
 
 
@@ -70,13 +70,13 @@ def test_where_the_baseline_keeps_too_little_or_too_much_an_attack_tells_nothing
 )
 def test_what_was_not_run_is_not_taken_for_granted(tmp_path, kinds, missing):
     (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", pairs(GAIN, GAIN), kinds=kinds))
-    assert verdict.word is Word.NOT_MEASURABLE
+    assert verdict.word is VerdictWord.NOT_MEASURABLE
     assert missing in verdict.reason
 
 
 def test_a_loss_refutes_whatever_else_was_not_run(tmp_path):
     (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", pairs(LOSS, LOSS), kinds=("clean", "corruption")))
-    assert verdict.word is Word.REFUTED
+    assert verdict.word is VerdictWord.REFUTED
 
 
 def test_a_seed_that_lacks_a_corruption_is_left_out_of_the_mean_over_corruptions(tmp_path):
@@ -105,26 +105,26 @@ def test_attacks_of_another_norm_do_not_count(tmp_path):
 def test_a_gain_under_attack_does_not_count_while_gradients_are_masked(tmp_path):
     checks = ("one step is not stronger than many",)
     (gain,) = judged(ROBUST, write_evaluation(tmp_path / "gain", pairs(GAIN, GAIN, masked=checks)))
-    assert gain.word is Word.INCONCLUSIVE
+    assert gain.word is VerdictWord.INCONCLUSIVE
     assert "3 of its networks fail a check for gradient masking" in gain.reason
     (loss,) = judged(ROBUST, write_evaluation(tmp_path / "loss", pairs(GAIN, LOSS, masked=checks)))
-    assert loss.word is Word.REFUTED
+    assert loss.word is VerdictWord.REFUTED
 
 
 def test_equal_gains_of_one_image_are_not_certain(tmp_path):
     """Two of ten images, in both seeds: no spread to see, and still a matter of an image, under both."""
     networks = pairs((0.2, 0.2), (0.2, 0.2))
     (many,) = judged(ROBUST, write_evaluation(tmp_path / "many", networks))
-    assert many.word is Word.SUPPORTED
+    assert many.word is VerdictWord.SUPPORTED
     (few,) = judged(ROBUST, write_evaluation(tmp_path / "few", networks, images=10))
-    assert few.word is Word.INCONCLUSIVE
+    assert few.word is VerdictWord.INCONCLUSIVE
     reach = 100 * stats.t.ppf(1 - 0.05 / 4, 1) / (6**0.5 * 10 * 2**0.5)
     assert few.reason.count(f"+20.00 [{20 - reach:+.2f}, {20 + reach:+.2f}] on 2 seeds") == 2
 
 
 def test_a_gain_under_attack_does_not_count_where_gradients_were_not_checked(tmp_path):
     (gain,) = judged(ROBUST, write_evaluation(tmp_path / "gain", pairs(GAIN, GAIN), checked=False))
-    assert gain.word is Word.INCONCLUSIVE
+    assert gain.word is VerdictWord.INCONCLUSIVE
     assert "3 of its networks were not checked for gradient masking" in gain.reason
     assert "fail a check" not in gain.reason
 
@@ -132,19 +132,23 @@ def test_a_gain_under_attack_does_not_count_where_gradients_were_not_checked(tmp
 def test_a_lack_of_gain_under_attack_does_not_count_while_gradients_of_the_baseline_are_masked(tmp_path):
     """Of a baseline that only looks robust nothing can fall short; a gain over it is one all the more."""
     masked = ("one step is not stronger than many",)
-    for attacked, word in ((LOSS, Word.INCONCLUSIVE), (NONE, Word.INCONCLUSIVE), (GAIN, Word.SUPPORTED)):
+    for attacked, word in (
+        (LOSS, VerdictWord.INCONCLUSIVE),
+        (NONE, VerdictWord.INCONCLUSIVE),
+        (GAIN, VerdictWord.SUPPORTED),
+    ):
         networks = [(*own[:3], masked if own[0].startswith("sym") else ()) for own in pairs(GAIN, attacked)]
         (verdict,) = judged(ROBUST, write_evaluation(tmp_path / f"{attacked[0]}", networks))
         assert verdict.word is word
         assert "3 of the networks it is held against fail a check for gradient masking" in verdict.reason
     (loss,) = judged(ROBUST, write_evaluation(tmp_path / "unchecked", pairs(GAIN, LOSS), checked=False))
-    assert loss.word is Word.INCONCLUSIVE
+    assert loss.word is VerdictWord.INCONCLUSIVE
 
 
 def test_none_under_one_kind_refutes_whatever_else_was_not_run(tmp_path):
     """As it does where the other kind is inconclusive."""
     (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", pairs(NONE, NONE), kinds=("clean", "corruption")))
-    assert verdict.word is Word.REFUTED
+    assert verdict.word is VerdictWord.REFUTED
 
 
 def test_a_gain_too_small_to_be_shown_has_no_sign_of_a_loss(tmp_path):
@@ -154,8 +158,8 @@ def test_a_gain_too_small_to_be_shown_has_no_sign_of_a_loss(tmp_path):
 
 @pytest.mark.parametrize(
     ("attack", "word"),
-    [(name, Word.REFUTED) for name in ("pgd", "apgd", "autoattack")]
-    + [(name, Word.NOT_MEASURABLE) for name in ("noise", "fgsm", "square", "transfer")],
+    [(name, VerdictWord.REFUTED) for name in ("pgd", "apgd", "autoattack")]
+    + [(name, VerdictWord.NOT_MEASURABLE) for name in ("noise", "fgsm", "square", "transfer")],
 )
 def test_networks_are_compared_by_an_attack_along_their_own_gradients_and_by_no_other_alone(tmp_path, attack, word):
     networks = [

@@ -6,7 +6,7 @@ from attnaudit.claims.jury import judge
 from attnaudit.claims.registry import CLAIMS
 from attnaudit.errors import UsageError
 from attnaudit.records.training import open_trainings
-from attnaudit.records.verdict import Word
+from attnaudit.records.verdict import VerdictWord
 from tests.training_runs import write_course
 
 CLAIM = CLAIMS["scaled-attention-converges-faster"]
@@ -35,11 +35,11 @@ def courses(tmp_path, gains, epochs=50, softmax_epochs=50, data="same", **more):
 @pytest.mark.parametrize(
     ("gains", "word"),
     [
-        ((0.02, 0.021, 0.019), Word.SUPPORTED),
-        ((-0.02, -0.021, -0.019), Word.REFUTED),
-        ((0.0001, -0.0001, 0.0), Word.INDISTINGUISHABLE),
-        ((0.03, -0.03, 0.01), Word.INCONCLUSIVE),
-        ((0.03,), Word.INCONCLUSIVE),
+        ((0.02, 0.021, 0.019), VerdictWord.SUPPORTED),
+        ((-0.02, -0.021, -0.019), VerdictWord.REFUTED),
+        ((0.0001, -0.0001, 0.0), VerdictWord.INDISTINGUISHABLE),
+        ((0.03, -0.03, 0.01), VerdictWord.INCONCLUSIVE),
+        ((0.03,), VerdictWord.INCONCLUSIVE),
     ],
 )
 def test_faster_is_ahead_of_softmax_by_more_than_seeds_differ(tmp_path, gains, word):
@@ -50,7 +50,7 @@ def test_faster_is_ahead_of_softmax_by_more_than_seeds_differ(tmp_path, gains, w
 def test_only_epochs_that_all_runs_have_are_compared(tmp_path):
     (verdict,) = judged(*courses(tmp_path, (0.02, 0.02, 0.021), epochs=12))
     assert "epochs 1 to 12 is +2.03 points" in verdict.reason
-    assert verdict.word is Word.SUPPORTED
+    assert verdict.word is VerdictWord.SUPPORTED
 
 
 def test_epochs_after_the_fiftieth_do_not_count(tmp_path):
@@ -60,7 +60,7 @@ def test_epochs_after_the_fiftieth_do_not_count(tmp_path):
 
 def test_a_few_epochs_decide_nothing(tmp_path):
     (verdict,) = judged(*courses(tmp_path, (0.02, 0.02, 0.021), epochs=7))
-    assert verdict.word is Word.INCONCLUSIVE
+    assert verdict.word is VerdictWord.INCONCLUSIVE
 
 
 def test_runs_on_other_data_are_not_compared(tmp_path):
@@ -73,7 +73,7 @@ def test_a_variant_in_some_layers_is_a_variant_of_its_own_and_a_repeated_run_is_
         more = {"seed": seed, "attention": "scaled", "options": {"form": "alpha"}, "attention_layers": [0]}
         paths.append(write_course(tmp_path / f"first-{seed}", [0.1] * 50, **more))
     words = {verdict.model: verdict.word for verdict in judged(*paths)}
-    assert words == {"scaled, alpha": Word.SUPPORTED, "scaled, alpha, layers 0": Word.REFUTED}
+    assert words == {"scaled, alpha": VerdictWord.SUPPORTED, "scaled, alpha, layers 0": VerdictWord.REFUTED}
     with pytest.raises(UsageError, match="repeats"):
         judged(*paths, paths[0])
 

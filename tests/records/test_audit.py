@@ -6,7 +6,7 @@ import pytest
 
 from attnaudit.errors import RunFolderError
 from attnaudit.records.audit import Statistic, open_audit
-from attnaudit.records.verdict import Word
+from attnaudit.records.verdict import VerdictWord
 from attnaudit.report.page.document import document
 from tests.claims.test_edited_folders import GONE, edited, places, refusal
 from tests.report.synthetic import JUDGED, write_run
@@ -21,7 +21,7 @@ def test_what_an_audit_wrote_comes_back(folder):
     run = open_audit(folder)
     assert (run.name, run.models, run.protocol, run.seed) == ("run", ["model"], "exact", 3)
     assert [verdict.claim for verdict in run.verdicts] == list(JUDGED)
-    assert all(isinstance(verdict.word, Word) for verdict in run.verdicts)
+    assert all(isinstance(verdict.word, VerdictWord) for verdict in run.verdicts)
     statistic = run.statistic("model", "procrustes", "kpca")
     assert isinstance(statistic, Statistic)
     assert statistic.n + statistic.lost == 4

@@ -7,7 +7,7 @@ import pytest
 from attnaudit.errors import RunFolderError
 from attnaudit.records.evaluated_networks import open_evaluation, open_evaluations
 from attnaudit.records.evaluation import ConditionKind
-from attnaudit.records.verdict import Word
+from attnaudit.records.verdict import VerdictWord
 from tests.claims.evaluations import CONTROLS, GAIN, LOSS, ROBUST, SYMMETRIC, judged, network, pairs, write_evaluation
 
 
@@ -15,7 +15,7 @@ def test_corruption_and_attack_may_lie_in_two_folders(tmp_path):
     networks = pairs(GAIN, GAIN)
     paths = [write_evaluation(tmp_path / kind, networks, kinds=("clean", kind)) for kind in ("corruption", "attack")]
     (verdict,) = judged(ROBUST, *paths)
-    assert verdict.word is Word.SUPPORTED
+    assert verdict.word is VerdictWord.SUPPORTED
 
 
 def test_networks_evaluated_alike_on_the_same_images_are_compared_across_folders(tmp_path):
@@ -23,7 +23,7 @@ def test_networks_evaluated_alike_on_the_same_images_are_compared_across_folders
     first = write_evaluation(tmp_path / "first", networks[:3], data="same")
     second = write_evaluation(tmp_path / "second", networks[3:], data="same")
     (verdict,) = judged(ROBUST, first, second)
-    assert verdict.word is Word.SUPPORTED
+    assert verdict.word is VerdictWord.SUPPORTED
     assert verdict.reason.count("on 3 seeds") == 2
     elsewhere = write_evaluation(tmp_path / "elsewhere", networks[3:])
     (apart,) = judged(ROBUST, first, elsewhere)
@@ -38,7 +38,7 @@ def test_conditions_of_one_network_add_up_across_folders_and_so_do_its_failed_ch
     assert len(joined.networks) == 6
     assert {own.condition.kind for own in joined.networks[0].accuracies} == {"clean", "corruption", "attack"}
     (verdict,) = judged(ROBUST, corrupted, attacked)
-    assert verdict.word is Word.INCONCLUSIVE
+    assert verdict.word is VerdictWord.INCONCLUSIVE
 
 
 def test_attacks_of_other_strength_or_origin_are_not_compared_across_folders(tmp_path):
@@ -48,7 +48,7 @@ def test_attacks_of_other_strength_or_origin_are_not_compared_across_folders(tmp
         one = write_evaluation(tmp_path / f"b{place}", baseline, data="same")
         other = write_evaluation(tmp_path / f"o{place}", ours, data="same", **how)
         (verdict,) = judged(ROBUST, one, other)
-        assert verdict.word is Word.NOT_MEASURABLE
+        assert verdict.word is VerdictWord.NOT_MEASURABLE
 
 
 def test_two_results_for_one_network_and_condition_are_refused(tmp_path):
@@ -76,7 +76,7 @@ def test_gradients_need_to_be_checked_in_one_of_the_folders(tmp_path):
     checked = write_evaluation(tmp_path / "checked", pairs(GAIN, GAIN), kinds=("clean", "attack"), images=200)
     for paths in ((deciding, checked), (checked, deciding)):
         (verdict,) = judged(ROBUST, *paths)
-        assert verdict.word is Word.SUPPORTED
+        assert verdict.word is VerdictWord.SUPPORTED
 
 
 def test_one_network_by_two_names_is_one(tmp_path):
@@ -92,7 +92,7 @@ def test_one_network_by_two_names_is_one(tmp_path):
         )
         (attacked / name).write_text(renamed)
     (verdict,) = judged(ROBUST, corrupted, attacked)
-    assert verdict.word is Word.SUPPORTED
+    assert verdict.word is VerdictWord.SUPPORTED
 
 
 def test_a_check_that_fails_in_another_evaluation_counts(tmp_path):
@@ -102,7 +102,7 @@ def test_a_check_that_fails_in_another_evaluation_counts(tmp_path):
     strongest = write_evaluation(tmp_path / "strongest", failing, images=200)
     for paths in ((main, strongest), (strongest, main)):
         (verdict,) = judged(ROBUST, *paths)
-        assert verdict.word is Word.INCONCLUSIVE
+        assert verdict.word is VerdictWord.INCONCLUSIVE
         assert "1 of its networks fail a check" in verdict.reason
 
 
@@ -126,14 +126,14 @@ def test_of_two_evaluations_the_one_with_more_images_counts(tmp_path):
     many = write_evaluation(tmp_path / "many", pairs(GAIN, GAIN), images=1000)
     for paths in ((few, many), (many, few)):
         (verdict,) = judged(ROBUST, *paths)
-        assert verdict.word is Word.SUPPORTED
+        assert verdict.word is VerdictWord.SUPPORTED
 
 
 def test_of_two_evaluations_the_one_with_more_seeds_counts_before_the_one_with_more_images(tmp_path):
     many = write_evaluation(tmp_path / "many", pairs(LOSS[:2], LOSS[:2]), images=100_000)
     seeds = write_evaluation(tmp_path / "seeds", pairs(GAIN, GAIN), images=10_000)
     (verdict,) = judged(ROBUST, many, seeds)
-    assert verdict.word is Word.SUPPORTED
+    assert verdict.word is VerdictWord.SUPPORTED
 
 
 def test_attentions_that_trained_to_the_same_weights_are_two_networks(tmp_path):

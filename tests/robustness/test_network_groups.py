@@ -7,7 +7,7 @@ import pytest
 from attnaudit.errors import UsageError
 from attnaudit.records.architecture import Architecture
 from attnaudit.records.evaluated_networks import open_evaluations
-from attnaudit.records.verdict import Word
+from attnaudit.records.verdict import VerdictWord
 from attnaudit.robustness.network_groups import ResolvedAttention, comparable_groups
 from tests.claims.evaluations import (
     BECAUSE,
@@ -54,7 +54,7 @@ def test_a_network_whose_card_says_no_seed_is_left_out(tmp_path):
     networks = [*pairs(GAIN, GAIN), network("other", RPC, 0)]
     del networks[-1][1]["facts"]["seed"]
     (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
-    assert verdict.word is Word.SUPPORTED
+    assert verdict.word is VerdictWord.SUPPORTED
 
 
 def test_networks_of_other_size_or_epochs_are_not_compared(tmp_path):
@@ -86,7 +86,7 @@ def test_every_seed_may_have_its_own_temperature(tmp_path):
         tempered = {**CONTROLS["tempered"], "attention_options": {"temperature": 0.3 + seed}}
         networks.append(network("tempered", tempered, seed))
     (verdict,) = judged(BECAUSE, write_evaluation(tmp_path / "run", networks))
-    assert verdict.word is Word.SUPPORTED
+    assert verdict.word is VerdictWord.SUPPORTED
 
 
 def test_the_share_of_the_sparse_part_is_a_mean_over_layers_and_networks_unless_one_does_not_say(tmp_path):

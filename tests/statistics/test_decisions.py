@@ -1,6 +1,6 @@
 import pytest
 
-from attnaudit.records.verdict import Score, Word
+from attnaudit.records.verdict import Score, VerdictWord
 from attnaudit.statistics.decisions import combined_word, word_if_all_hold, word_of_gain, word_of_score
 
 
@@ -12,27 +12,26 @@ def scored(low, high, **more):
 @pytest.mark.parametrize(
     ("score", "word"),
     [
-        (scored(0.8, 0.9), Word.SUPPORTED),
-        (scored(0.79, 0.9), Word.INCONCLUSIVE),
-        (scored(0.1, 0.7), Word.REFUTED),
-        (scored(-0.1, 0.1), Word.INDISTINGUISHABLE),
-        (scored(-0.5, -0.1), Word.INDISTINGUISHABLE),
-        (scored(-0.1, 0.9), Word.INCONCLUSIVE),
-        (scored(0.9, 1.0, auc=0.94), Word.NOT_IDENTIFIABLE),
-        (scored(0.9, 1.0, heads=94, rejected=6), Word.NOT_MEASURABLE),
-        (scored(0.9, 1.0, heads=95, rejected=5), Word.SUPPORTED),
-        (Score("m", None, None, None, 0, 0, 7), Word.NOT_IDENTIFIABLE),
-        (Score("m", None, None, None, 0, 0, 0), Word.NOT_MEASURABLE),
-        (Score("m", 0.9, None, 1.0, 10, 0, 0), Word.INCONCLUSIVE),
+        (scored(0.8, 0.9), VerdictWord.SUPPORTED),
+        (scored(0.79, 0.9), VerdictWord.INCONCLUSIVE),
+        (scored(0.1, 0.7), VerdictWord.REFUTED),
+        (scored(-0.1, 0.1), VerdictWord.INDISTINGUISHABLE),
+        (scored(-0.5, -0.1), VerdictWord.INDISTINGUISHABLE),
+        (scored(-0.1, 0.9), VerdictWord.INCONCLUSIVE),
+        (scored(0.9, 1.0, auc=0.94), VerdictWord.NOT_IDENTIFIABLE),
+        (scored(0.9, 1.0, heads=94, rejected=6), VerdictWord.NOT_MEASURABLE),
+        (scored(0.9, 1.0, heads=95, rejected=5), VerdictWord.SUPPORTED),
+        (Score("m", None, None, None, 0, 0, 7), VerdictWord.NOT_IDENTIFIABLE),
+        (Score("m", None, None, None, 0, 0, 0), VerdictWord.NOT_MEASURABLE),
+        (Score("m", 0.9, None, 1.0, 10, 0, 0), VerdictWord.INCONCLUSIVE),
     ],
 )
 def test_the_rule_for_one_measure(score, word):
     assert word_of_score(score) is word
 
 
-S, R, I, N, M, U = (
-    Word.SUPPORTED, Word.REFUTED, Word.INDISTINGUISHABLE, Word.NOT_IDENTIFIABLE, Word.NOT_MEASURABLE, Word.INCONCLUSIVE,
-)  # fmt: skip
+S, R, I = VerdictWord.SUPPORTED, VerdictWord.REFUTED, VerdictWord.INDISTINGUISHABLE
+N, M, U = VerdictWord.NOT_IDENTIFIABLE, VerdictWord.NOT_MEASURABLE, VerdictWord.INCONCLUSIVE
 
 
 @pytest.mark.parametrize(
@@ -47,7 +46,7 @@ def test_the_rule_for_several_measures(words, word):
 
 
 def test_the_threshold_is_settable():
-    assert word_of_score(scored(0.55, 0.6), threshold=0.5) is Word.SUPPORTED
+    assert word_of_score(scored(0.55, 0.6), threshold=0.5) is VerdictWord.SUPPORTED
 
 
 @pytest.mark.parametrize(

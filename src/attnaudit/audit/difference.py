@@ -15,7 +15,7 @@ from attnaudit.numerics.digest import digest
 from attnaudit.records import json_file
 from attnaudit.records.audit import AuditRun
 from attnaudit.records.schema import OBSERVED
-from attnaudit.records.verdict import Word
+from attnaudit.records.verdict import VerdictWord
 from attnaudit.statistics.intervals import bootstrap_interval, widened_level
 
 _HEAD = ["input", "layer", "head", "window", "theory"]
@@ -51,8 +51,8 @@ class ChangedVerdict:
 
     model: str
     claim: str
-    before: Word
-    after: Word
+    before: VerdictWord
+    after: VerdictWord
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def _values(run: AuditRun, model: str, measure: str, theory: str) -> pa.Table:
 
 
 def _verdicts(first: AuditRun, second: AuditRun, pairs: list[tuple[str, str]]) -> Iterator[ChangedVerdict]:
-    def words(run: AuditRun) -> dict[tuple[str, str], Word]:
+    def words(run: AuditRun) -> dict[tuple[str, str], VerdictWord]:
         return {(verdict.model, verdict.claim): verdict.word for verdict in run.verdicts}
 
     before, after = words(first), words(second)

@@ -14,7 +14,7 @@ from attnaudit.measures import REFERENCES, Measure, Reference, measure_named
 from attnaudit.records.audit import AuditedModel
 from attnaudit.records.head_table import head_table
 from attnaudit.records.trials import Trials
-from attnaudit.records.verdict import Score, Verdict, Word
+from attnaudit.records.verdict import Score, Verdict, VerdictWord
 from attnaudit.statistics.decisions import THRESHOLD, combined_word, word_of_score
 from attnaudit.statistics.intervals import CONFIDENCE
 from attnaudit.statistics.scores import head_score, trial_score
@@ -32,33 +32,33 @@ class RecordKind(StrEnum):
 
 
 _OF_HEADS = {
-    Word.SUPPORTED: "the observed heads score like heads for which the claim is exactly true",
-    Word.REFUTED: "above chance, but far from the claim",
-    Word.INDISTINGUISHABLE: "no better than references in which the claim cannot be true",
-    Word.NOT_IDENTIFIABLE: "these inputs or measures cannot tell the claim from chance",
-    Word.NOT_MEASURABLE: "too many heads have no number, or what is needed was not computed",
-    Word.INCONCLUSIVE: "the interval is too wide to decide",
+    VerdictWord.SUPPORTED: "the observed heads score like heads for which the claim is exactly true",
+    VerdictWord.REFUTED: "above chance, but far from the claim",
+    VerdictWord.INDISTINGUISHABLE: "no better than references in which the claim cannot be true",
+    VerdictWord.NOT_IDENTIFIABLE: "these inputs or measures cannot tell the claim from chance",
+    VerdictWord.NOT_MEASURABLE: "too many heads have no number, or what is needed was not computed",
+    VerdictWord.INCONCLUSIVE: "the interval is too wide to decide",
 }
 
 #: What the words mean, by what a claim is judged on; a claim may have meanings of its own.
-MEANINGS: Mapping[RecordKind, Mapping[Word, str]] = {
+MEANINGS: Mapping[RecordKind, Mapping[VerdictWord, str]] = {
     RecordKind.AUDIT: _OF_HEADS,
     RecordKind.LABORATORY: _OF_HEADS,
     RecordKind.TRAINING: {
-        Word.SUPPORTED: "these trainings do what is claimed",
-        Word.REFUTED: "they do what the claim excludes",
-        Word.INDISTINGUISHABLE: "no better than chance or the reference, although the claimed effect would be visible",
-        Word.NOT_IDENTIFIABLE: "these trainings cannot tell the claim from chance",
-        Word.NOT_MEASURABLE: "what is needed was not measured",
-        Word.INCONCLUSIVE: "too few trainings, or too much variation between them, to decide",
+        VerdictWord.SUPPORTED: "these trainings do what is claimed",
+        VerdictWord.REFUTED: "they do what the claim excludes",
+        VerdictWord.INDISTINGUISHABLE: "no better than chance or the reference, although the effect would be visible",
+        VerdictWord.NOT_IDENTIFIABLE: "these trainings cannot tell the claim from chance",
+        VerdictWord.NOT_MEASURABLE: "what is needed was not measured",
+        VerdictWord.INCONCLUSIVE: "too few trainings, or too much variation between them, to decide",
     },
     RecordKind.EVALUATION: {
-        Word.SUPPORTED: "every claimed gain is there",
-        Word.REFUTED: "a claimed gain is absent, or is a loss",
-        Word.INDISTINGUISHABLE: "all claimed gains are absent",
-        Word.NOT_IDENTIFIABLE: "no gain to explain is shown, or the attack cannot separate the networks",
-        Word.NOT_MEASURABLE: "what is needed was not evaluated",
-        Word.INCONCLUSIVE: "too few seeds, too much variation between them, or attacks that cannot be trusted",
+        VerdictWord.SUPPORTED: "every claimed gain is there",
+        VerdictWord.REFUTED: "a claimed gain is absent, or is a loss",
+        VerdictWord.INDISTINGUISHABLE: "all claimed gains are absent",
+        VerdictWord.NOT_IDENTIFIABLE: "no gain to explain is shown, or the attack cannot separate the networks",
+        VerdictWord.NOT_MEASURABLE: "what is needed was not evaluated",
+        VerdictWord.INCONCLUSIVE: "too few seeds, too much variation between them, or attacks that cannot be trusted",
     },
 }
 _COMMANDS = {
@@ -131,7 +131,7 @@ class Claim:
     reads: tuple[RecordKind, ...] = (RecordKind.AUDIT,)
     needs: str = "an audit of a model with its references"
     command: str = ""
-    meanings: Mapping[Word, str] = field(default_factory=dict)
+    meanings: Mapping[VerdictWord, str] = field(default_factory=dict)
     decide: Callable[[Sequence[Any], Terms], list[Verdict]] | None = None
     intervals: Callable[[Sequence[Any]], int] | None = None
 
@@ -196,14 +196,14 @@ def score(audit: AuditedModel, measure: str, theory: str = "kpca", terms: Terms 
     return head_score(table, terms.measure(measure), level=terms.level, seed=audit.seed, references=terms.references)
 
 
-def _reason(word: Word, scores: Sequence[Score], guard: str) -> str:
+def _reason(word: VerdictWord, scores: Sequence[Score], guard: str) -> str:
     """The deciding numbers, or why there are none."""
-    if word is Word.NOT_IDENTIFIABLE:
+    if word is VerdictWord.NOT_IDENTIFIABLE:
         lost = max((s.unidentifiable for s in scores), default=0)
         if lost and not any(s.heads for s in scores):
             return f"none of {lost:,} heads has {guard}"
         return "no deciding measure tells planted heads from null ones"
-    if word is Word.NOT_MEASURABLE:
+    if word is VerdictWord.NOT_MEASURABLE:
         if all(s.heads + s.rejected == 0 for s in scores):
             return "the run has no references for it"
         worst = max(scores, key=lambda s: s.rejected)

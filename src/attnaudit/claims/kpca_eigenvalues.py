@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from attnaudit.claims.claim import Claim, Terms
 from attnaudit.papers.published_tables import TEO_NGUYEN_EIGENVALUES
 from attnaudit.records.audit import AuditedModel
-from attnaudit.records.verdict import Verdict, Word
+from attnaudit.records.verdict import Verdict, VerdictWord
 
 
 def _decide(audits: Sequence[AuditedModel], terms: Terms) -> list[Verdict]:
@@ -18,12 +18,12 @@ def _verdict(audit: AuditedModel) -> Verdict:
     claimed = TEO_NGUYEN_EIGENVALUES["max"]
     ratio, largest = (audit.observed.get(name) for name in ("eigenvalue_bound_ratio", "eigenvalue_max"))
     if ratio is None or largest is None or ratio.max is None or largest.max is None:
-        return Verdict(CLAIM.name, audit.model, Word.NOT_MEASURABLE, "the run has no eigenvalues and bounds")
+        return Verdict(CLAIM.name, audit.model, VerdictWord.NOT_MEASURABLE, "the run has no eigenvalues and bounds")
     measured = f"largest of {largest.n:,} heads {largest.max:.2e}, at most {ratio.max:.3f} of its bound"
     return Verdict(
         CLAIM.name,
         audit.model,
-        Word.REFUTED,
+        VerdictWord.REFUTED,
         f"μ₁ ≤ 1/min g < 1 for every network, so {claimed:g} cannot be an eigenvalue of K̃; {measured}",
     )
 

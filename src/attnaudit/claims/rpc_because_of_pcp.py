@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from attnaudit.claims.claim import Claim, RecordKind, Terms
 from attnaudit.records.evaluated_networks import Evaluation
-from attnaudit.records.verdict import Verdict, Word
+from attnaudit.records.verdict import Verdict, VerdictWord
 from attnaudit.robustness.gains import DIFFERENCES, RULE, Gain, PairedComparison
 from attnaudit.robustness.network_groups import NetworkGroup, ResolvedAttention, comparable_groups
 from attnaudit.statistics.decisions import word_if_all_hold
@@ -71,11 +71,11 @@ def _judge(evaluations: Sequence[Evaluation], terms: Terms) -> list[Verdict]:
 def _verdict(subject: _Subject, evaluations: Sequence[Evaluation], level: float) -> Verdict:
     """Gains over symmetric attention have to be explained; each control must fall behind under the same condition."""
     first, *others = ((comparison, comparison.gains(evaluations, level)) for comparison in subject.comparisons)
-    explained = [place for place, gain in enumerate(first[1]) if gain.word is Word.SUPPORTED]
+    explained = [place for place, gain in enumerate(first[1]) if gain.word is VerdictWord.SUPPORTED]
     reason = ". ".join(_sentence(comparison, gains, evaluations) for comparison, gains in (first, *others))
     if not explained:
         words = f"No gain to explain is shown. {reason}"
-        return Verdict(CLAIM.name, subject.ours.name, Word.NOT_IDENTIFIABLE, words)
+        return Verdict(CLAIM.name, subject.ours.name, VerdictWord.NOT_IDENTIFIABLE, words)
     deciding = [gains[place] for comparison, gains in others if not _is_same(comparison) for place in explained]
     if len(deciding) < len(explained) * len(others):
         reason = f"{reason}. The sparse part is empty, or not known not to be, so that its places decide nothing"

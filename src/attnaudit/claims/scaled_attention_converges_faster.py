@@ -13,7 +13,7 @@ from attnaudit.errors import UsageError
 from attnaudit.records import json_file
 from attnaudit.records.architecture import AttentionChoice
 from attnaudit.records.training import TrainingRun
-from attnaudit.records.verdict import Verdict, Word
+from attnaudit.records.verdict import Verdict, VerdictWord
 from attnaudit.statistics.decisions import word_of_gain
 from attnaudit.statistics.intervals import student_interval
 
@@ -76,7 +76,7 @@ def _verdict(variant: str, runs: BySeed, softmax: BySeed, level: float) -> Verdi
     if interval is None or epochs < _LEAST_EPOCHS:
         common = f"{len(seeds)} seeds and {epochs} epochs in common with softmax attention"
         reason = f"{common}, but 2 and {_LEAST_EPOCHS} are needed"
-        return Verdict(CLAIM.name, variant, Word.INCONCLUSIVE, reason)
+        return Verdict(CLAIM.name, variant, VerdictWord.INCONCLUSIVE, reason)
     low, high = (100 * bound for bound in interval)
     reason = (
         f"mean test accuracy over epochs 1 to {epochs} is {100 * gains.mean():+.2f} points [{low:+.2f}, {high:+.2f}] "

@@ -8,7 +8,7 @@ from attnaudit.claims.claim import Claim, Terms
 from attnaudit.papers.tables import TABLES, compare
 from attnaudit.protocol import Protocol
 from attnaudit.records.audit import AuditedModel
-from attnaudit.records.verdict import Verdict, Word
+from attnaudit.records.verdict import Verdict, VerdictWord
 
 TOLERANCE = 0.03
 
@@ -20,18 +20,20 @@ def _decide(audits: Sequence[AuditedModel], terms: Terms) -> list[Verdict]:
 def _verdict(audit: AuditedModel) -> Verdict:
     if audit.protocol is not Protocol.PAPER:
         reason = "it is about numbers in the study's convention: add --protocol paper"
-        return Verdict(CLAIM.name, audit.model, Word.NOT_MEASURABLE, reason)
+        return Verdict(CLAIM.name, audit.model, VerdictWord.NOT_MEASURABLE, reason)
     table = TABLES["table1"]
     if any(column.measure not in audit.observed for column in table.columns):
-        return Verdict(CLAIM.name, audit.model, Word.NOT_MEASURABLE, "the run lacks the study's measures")
+        return Verdict(CLAIM.name, audit.model, VerdictWord.NOT_MEASURABLE, "the run lacks the study's measures")
     entries = [e for e in compare(table, audit.model, audit.observed) if e.difference is not None]
     # MDC is left out: the whole published column lies inside the noise of eigenvector signs.
     entries = [e for e in entries if e.column != "MDC"]
     if not entries:
-        return Verdict(CLAIM.name, audit.model, Word.NOT_MEASURABLE, "the study has no row for this model")
+        return Verdict(CLAIM.name, audit.model, VerdictWord.NOT_MEASURABLE, "the study has no row for this model")
     worst = max(abs(e.difference or 0.0) for e in entries)
     numbers = ", ".join(f"{e.column} {e.ours:.2f} (published {(e.published or (0.0,))[0]:.2f})" for e in entries)
-    return Verdict(CLAIM.name, audit.model, Word.SUPPORTED if worst <= TOLERANCE else Word.REFUTED, numbers)
+    return Verdict(
+        CLAIM.name, audit.model, VerdictWord.SUPPORTED if worst <= TOLERANCE else VerdictWord.REFUTED, numbers
+    )
 
 
 CLAIM = Claim(

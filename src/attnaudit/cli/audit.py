@@ -128,10 +128,10 @@ def _draw(run: Run) -> None:
 
 def _failing_words(text: str) -> tuple[str, ...]:
     from attnaudit.errors import unknown
-    from attnaudit.records.verdict import Word
+    from attnaudit.records.verdict import VerdictWord
 
     words = options.names(text, "--fail-on")
     for word in words:
-        if word not in tuple(Word):
-            raise unknown("--fail-on verdict", word, Word)
+        if word not in tuple(VerdictWord):
+            raise unknown("--fail-on verdict", word, VerdictWord)
     return words

@@ -9,7 +9,7 @@ from enum import StrEnum
 POWER = 0.95
 
 
-class Word(StrEnum):
+class VerdictWord(StrEnum):
     """What the evidence says of a claim."""
 
     SUPPORTED = "supported"
@@ -48,7 +48,7 @@ class Verdict:
 
     claim: str
     model: str
-    word: Word
+    word: VerdictWord
     reason: str
     scores: tuple[Score, ...] = ()
     shown: tuple[Score, ...] = ()
@@ -62,4 +62,4 @@ class Rank:
     theory: str
     mean: float | None
     scores: tuple[Score, ...]
-    word: Word
+    word: VerdictWord

@@ -12,13 +12,13 @@ from rich.text import Text
 
 from attnaudit.claims.claim import MEANINGS, RecordKind
 from attnaudit.claims.registry import CLAIMS
-from attnaudit.records.verdict import Rank, Score, Verdict, Word
+from attnaudit.records.verdict import Rank, Score, Verdict, VerdictWord
 
 _COLOURS = {
-    Word.SUPPORTED: "green",
-    Word.REFUTED: "red",
-    Word.INDISTINGUISHABLE: "yellow",
-    Word.INCONCLUSIVE: "magenta",
+    VerdictWord.SUPPORTED: "green",
+    VerdictWord.REFUTED: "red",
+    VerdictWord.INDISTINGUISHABLE: "yellow",
+    VerdictWord.INCONCLUSIVE: "magenta",
 }
 #: The kind of interval for each kind of record.
 _INTERVALS = {
@@ -50,7 +50,7 @@ def verdict_report(
     return Group(*parts)
 
 
-def word_text(word: Word) -> Text:
+def word_text(word: VerdictWord) -> Text:
     """A verdict in its colour."""
     return Text(word.value, style=_COLOURS.get(word, "dim"))
 
@@ -129,7 +129,7 @@ def _ranking(ranks: Sequence[Rank]) -> Table:
 def _tally(verdicts: Sequence[Verdict]) -> Table:
     table = Table(title="Number of models by verdict", title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("claim", no_wrap=True)
-    words = [word for word in Word if any(verdict.word is word for verdict in verdicts)]
+    words = [word for word in VerdictWord if any(verdict.word is word for verdict in verdicts)]
     for word in words:
         table.add_column(word.value, justify="right")
     for claim in dict.fromkeys(verdict.claim for verdict in verdicts):
@@ -152,7 +152,7 @@ def _legend(
     return text.append(f"Intervals: {_INTERVALS[kind]}{at}, so that all hold jointly with 95 % (Bonferroni).", "dim")
 
 
-def _meanings(claim: str, kind: RecordKind) -> Mapping[Word, str]:
+def _meanings(claim: str, kind: RecordKind) -> Mapping[VerdictWord, str]:
     """A claim's own, unless it is the user's, or was judged on another kind of record than it reads first."""
     known = CLAIMS.get(claim)
     return MEANINGS[kind] if known is None or known.reads[0] is not kind else known.meanings

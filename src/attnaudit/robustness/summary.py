@@ -62,7 +62,7 @@ def _corruption_errors(
     """The mCE of every model: against the named baseline, or AlexNet where its constants mean something."""
     conditions = [condition for condition in plan.conditions if condition.kind is ConditionKind.CORRUPTION]
     if baseline is not None and baseline not in labels:
-        raise UsageError(f"The baseline {baseline} is none of the models evaluated: {', '.join(labels)}.")
+        raise UsageError(f"The baseline {baseline} is not among the models evaluated: {', '.join(labels)}.")
     complete = {(c.name, round(c.strength)) for c in conditions} == {(c, s) for c in CORRUPTIONS for s in SEVERITIES}
     imagenet = all(classifier.model.outputs == 1000 for classifier in plan.classifiers)
     if not conditions or (baseline is None and not (complete and imagenet)):

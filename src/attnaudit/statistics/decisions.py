@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from attnaudit import defaults
-from attnaudit.records.verdict import Score, Word
+from attnaudit.records.verdict import Score, VerdictWord
 
 #: A score at or above this counts as the theory itself; settable.
 THRESHOLD = defaults.THRESHOLD
@@ -13,58 +13,58 @@ THRESHOLD = defaults.THRESHOLD
 REJECTED_SHARE = 0.05
 
 
-def word_of_score(score: Score, threshold: float = THRESHOLD) -> Word:
+def word_of_score(score: Score, threshold: float = THRESHOLD) -> VerdictWord:
     """The rule for one measure scored between references."""
     total = score.heads + score.rejected
     if total == 0:
-        return Word.NOT_IDENTIFIABLE if score.unidentifiable else Word.NOT_MEASURABLE
+        return VerdictWord.NOT_IDENTIFIABLE if score.unidentifiable else VerdictWord.NOT_MEASURABLE
     if score.rejected > REJECTED_SHARE * total:
-        return Word.NOT_MEASURABLE
+        return VerdictWord.NOT_MEASURABLE
     if not score.has_power:
-        return Word.NOT_IDENTIFIABLE
+        return VerdictWord.NOT_IDENTIFIABLE
     if score.interval is None:
-        return Word.INCONCLUSIVE
+        return VerdictWord.INCONCLUSIVE
     low, high = score.interval
     if low >= threshold:
-        return Word.SUPPORTED
+        return VerdictWord.SUPPORTED
     if low <= 0:
-        return Word.INDISTINGUISHABLE if high < threshold else Word.INCONCLUSIVE
-    return Word.REFUTED if high < threshold else Word.INCONCLUSIVE
+        return VerdictWord.INDISTINGUISHABLE if high < threshold else VerdictWord.INCONCLUSIVE
+    return VerdictWord.REFUTED if high < threshold else VerdictWord.INCONCLUSIVE
 
 
-def word_of_gain(interval: tuple[float, float] | None, smallest: float) -> Word:
+def word_of_gain(interval: tuple[float, float] | None, smallest: float) -> VerdictWord:
     """The rule for a claimed gain: `smallest` is the smallest gain of interest, and no interval decides nothing."""
     if interval is None:
-        return Word.INCONCLUSIVE
+        return VerdictWord.INCONCLUSIVE
     low, high = interval
     if low > 0:
-        return Word.SUPPORTED
+        return VerdictWord.SUPPORTED
     if high < 0:
-        return Word.REFUTED
-    return Word.INDISTINGUISHABLE if high < smallest else Word.INCONCLUSIVE
+        return VerdictWord.REFUTED
+    return VerdictWord.INDISTINGUISHABLE if high < smallest else VerdictWord.INCONCLUSIVE
 
 
-def combined_word(words: Sequence[Word]) -> Word:
+def combined_word(words: Sequence[VerdictWord]) -> VerdictWord:
     """The rule for several deciding measures; those without power or numbers do not decide."""
-    deciding = [word for word in words if word not in (Word.NOT_IDENTIFIABLE, Word.NOT_MEASURABLE)]
+    deciding = [word for word in words if word not in (VerdictWord.NOT_IDENTIFIABLE, VerdictWord.NOT_MEASURABLE)]
     if not deciding:
-        return Word.NOT_MEASURABLE if Word.NOT_MEASURABLE in words else Word.NOT_IDENTIFIABLE
-    if all(word is Word.SUPPORTED for word in deciding):
-        return Word.SUPPORTED
-    if all(word is Word.INDISTINGUISHABLE for word in deciding):
-        return Word.INDISTINGUISHABLE
-    if Word.REFUTED in deciding or Word.INDISTINGUISHABLE in deciding:
-        return Word.REFUTED
-    return Word.INCONCLUSIVE
+        return VerdictWord.NOT_MEASURABLE if VerdictWord.NOT_MEASURABLE in words else VerdictWord.NOT_IDENTIFIABLE
+    if all(word is VerdictWord.SUPPORTED for word in deciding):
+        return VerdictWord.SUPPORTED
+    if all(word is VerdictWord.INDISTINGUISHABLE for word in deciding):
+        return VerdictWord.INDISTINGUISHABLE
+    if VerdictWord.REFUTED in deciding or VerdictWord.INDISTINGUISHABLE in deciding:
+        return VerdictWord.REFUTED
+    return VerdictWord.INCONCLUSIVE
 
 
-def word_if_all_hold(words: Sequence[Word]) -> Word:
+def word_if_all_hold(words: Sequence[VerdictWord]) -> VerdictWord:
     """The rule for a claim of which every part must hold: a part that was not measured leaves it open.
 
     One part that fails refutes the claim, whatever is unknown about the others.
     """
     word = combined_word(words)
-    unknown = [part for part in words if part in (Word.NOT_MEASURABLE, Word.NOT_IDENTIFIABLE)]
+    unknown = [part for part in words if part in (VerdictWord.NOT_MEASURABLE, VerdictWord.NOT_IDENTIFIABLE)]
     if not unknown:
         return word
-    return Word.REFUTED if word in (Word.REFUTED, Word.INDISTINGUISHABLE) else unknown[0]
+    return VerdictWord.REFUTED if word in (VerdictWord.REFUTED, VerdictWord.INDISTINGUISHABLE) else unknown[0]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnaudit.records.verdict import Word
+from attnaudit.records.verdict import VerdictWord
 from tests.measures.references.audits import (
     CLAIMS,
     MEASURES,
@@ -26,16 +26,16 @@ def words():
 
 @pytest.mark.parametrize("claim", CLAIMS)
 def test_size_random_heads_are_supported_in_less_than_one_per_cent_of_audits(words, claim):
-    assert sum(audit[claim] is Word.SUPPORTED for audit in words["random"]) < 0.01 * AUDITS
+    assert sum(audit[claim] is VerdictWord.SUPPORTED for audit in words["random"]) < 0.01 * AUDITS
 
 
 @pytest.mark.parametrize("claim", CLAIMS)
 def test_power_planted_heads_are_supported_in_more_than_99_per_cent_of_audits(words, claim):
-    assert sum(audit[claim] is Word.SUPPORTED for audit in words["planted"]) > 0.99 * AUDITS
+    assert sum(audit[claim] is VerdictWord.SUPPORTED for audit in words["planted"]) > 0.99 * AUDITS
 
 
 def test_random_heads_are_mostly_called_indistinguishable(words):
-    assert sum(audit["kpca-values"] is Word.INDISTINGUISHABLE for audit in words["random"]) > 0.9 * AUDITS
+    assert sum(audit["kpca-values"] is VerdictWord.INDISTINGUISHABLE for audit in words["random"]) > 0.9 * AUDITS
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def test_score_falls_as_noise_is_added(noisy, measure):
 
 
 def test_half_noise_is_refuted_not_supported_nor_chance(noisy):
-    assert noisy[0.5].word is Word.REFUTED
+    assert noisy[0.5].word is VerdictWord.REFUTED
 
 
 @pytest.mark.parametrize("tokens", [4, 6, 7])
@@ -63,7 +63,7 @@ def test_short_sequences_are_not_identifiable(tokens):
     """N - 1 ≤ d: the leading eigenvectors span everything, so nothing is said, even of planted heads."""
     heads = simulated_heads(0, tokens=tokens, dim=6, noise=None)
     for verdict in simulated_audit(heads).values():
-        assert verdict.word is Word.NOT_IDENTIFIABLE
+        assert verdict.word is VerdictWord.NOT_IDENTIFIABLE
         assert "N ≥ 2d" in verdict.reason
 
 

@@ -10,7 +10,7 @@ from attnaudit._version import __version__
 from attnaudit.display import shortened
 from attnaudit.records import json_file
 from attnaudit.records.audit import AuditRun
-from attnaudit.records.verdict import POWER, Score, Word
+from attnaudit.records.verdict import POWER, Score, VerdictWord
 from attnaudit.report.page.subject import MeasureView, Subject, subject
 
 _NAMES_SHOWN = 5
@@ -67,7 +67,7 @@ class Document:
         """Every claim that was judged in any run."""
         return list(dict.fromkeys(verdict.claim for one in self.subjects for verdict in one.verdicts))
 
-    def word(self, one: Subject, claim: str) -> Word | None:
+    def word(self, one: Subject, claim: str) -> VerdictWord | None:
         """The verdict on a claim, or None if it was not judged."""
         return next((verdict.word for verdict in one.verdicts if verdict.claim == claim), None)
 
