@@ -52,6 +52,18 @@ def pytest_collection_modifyitems(items):
             item.add_marker(skip)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _elsewhere(tmp_path_factory):
+    """Fixtures for several tests run in a folder of their own: a run folder in the checkout would be resumed."""
+    os.chdir(tmp_path_factory.mktemp("working-folder"))
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(monkeypatch, tmp_path):
+    """So does every test."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture
 def data_folder():
     return Path(os.environ["ATTNAUDIT_DATA"])

@@ -15,11 +15,10 @@ def read_csv(path):
 
 
 @pytest.fixture
-def cli(tmp_path, monkeypatch):
+def cli(monkeypatch):
     """Run attnaudit in an empty folder; gives its exit code."""
     from attnaudit.cli import main
 
-    monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("ATTNAUDIT_DATA", raising=False)
 
     def run(*args):

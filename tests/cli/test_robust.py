@@ -20,9 +20,8 @@ DATA = os.environ.get("ATTNAUDIT_DATA", "")
 
 
 @pytest.fixture(autouse=True)
-def _nowhere(monkeypatch, tmp_path):
+def _nowhere(monkeypatch):
     monkeypatch.delenv("ATTNAUDIT_DATA", raising=False)
-    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture

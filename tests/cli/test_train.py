@@ -63,7 +63,6 @@ def test_without_data_the_command_says_what_to_give(monkeypatch):
 )
 def test_what_cannot_be_recorded_is_said_before_data_is_read(tmp_path, monkeypatch, device, optimiser, sentence):
     monkeypatch.setattr(trainings, "device_name", lambda asked: device)
-    monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match=f"--graph needs .*{sentence}"):
         run("train", "vit-small-cifar", "--data", "nowhere", "--graph", "--set", f"optimiser.name={optimiser}")
     assert not any(tmp_path.iterdir())
