@@ -36,7 +36,7 @@ def audits(tmp_path_factory):
     return runs
 
 
-#: Means over 900 heads of 25 images: observed, gaussian, shuffled tokens, other head, planted; None: the reference has no number.
+#: Means over 25 images: observed, gaussian, shuffled tokens, other head, planted; None: the reference has no number.
 SECTION_1 = {
     "direct_cosine_mean": (0.0002, 0.0, 0.0001, -0.0012, 0.0021),
     "matched_cosine_mean": (0.219, 0.246, 0.219, 0.218, 0.228),
