@@ -48,7 +48,7 @@ def main() -> None:
     batches = image_batches(test, recipe, Layout(len(test), 500, 0, Ranks()), "cpu", 0)
     pixels = DeviceAugmentation(recipe.augmentation, recipe.model.classes, "cpu")
     score = evaluate_classifier(model, batches, pixels, "fp32", Ranks())
-    history = json.loads((arguments.run / "history.json").read_text())
+    history = json.loads((arguments.run / "history.json").read_text())["epochs"]
     facts = {
         "recipe": recipe.name,
         "seed": card.facts["seed"],

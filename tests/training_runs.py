@@ -11,7 +11,7 @@ from attnaudit.records.parts import encode_part
 from attnaudit.records.recipe import ImageMonitorSettings, ImageRecipe
 from attnaudit.records.run_folder import RunFolder
 from attnaudit.records.schema import SCHEMA
-from attnaudit.records.training import ImageEpoch, TrainingIdentity
+from attnaudit.records.training import ImageEpoch, ImageHistory, TrainingIdentity
 
 STEPS_PER_EPOCH = 5
 ABOUT = {"attnaudit": "0", "versions": {}, "steps_per_epoch": STEPS_PER_EPOCH}
@@ -53,8 +53,15 @@ def write_training(
         ]
         rows.append(_row("train/0", 0, 0, "phi_norm2", epoch, dim, False) | {"value": 1e9})  # one image, no mean
         rows.append(_row(batches[0], 0, 0, "phi_norm2", epoch, dim, False) | {"value": 1e9, "reference": "gaussian"})
-        folder.write_part(f"{epoch:04}", encode_part(pa.Table.from_pylist(rows, schema=SCHEMA), Notes((), {}, ())))
+        add_part(path, f"{epoch:04}", pa.Table.from_pylist(rows, schema=SCHEMA))
     return path
+
+
+def add_part(path, key, table):
+    """Rows that the monitor of a training wrote."""
+    folder = RunFolder(path)
+    folder.write_part(key, encode_part(key, table, Notes((), {}, ())))
+    folder.extend_settings(parts=[*folder.header().get("parts", []), key])
 
 
 def write_course(path, accuracies, *, seed=0, attention="softmax", options=None, data="same", **model):
@@ -67,7 +74,7 @@ def write_course(path, accuracies, *, seed=0, attention="softmax", options=None,
         ImageEpoch(place + 1, STEPS_PER_EPOCH * (place + 1), 0.1, 1.0, 1.0, accuracy, 1.0)
         for place, accuracy in enumerate(accuracies)
     ]
-    write(path / "history.json", history)
+    write(path / "history.json", ImageHistory(tuple(history)))
     return path
 
 

@@ -1,7 +1,5 @@
 """Made-up evaluations of networks whose answer is known."""
 
-import json
-
 from scipy import stats
 
 from attnaudit.claims.jury import judge
@@ -19,6 +17,7 @@ from attnaudit.records.evaluation import (
     MaskingCheck,
 )
 from attnaudit.records.json_file import plain, write
+from attnaudit.records.run_folder import FORMAT
 
 ROBUST, BECAUSE = CLAIMS["rpc-robust"], CLAIMS["rpc-because-of-pcp"]
 FIRST = {"attention_layers": [0], "other_attention": "symmetric"}
@@ -63,7 +62,7 @@ def write_evaluation(
     models = [{"label": name, "fingerprint": name, "weights": name, "card": card} for name, card, _, _ in networks]
     settings = EvaluationConventions(seed=0, protocol=Protocol.EXACT, precision="fp32", masked=False, batch=64)
     run = {
-        "format": 2,
+        "format": FORMAT,
         "identity": plain(EvaluationIdentity(settings, data or path.name)),
         "attnaudit": "0",
         "versions": {},
@@ -74,7 +73,7 @@ def write_evaluation(
         "conditions": [],
         "parts": [],
     }
-    (path / "run.json").write_text(json.dumps(run))
+    write(path / "run.json", run)
     accuracies = [
         _accuracy(label, Condition(ConditionKind(kind), *how, steps=steps), source, images, accuracy)
         for label, _, conditions, _ in networks

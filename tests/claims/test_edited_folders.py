@@ -1,7 +1,6 @@
 """Run folders edited by hand: a field that is gone or of another kind is named with its file, and never a traceback."""
 
 import copy
-import json
 
 import pytest
 
@@ -15,6 +14,7 @@ from attnaudit.report.accuracy_by_strength import strength_records
 from attnaudit.report.seed_gains import gain_records
 from attnaudit.report.training_figures import accuracy_records, score_records
 from tests.claims.evaluations import GAIN, pairs, write_evaluation
+from tests.sealed import content_of, seal
 from tests.training_runs import write_course, write_training
 
 
@@ -87,12 +87,12 @@ def refusal(judge):
 @pytest.mark.parametrize(("write", "name"), FILES)
 def test_no_edit_of_one_value_ends_in_a_traceback(tmp_path, write, name):
     path, judge = write(tmp_path)
-    content = json.loads((path / name).read_text())
+    content = content_of(path / name)
     assert judge()[0]
     said = []
     for place in places(content):
         for value in (GONE, None, "x", -1, [], {}):
-            (path / name).write_text(json.dumps(edited(content, place, value)))
+            seal(path / name, edited(content, place, value))
             said.append(refusal(judge))
     refused = list(filter(None, said))
     assert len(refused) > len(said) / 2
@@ -107,8 +107,8 @@ EDITS = [
     (compared, "run.json", ("identity", "recipe", "model", "attention"), "model.attention is missing"),
     (compared, "run.json", ("identity", "recipe", "model", "attention_layers"), "attention_layers is missing"),
     (compared, "run.json", ("identity", "recipe", "model", "attention_options"), "attention_options is missing"),
-    (compared, "history.json", (1, "epoch"), "[1].epoch is missing"),
-    (compared, "history.json", (1, "test_accuracy"), "[1].test_accuracy is missing"),
+    (compared, "history.json", ("epochs", 1, "epoch"), "epochs[1].epoch is missing"),
+    (compared, "history.json", ("epochs", 1, "test_accuracy"), "epochs[1].test_accuracy is missing"),
     (evaluated, "run.json", ("models",), "models is missing"),
     (evaluated, "run.json", ("images",), "images is missing"),
     (evaluated, "run.json", ("models", 0, "label"), "models[0].label is missing"),
@@ -130,8 +130,8 @@ EDITS = [
 @pytest.mark.parametrize(("write", "name", "place", "fault"), EDITS, ids=[f"{e[1]}: {e[3]}" for e in EDITS])
 def test_what_is_gone_is_named_with_its_file(tmp_path, write, name, place, fault):
     path, judge = write(tmp_path)
-    content = json.loads((path / name).read_text())
-    (path / name).write_text(json.dumps(edited(content, place, GONE)))
+    content = content_of(path / name)
+    seal(path / name, edited(content, place, GONE))
     with pytest.raises(RunFolderError) as caught:
         judge()
     assert str(caught.value).startswith(f"{path / name} is not readable as ")
@@ -140,13 +140,13 @@ def test_what_is_gone_is_named_with_its_file(tmp_path, write, name, place, fault
 
 def test_an_attention_that_there_is_not_is_named_with_its_network(tmp_path):
     path, judge = evaluated(tmp_path)
-    content = json.loads((path / "run.json").read_text())
+    content = content_of(path / "run.json")
     options = ("models", 1, "card", "architecture", "attention_options")
     for value, fault in (
         ({"iterations": "x"}, "iterations must be a whole number"),
         ({"iterations": 0}, "≥ 1, got 0"),
         ({"preset": []}, "preset"),
     ):
-        (path / "run.json").write_text(json.dumps(edited(content, options, value)))
+        seal(path / "run.json", edited(content, options, value))
         with pytest.raises(RunFolderError, match=rf"rpc4-0 in run\.json .*{fault}"):
             judge()

@@ -7,9 +7,6 @@ import torch
 import attnaudit
 from attnaudit.claims.jury import judge
 from attnaudit.claims.registry import CLAIMS
-from attnaudit.records.notes import Notes
-from attnaudit.records.parts import encode_part
-from attnaudit.records.run_folder import RunFolder
 from attnaudit.records.schema import OBSERVED, SCHEMA
 from attnaudit.records.training import open_trainings
 from attnaudit.records.verdict import VerdictWord
@@ -17,7 +14,7 @@ from attnaudit.theories import PRIMAL_SVD
 from attnaudit.training.loop import train
 from attnaudit.training.recipe_file import read_recipe
 from tests.training.conftest import data_set, halves, recipe_file  # noqa: F401
-from tests.training_runs import write_training
+from tests.training_runs import add_part, write_training
 
 CLAIM = CLAIMS["ksvd-regularised"]
 
@@ -55,7 +52,7 @@ def test_weights_of_the_svd_are_recognised(run):
     planted = [row | {"reference": OBSERVED} for row in found if row["reference"] == "planted"]
     kept = [row for row in found if row["reference"] != OBSERVED or row["measure"] == "identifiable"]
     later = pa.Table.from_pylist(kept + planted, schema=SCHEMA)
-    RunFolder(run).write_part("later", encode_part(later, Notes((), {}, ())))
+    add_part(run, "later", later)
     (verdict,) = judge([CLAIM], open_trainings([run])).verdicts
     assert verdict.word is VerdictWord.SUPPORTED
     assert all(score.mean == pytest.approx(1) for score in verdict.scores)

@@ -24,7 +24,7 @@ def test_a_language_model_is_trained_and_both_perplexities_are_printed(cli, book
     assert cli("train", "lm", "--data", book, *SMALL, "--set", "swap_rate=0.25", "--out", "run") == 0
     out, err = capsys.readouterr()
     assert "Training lm, seed 0, on 198 training and 22 test words, 12 distinct, on cpu" in err
-    last = json.loads(Path("run/history.json").read_text())[-1]
+    last = json.loads(Path("run/history.json").read_text())["epochs"][-1]
     clean, swapped = last["test_perplexity"], last["swapped_perplexity"]
     assert f"TrainingResult(lm, seed 0: test perplexity {clean:.1f}, 25% of words swapped {swapped:.1f})" in out
 

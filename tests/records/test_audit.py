@@ -1,7 +1,5 @@
 """Audits in folders: what was written comes back typed, and what was damaged is named."""
 
-import json
-
 import pytest
 
 from attnaudit.errors import RunFolderError
@@ -10,6 +8,7 @@ from attnaudit.records.verdict import VerdictWord
 from attnaudit.report.page.document import document
 from tests.claims.test_edited_folders import GONE, edited, places, refusal
 from tests.report.synthetic import JUDGED, write_run
+from tests.sealed import content_of, seal
 
 
 @pytest.fixture
@@ -40,12 +39,12 @@ def test_a_statistic_that_the_summary_lacks_is_named(folder):
 
 @pytest.mark.parametrize("name", ["run.json", "summary.json"])
 def test_no_edit_of_one_value_ends_in_a_traceback(folder, name):
-    content = json.loads((folder / name).read_text())
+    content = content_of(folder / name)
     every = list(places(content))
     said = []
     for place in every[:: len(every) // 20 + 1]:
         for value in (GONE, None, "x", -1, [], {}):
-            (folder / name).write_text(json.dumps(edited(content, place, value)))
+            seal(folder / name, edited(content, place, value))
             said.append(refusal(lambda: document([open_audit(folder)])))
     refused = list(filter(None, said))
     assert len(refused) > len(said) / 2
@@ -66,8 +65,8 @@ def test_no_edit_of_one_value_ends_in_a_traceback(folder, name):
     ],
 )
 def test_what_is_gone_is_named_with_its_file(folder, name, place, fault):
-    content = json.loads((folder / name).read_text())
-    (folder / name).write_text(json.dumps(edited(content, place, GONE)))
+    content = content_of(folder / name)
+    seal(folder / name, edited(content, place, GONE))
     with pytest.raises(RunFolderError) as caught:
         open_audit(folder)
     assert str(caught.value).startswith(f"{folder / name} is not readable as ")

@@ -7,8 +7,10 @@ import pytest
 from attnaudit.errors import RunFolderError
 from attnaudit.records.evaluated_networks import open_evaluation, open_evaluations
 from attnaudit.records.evaluation import ConditionKind
+from attnaudit.records.run_folder import FORMAT
 from attnaudit.records.verdict import VerdictWord
 from tests.claims.evaluations import CONTROLS, GAIN, LOSS, ROBUST, SYMMETRIC, judged, network, pairs, write_evaluation
+from tests.sealed import content_of, seal
 
 
 def test_corruption_and_attack_may_lie_in_two_folders(tmp_path):
@@ -84,13 +86,9 @@ def test_one_network_by_two_names_is_one(tmp_path):
     corrupted = write_evaluation(tmp_path / "c", networks, kinds=("clean", "corruption"), data="same")
     attacked = write_evaluation(tmp_path / "a", networks, kinds=("clean", "attack"), data="same")
     for name in ("run.json", "summary.json"):
-        renamed = (
-            (attacked / name)
-            .read_text()
-            .replace('"label": "', '"label": "/abs/')
-            .replace('"model": "', '"model": "/abs/')
-        )
-        (attacked / name).write_text(renamed)
+        text = json.dumps(content_of(attacked / name))
+        renamed = text.replace('"label": "', '"label": "/abs/').replace('"model": "', '"model": "/abs/')
+        seal(attacked / name, json.loads(renamed))
     (verdict,) = judged(ROBUST, corrupted, attacked)
     assert verdict.word is VerdictWord.SUPPORTED
 
@@ -114,7 +112,7 @@ def test_an_unfinished_or_damaged_evaluation_is_named(tmp_path):
     (path / "summary.json").unlink()
     with pytest.raises(RunFolderError, match="not finished"):
         open_evaluation(path)
-    (path / "run.json").write_text('{"format": 2, "identity": {"kind": "training"}}')
+    seal(path / "run.json", {"format": FORMAT, "identity": {"kind": "training"}})
     with pytest.raises(RunFolderError, match="holds a training, not an evaluation of robustness"):
         open_evaluation(path)
     with pytest.raises(RunFolderError, match="nowhere"):
@@ -141,9 +139,9 @@ def test_attentions_that_trained_to_the_same_weights_are_two_networks(tmp_path):
     networks = [network("sym", SYMMETRIC, 0), network("one", CONTROLS["one"], 0, corrupted=0.01, masked=("noise",))]
     paths = [write_evaluation(tmp_path / name, networks, data="same") for name in ("first", "second")]
     for path in paths:
-        run = json.loads((path / "run.json").read_text())
+        run = content_of(path / "run.json")
         for model in run["models"]:
             model["fingerprint"] = "equal"
-        (path / "run.json").write_text(json.dumps(run))
+        seal(path / "run.json", run)
     (joined,) = open_evaluations(paths)
     assert [(own.label, own.masked) for own in joined.networks] == [("sym-0", ()), ("one-0", ("noise",))]

@@ -2,16 +2,17 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import Discriminator
 
-from attnaudit.errors import RunFolderError, SettingError, UsageError
+from attnaudit.errors import NumericalError, RunFolderError, SettingError, UsageError
 from attnaudit.records import json_file
 from attnaudit.records.json_file import added_later
+from tests.sealed import seal
 
 WHAT = "a test"
 
@@ -63,7 +64,7 @@ WHOLE = Whole(
 
 
 def stored(tmp_path, content):
-    (tmp_path / "some.json").write_text(json.dumps(content))
+    seal(tmp_path / "some.json", content)
     return json_file.read(Whole, tmp_path / "some.json", WHAT)
 
 
@@ -74,9 +75,45 @@ def test_what_is_written_comes_back(tmp_path):
 
 
 def test_a_number_that_is_not_finite_is_not_written(tmp_path):
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        json_file.write(tmp_path / "some.json", Part(share=float("nan")))
+    for number in (float("nan"), float("inf")):
+        with pytest.raises(NumericalError, match=r"some\.json cannot be written: parts\[1\]\.share is not finite"):
+            json_file.write(tmp_path / "some.json", replace(WHOLE, parts=(Part(), Part(share=number))))
     assert not (tmp_path / "some.json").exists()
+
+
+def test_no_flipped_bit_is_read_as_other_content(tmp_path):
+    file = tmp_path / "some.json"
+    json_file.write(file, WHOLE)
+    text = file.read_bytes()
+    refused = []
+    for place in range(8 * len(text)):
+        changed = bytearray(text)
+        changed[place // 8] ^= 1 << place % 8
+        file.write_bytes(changed)
+        try:
+            assert json_file.read(Whole, file, WHAT) == WHOLE, place
+        except RunFolderError as error:
+            refused.append(str(error))
+    assert len(refused) > len(text)
+    assert all(str(file) in words for words in refused)
+
+
+def test_another_valid_value_does_not_fit_the_digest(tmp_path):
+    json_file.write(tmp_path / "some.json", WHOLE)
+    text = (tmp_path / "some.json").read_text()
+    (tmp_path / "some.json").write_text(text.replace('"size": 3', '"size": 4'))
+    with pytest.raises(RunFolderError, match="does not match its digest"):
+        json_file.read(Whole, tmp_path / "some.json", WHAT)
+
+
+def test_a_digest_is_needed_unless_a_file_may_be_older(tmp_path):
+    (tmp_path / "some.json").write_text(json.dumps(json_file.plain(WHOLE)))
+    with pytest.raises(RunFolderError, match="digest is missing"):
+        json_file.read(Whole, tmp_path / "some.json", WHAT)
+    assert json_file.read(Whole, tmp_path / "some.json", WHAT, digest_required=False) == WHOLE
+    (tmp_path / "some.json").write_text(json.dumps(json_file.plain(WHOLE) | {"digest": "other"}))
+    with pytest.raises(RunFolderError, match="does not match its digest"):
+        json_file.read(Whole, tmp_path / "some.json", WHAT, digest_required=False)
 
 
 FAULTS = {
@@ -137,7 +174,7 @@ def test_plain_data_may_leave_out_what_has_a_default():
         json_file.parse(Whole, {("a", "b"): 1}, "recipe")
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[1]", b"1" * 5000, b"{}, {}", b"{}], [{}"])
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[1]", b"1" * 5000, b"{}, {}", b"{}], [{}", b"[" * 10**6])
 def test_a_file_that_is_not_a_mapping_is_named(tmp_path, content):
     (tmp_path / "some.json").write_bytes(content)
     with pytest.raises(RunFolderError, match=r"some\.json is not readable as a test \(") as caught:

@@ -13,6 +13,7 @@ from attnaudit.records.evaluated_networks import open_evaluation
 from attnaudit.records.files import write_whole
 from attnaudit.records.run_folder import FORMAT, RunFolder
 from attnaudit.records.training import open_training
+from tests.sealed import content_of, seal
 
 
 def full(*_, **__):
@@ -69,12 +70,12 @@ def test_a_folder_of_an_older_format_is_refused_by_the_version_that_wrote_it(tmp
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("other", [1, FORMAT + 1])
+@pytest.mark.parametrize("other", [1, 2, FORMAT + 1])
 def test_a_folder_of_another_format_is_not_written_into(tmp_path, other):
     folder = RunFolder(tmp_path / "run")
     folder.open({"kind": "audit"}, {"attnaudit": "9.9"})
-    text = folder.settings_file.read_text().replace(f'"format": {FORMAT}', f'"format": {other}')
-    folder.settings_file.write_text(text)
+    seal(folder.settings_file, content_of(folder.settings_file) | {"format": other})
+    text = folder.settings_file.read_text()
     with pytest.raises(RunFolderError, match=rf"attnaudit 9\.9 in format {other}"):
         folder.open({"kind": "audit"}, {"attnaudit": "9.9"})
     assert folder.settings_file.read_text() == text

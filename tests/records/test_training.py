@@ -1,11 +1,10 @@
-import json
-
 import pytest
 
 from attnaudit.errors import RunFolderError
 from attnaudit.records.run_folder import RunFolder
 from attnaudit.records.training import open_training
 from tests.report.synthetic import write_run
+from tests.sealed import content_of, seal
 from tests.training_runs import STEPS_PER_EPOCH, write_course, write_training
 
 
@@ -42,8 +41,7 @@ def empty(path):
 
 def without_epochs(path):
     write_training(path)
-    settings = json.loads((path / "run.json").read_text())
-    (path / "run.json").write_text(json.dumps(settings | {"steps_per_epoch": 0}))
+    seal(path / "run.json", content_of(path / "run.json") | {"steps_per_epoch": 0})
 
 
 def damaged(path):
@@ -64,7 +62,7 @@ BAD = {
     "identity.kind": lambda path: RunFolder(path).open({"kind": "concert"}, {}),
     "run.json is not readable as the settings of a run": without_names,
     "has no measurements": empty,
-    "The evidence cannot be read": damaged,
+    "is damaged": damaged,
     "steps_per_epoch": without_epochs,
     "no rows of a batch named train or test, only of batch": lambda path: write_training(path, batches=("batch",)),
 }

@@ -63,7 +63,7 @@ def write_run(
         ]
     ).unify_dictionaries()
     notes = Notes((("broken<b>.png", "truncated"),), {"blocks.0.attn": 1e-7}, ())
-    folder.write_part("a", encode_part(table, notes))
+    folder.write_part("a", encode_part("a", table, notes))
     rows = folder.evidence(["a"])
     folder.extend_settings(certificates=notes.certificate, eigen_solvers={"dense": size})
     summary = summarise(rows, [notes], AuditSettings(references=REFERENCES[1:], seed=seed).selection())

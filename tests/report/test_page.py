@@ -17,6 +17,7 @@ from attnaudit.report.page.numbers import compact, embedded
 from attnaudit.report.page.profiles import Layers, profiles
 from attnaudit.report.page.write import LIMIT
 from tests.report.synthetic import JUDGED, write_run
+from tests.sealed import content_of, seal
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -130,9 +131,9 @@ def test_runs_are_compared(tmp_path):
 
 def test_a_run_without_claims_and_references_has_a_page(tmp_path):
     path = write_run(tmp_path / "run")
-    summary = json.loads((path / "summary.json").read_text())
+    summary = content_of(path / "summary.json")
     nothing = {"verdicts": [], "ranking": [], "interval_level": None, "threshold": None}
-    (path / "summary.json").write_text(json.dumps(summary | nothing))
+    seal(path / "summary.json", summary | nothing)
     assert "No claim was judged" in page([open_audit(path)]).decode()
 
 
@@ -168,7 +169,7 @@ def test_folders_that_are_no_finished_run_are_refused(tmp_path):
     with pytest.raises(RunFolderError, match="not a run folder"):
         open_audit(tmp_path)
     path = write_run(tmp_path / "run")
-    (path / "evidence" / "part-a.parquet").rename(tmp_path / "away")
+    next((path / "evidence").iterdir()).rename(tmp_path / "away")
     with pytest.raises(RunFolderError, match="lacks 1 of its 1 parts"):
         open_audit(path)
     (path / "summary.json").unlink()

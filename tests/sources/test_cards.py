@@ -1,6 +1,5 @@
 """Cards: what is written can be read, by later versions too."""
 
-import json
 import math
 
 import pytest
@@ -11,6 +10,7 @@ from attnaudit.records import json_file
 from attnaudit.records.architecture import Architecture, DecoderArchitecture
 from attnaudit.records.card import ImageCard, TextCard
 from attnaudit.sources.cards import preprocessing, read_card, tokeniser
+from tests.sealed import seal
 
 RPC = {"attention": "rpc", "attention_layers": (0,), "attention_options": {"lam": 3.0}, "other_attention": "symmetric"}
 IMAGES = ImageCard("v", Architecture(depth=2, **RPC), (0.5, 0.5, 0.5), (0.2, 0.2, 0.2), ("cat", "dog"), {"n": 1})
@@ -26,7 +26,7 @@ def test_a_card_comes_back_as_it_was(card, tmp_path):
 def test_a_card_from_before_other_attention_was_known_can_be_read(tmp_path):
     content = json_file.plain(IMAGES)
     del content["architecture"]["other_attention"]
-    (tmp_path / "card.json").write_text(json.dumps(content))
+    seal(tmp_path / "card.json", content)
     assert read_card(tmp_path).architecture.other_attention == "softmax"
 
 
@@ -71,6 +71,6 @@ def test_a_damaged_card_is_named(text, tmp_path):
 )
 def test_what_is_wrong_with_a_card_is_said(part, value, fault, tmp_path):
     content = json_file.plain(IMAGES)
-    (tmp_path / "card.json").write_text(json.dumps(content | {part: value}))
+    seal(tmp_path / "card.json", content | {part: value})
     with pytest.raises(ModelError, match=rf"card\.json is not readable as the card of a trained model \({fault}"):
         read_card(tmp_path)

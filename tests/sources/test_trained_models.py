@@ -13,6 +13,7 @@ from attnaudit.sources import load_model, parse_model
 from attnaudit.sources.cards import read_card
 from attnaudit.sources.labelled import read_labelled
 from attnaudit.sources.trained_models import BUILT_IN, WEIGHTS
+from tests.sealed import content_of, seal
 
 SHIPPED = BUILT_IN / "vit-small-cifar"
 
@@ -82,17 +83,17 @@ def test_a_folder_without_a_card_or_with_a_broken_one_is_refused(tmp_path):
     ],
 )
 def test_a_card_of_a_network_that_there_is_not_is_named(tmp_path, changes, fault):
-    card = json.loads((SHIPPED / "card.json").read_text())
+    card = content_of(SHIPPED / "card.json")
     card["architecture"] |= changes
-    (tmp_path / "card.json").write_text(json.dumps(card))
+    seal(tmp_path / "card.json", card)
     with pytest.raises(ModelError, match=rf"card\.json .*{fault}"):
         load_model(parse_model(str(tmp_path)))
 
 
 def test_weights_that_do_not_fit_the_card_are_named(tmp_path):
-    card = json.loads((SHIPPED / "card.json").read_text())
+    card = content_of(SHIPPED / "card.json")
     card["architecture"]["depth"] = 5
-    (tmp_path / "card.json").write_text(json.dumps(card))
+    seal(tmp_path / "card.json", card)
     (tmp_path / WEIGHTS).write_bytes((SHIPPED / WEIGHTS).read_bytes())
     with pytest.raises(WeightsError, match=r"does not fit .*: 12 unknown \(blocks\.5"):
         load_model(parse_model(str(tmp_path)))

@@ -37,7 +37,7 @@ def open(path: str | Path) -> Run:
     """Open the folder of a finished audit.
 
     Raises:
-        RunFolderError: it is not one, the audit is not finished, or a part of it is missing.
+        RunFolderError: it is not one, the audit is not finished, or a part of it is missing or damaged.
     """
     found = open_audit(Path(path))
     return Run(found.path, found.settings, found.summary, found.rows)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import pyarrow as pa
+
 from attnaudit.audit.settings import AuditSettings
 from attnaudit.audit.unit import AuditRecipe, AuditUnit, AuditWorker
 from attnaudit.measures import Measure, Reference, Selection
@@ -14,6 +16,7 @@ from attnaudit.numerics.digest import digest
 from attnaudit.records import json_file
 from attnaudit.records.audit import AuditIdentity
 from attnaudit.records.files import file_name
+from attnaudit.records.schema import SCHEMA
 from attnaudit.sources.inputs import Shard
 from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
 from attnaudit.theories.base import Theory
@@ -49,6 +52,11 @@ class AuditPlan:
     def description(self) -> dict[str, Any]:
         """Where the weights come from."""
         return {"weights": {model.label: model.weights_origin for model in self.loaded}}
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of evidence."""
+        return SCHEMA
 
     @property
     def name(self) -> str:

@@ -239,14 +239,9 @@ def open_audit(path: Path) -> AuditRun:
     """Open the folder of a finished audit.
 
     Raises:
-        RunFolderError: it is not one, the audit is not finished, or a part of it is missing.
+        RunFolderError: it is not one, the audit is not finished, or a part of it is missing or damaged.
     """
     folder = RunFolder(path)
     settings = folder.settings(AuditFile, RunKind.AUDIT)
     summary = folder.summary(AuditSummary, "the summary of an audit")
-    missing = [key for key in settings.parts if not folder.has_part(key)]
-    if missing:
-        raise RunFolderError(
-            f"{path} lacks {len(missing)} of its {len(settings.parts)} parts: repeat its command to compute them."
-        )
     return AuditRun(path, settings, summary, folder.evidence(settings.parts))

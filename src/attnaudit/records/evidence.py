@@ -29,7 +29,9 @@ class Evidence:
     @staticmethod
     def of_parts(parts: Sequence[Path]) -> Evidence:
         """The rows of Parquet parts, in this order."""
-        return Evidence(ds.dataset([str(part) for part in parts], schema=SCHEMA, format="parquet"))
+        verifying = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+        parquet = ds.ParquetFileFormat(default_fragment_scan_options=verifying)
+        return Evidence(ds.dataset([str(part) for part in parts], schema=SCHEMA, format=parquet))
 
     @staticmethod
     def of_table(table: pa.Table) -> Evidence:
@@ -73,7 +75,7 @@ class Evidence:
 def _reading() -> Iterator[None]:
     try:
         yield
-    except (OSError, pa.ArrowInvalid) as error:
+    except (OSError, pa.ArrowException) as error:
         raise RunFolderError(
-            f"The evidence cannot be read ({first_line(error)}): delete the damaged part and repeat the run."
+            f"The evidence cannot be read ({first_line(error)}): repeat the command that wrote it."
         ) from error

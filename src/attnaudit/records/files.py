@@ -27,6 +27,20 @@ def make_folder(path: Path) -> None:
         raise RunFolderError(f"{path} cannot be written ({error.strerror}): give --out another folder.") from error
 
 
+def remove_file(path: Path) -> None:
+    """Remove a file that is of no use.
+
+    Raises:
+        RunFolderError: it cannot be removed.
+    """
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise RunFolderError(
+            f"{path} cannot be removed ({error.strerror}): remove it yourself, and repeat the command."
+        ) from error
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Write through a temporary file beside it, so that readers and a killed writer never leave half a file.
 

@@ -48,14 +48,16 @@ def begins(file: Path, identity: dict[str, Any]) -> bool:
     return False
 
 
-def read_header(file: Path) -> RunHeader:
+def read_header(file: Path, *, digest_required: bool = True) -> RunHeader:
     """The content of an identity file as plain data: the `identity`, and what else was written down.
+
+    `digest_required` is False for a file that may be older than digests.
 
     Raises:
         RunFolderError: there is no such file, or it is damaged.
     """
     try:
-        return json_file.read(RunHeader, file, SETTINGS)
+        return json_file.read(RunHeader, file, SETTINGS, digest_required=digest_required)
     except FileNotFoundError as error:
         raise RunFolderError(
             f"{file.parent} is not a run folder, for it has no {file.name}: give one that attnaudit wrote."

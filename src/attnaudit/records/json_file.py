@@ -2,12 +2,14 @@
 
 Everything on disk has a frozen dataclass. pydantic checks a file against it, strictly: no name too many or too few, no
 text for a number, nothing that is not finite. What does not fit becomes one sentence with the file and the field.
+Every file has a digest of its content, so that a value that changed on disk into another valid one is noticed, too.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import types
 import typing
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -16,12 +18,24 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, from_json
 
-from attnaudit.errors import AttnAuditError, RunFolderError, SettingError, UsageError, first_line, unknown
+from attnaudit.errors import (
+    AttnAuditError,
+    NumericalError,
+    RunFolderError,
+    SettingError,
+    UsageError,
+    first_line,
+    unknown,
+)
+from attnaudit.numerics.digest import digest
 from attnaudit.records.files import write_whole
 
 Content = TypeVar("Content")
+
+#: The field of a file that holds the digest of all others.
+DIGEST = "digest"
 
 _CONFIG = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants")
 _SHOWN = 40
@@ -48,26 +62,41 @@ def added_later(default: Any) -> Any:
     return dataclasses.field(default=default, metadata={_ADDED_LATER: True})
 
 
-def read(kind: type[Content], file: Path, what: str) -> Content:
+def read(kind: type[Content], file: Path, what: str, *, digest_required: bool = True) -> Content:
     """The content of a file, which an error calls `what`.
 
     Every field must be in the file, those with a default too: a value that is lost must not become another one.
 
+    Args:
+        kind: the type of the content.
+        file: where it is.
+        what: what it is, for an error.
+        digest_required: False for a file that may be older than digests; if there is one, it must match all the same.
+
     Raises:
         FileNotFoundError: there is no such file; only the caller knows what that means.
-        RunFolderError: it cannot be read, or is not of that kind.
+        RunFolderError: it cannot be read, is not of that kind, or was changed.
     """
     try:
-        text = file.read_bytes()
-        content = _validated(kind, text)
-        if missing := next(_missing(content, json.loads(text)), None):
+        written = from_json(file.read_bytes())
+        found = written.pop(DIGEST, None) if isinstance(written, dict) else None
+        content = _validated(kind, json.dumps(written).encode())
+        if missing := next(_missing(content, written), None):
             raise SettingError(f"{_path(missing)} is missing")
+        _check_digest(found, written, required=digest_required)
         return content
     except FileNotFoundError:
         raise
-    except (ValidationError, OSError, AttnAuditError) as error:
+    except (ValueError, RecursionError, OSError, AttnAuditError) as error:  # pydantic's errors are ValueErrors
         fault = _fault(kind, error)
         raise RunFolderError(f"{file} is not readable as {what} ({fault}): restore the file as it was.") from error
+
+
+def _check_digest(found: Any, content: Any, *, required: bool) -> None:
+    if found is None and required:
+        raise SettingError(f"{DIGEST} is missing")
+    if found is not None and found != digest(content):
+        raise SettingError("its content does not match its digest")
 
 
 def parse(kind: type[Content], content: Any, where: str) -> Content:
@@ -78,19 +107,33 @@ def parse(kind: type[Content], content: Any, where: str) -> Content:
     """
     try:
         return _validated(kind, json.dumps(content, default=str).encode())
-    except (ValidationError, TypeError, AttnAuditError) as error:
+    except (ValueError, TypeError, RecursionError, AttnAuditError) as error:
         fault = _fault(kind, error)
         raise UsageError(f"{where}: {fault}{'' if fault.endswith('?') else '.'}") from error
 
 
 def write(file: Path, content: Any) -> None:
-    """Write typed content as a whole file.
+    """Write typed content, which must have names, as a whole file with its digest.
 
     Raises:
         RunFolderError: the file cannot be written.
+        NumericalError: a number is not finite.
     """
-    text = json.dumps(plain(content), indent=2, ensure_ascii=False, allow_nan=False)
+    data = plain(content)
+    if infinite := next(_infinite(data), None):
+        raise NumericalError(f"{file} cannot be written: {_path(infinite)} is not finite.")
+    data = json.loads(json.dumps(data))
+    text = json.dumps({**data, DIGEST: digest(data)}, indent=2, ensure_ascii=False)
     write_whole(file, f"{text}\n".encode())
+
+
+def _infinite(data: Any) -> Iterator[list[int | str]]:
+    """Where plain data has a number that JSON cannot hold."""
+    if isinstance(data, float) and not math.isfinite(data):
+        yield []
+    elif isinstance(data, dict | list):
+        for place, own in data.items() if isinstance(data, dict) else enumerate(data):
+            yield from ([place, *steps] for steps in _infinite(own))
 
 
 def plain(content: Any) -> Any:

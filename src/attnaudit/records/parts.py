@@ -1,28 +1,58 @@
-"""A part of a run folder: the rows of one unit as a Parquet file, with its notes in the file's metadata."""
+"""A part of a run folder: the rows of one unit as a Parquet file, with key and notes in the file's metadata.
+
+Its name, `part-<key>.<digest>.parquet`, has a digest of its bytes. So a file that was changed on disk, or copied over
+another one, is noticed before its rows are used.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from attnaudit.errors import RunFolderError, UsageError
+from attnaudit.numerics.digest import content_digest
 from attnaudit.records import json_file
 from attnaudit.records.notes import Notes
 
-#: The entry of the metadata that holds the notes.
+#: The entries of the metadata that hold the notes, and the key of the unit.
 _NOTES = b"attnaudit"
+_KEY = b"attnaudit.key"
+_NAME = re.compile(r"part-(?P<key>.+)\.(?P<digest>[0-9a-f]{32})\.parquet")
+#: What reading a damaged file can raise; Arrow's errors are among them.
+_DAMAGED = (OSError, ValueError, LookupError, TypeError, MemoryError, RecursionError, pa.ArrowException, UsageError)
 
 
-def encode_part(table: pa.Table, notes: Notes) -> bytes:
+def encode_part(key: str, table: pa.Table, notes: Notes) -> bytes:
     """The content of a part; equal units give equal bytes, wherever they were computed."""
     sink = pa.BufferOutputStream()
-    annotated = table.replace_schema_metadata({_NOTES: json.dumps(json_file.plain(notes))})
-    pq.write_table(annotated, sink, compression="zstd")
+    metadata = {_KEY: key, _NOTES: json.dumps(json_file.plain(notes))}
+    pq.write_table(table.replace_schema_metadata(metadata), sink, compression="zstd", write_page_checksum=True)
     content: bytes = sink.getvalue().to_pybytes()
     return content
+
+
+def part_name(key: str, content: bytes) -> str:
+    """The name of the file with this content."""
+    return f"part-{key}.{content_digest([content])}.parquet"
+
+
+def key_of(part: Path) -> str | None:
+    """The key in the name of a part; None for a file that is not named like one."""
+    found = _NAME.fullmatch(part.name)
+    return None if found is None else found["key"]
+
+
+def check_part(part: Path, schema: pa.Schema) -> None:
+    """Check that a part holds what was once written into it.
+
+    Raises:
+        RunFolderError: its bytes, its key or its columns are others.
+    """
+    _verified(part, schema)
 
 
 def read_part(part: Path, schema: pa.Schema, rows: int) -> pa.Table:
@@ -32,11 +62,11 @@ def read_part(part: Path, schema: pa.Schema, rows: int) -> pa.Table:
         RunFolderError: it is damaged, or has other columns or another number of rows.
     """
     try:
-        found = pq.read_table(part)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise _damaged(part) from error
-    if found.schema.names != schema.names or len(found) != rows:
-        raise _damaged(part)
+        found = pq.read_table(_verified(part, schema), page_checksum_verification=True)
+    except _DAMAGED as error:
+        raise damaged(part) from error
+    if len(found) != rows:
+        raise damaged(part)
     return found
 
 
@@ -47,11 +77,28 @@ def read_notes(part: Path) -> Notes:
         RunFolderError: it is damaged, or has none.
     """
     try:
-        metadata = pq.read_metadata(part).metadata or {}
+        metadata = pq.read_metadata(_verified(part)).metadata or {}
         return json_file.parse(Notes, json.loads(metadata[_NOTES]), part.name)
-    except (OSError, KeyError, ValueError, UsageError) as error:  # Arrow's errors are ValueErrors
-        raise _damaged(part) from error
+    except _DAMAGED as error:
+        raise damaged(part) from error
 
 
-def _damaged(part: Path) -> RunFolderError:
-    return RunFolderError(f"{part} is damaged: delete it and repeat the command to compute it again.")
+def damaged(part: Path) -> RunFolderError:
+    """The error for a part that is not what was written."""
+    return RunFolderError(f"{part} is damaged: repeat the command that wrote it, to compute it again.")
+
+
+def _verified(part: Path, schema: pa.Schema | None = None) -> pa.BufferReader:
+    """The content of a part, after a check of its digest, its key and, if given, its columns."""
+    named = _NAME.fullmatch(part.name)
+    try:
+        content = part.read_bytes()
+        if named is None or content_digest([content]) != named["digest"]:
+            raise damaged(part)
+        found = pq.read_schema(pa.BufferReader(content))
+    except _DAMAGED as error:
+        raise damaged(part) from error
+    other_columns = schema is not None and found.remove_metadata() != schema.remove_metadata()
+    if other_columns or (found.metadata or {}).get(_KEY) != named["key"].encode():
+        raise damaged(part)
+    return pa.BufferReader(content)

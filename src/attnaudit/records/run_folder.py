@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
@@ -14,14 +15,16 @@ import pyarrow as pa
 from attnaudit.errors import RunFolderError
 from attnaudit.records import json_file
 from attnaudit.records.evidence import Evidence
-from attnaudit.records.files import make_folder, write_whole
+from attnaudit.records.files import make_folder, remove_file, write_whole
 from attnaudit.records.identity import SETTINGS, begins, read_header
 from attnaudit.records.json_file import shortened
 from attnaudit.records.notes import Notes
-from attnaudit.records.parts import read_notes, read_part
+from attnaudit.records.parts import check_part, key_of, part_name, read_notes, read_part
+from attnaudit.records.schema import SCHEMA
 
 #: Of run folders: raised when older ones can no longer be read.
-FORMAT = 2
+FORMAT = 3
+_log = logging.getLogger(__name__)
 
 Settings = TypeVar("Settings")
 
@@ -60,7 +63,7 @@ _COMMANDS = {
 
 
 class RunFolder:
-    """`run.json`, `evidence/part-<hash>.parquet`, `summary.json`."""
+    """`run.json`, `evidence/part-<key>.<digest>.parquet`, `summary.json`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -146,7 +149,7 @@ class RunFolder:
             raise RunFolderError(f"{self.path} holds a run that is not finished: repeat its command.") from error
 
     def _check_format(self) -> None:
-        header = self.header()
+        header = read_header(self.settings_file, digest_required=False)
         if (found := header.get("format", 1)) != FORMAT:
             version = header.get("attnaudit", "an unknown version")
             raise RunFolderError(
@@ -154,41 +157,87 @@ class RunFolder:
                 f"{FORMAT}: repeat the command with --out another folder."
             )
 
-    def part(self, key: str) -> Path:
-        """The file of a unit."""
-        return self._parts / f"part-{key}.parquet"
+    def parts(self) -> dict[str, Path]:
+        """The file of every unit that has one, by key: the newest, if writing it again was interrupted.
 
-    def has_part(self, key: str) -> bool:
-        """Whether that unit is finished."""
-        return self.part(key).exists()
+        Raises:
+            RunFolderError: the folder of the parts cannot be read.
+        """
+        try:
+            files = [file for file in self._parts.iterdir() if key_of(file)] if self._parts.exists() else []
+            files.sort(key=lambda file: (file.lstat().st_mtime_ns, file.name))
+        except OSError as error:
+            raise RunFolderError(
+                f"{self._parts} cannot be read ({error.strerror}): restore the folder as it was."
+            ) from error
+        return {str(key_of(file)): file for file in files}
+
+    def missing_parts(self, keys: Sequence[str], schema: pa.Schema) -> list[str]:
+        """The units of these that have no part, or a damaged one, which is said and removed.
+
+        Raises:
+            RunFolderError: a damaged part cannot be removed.
+        """
+        parts, missing = self.parts(), []
+        for key in keys:
+            try:
+                if key in parts:
+                    check_part(parts[key], schema)
+                else:
+                    missing.append(key)
+            except RunFolderError:
+                _log.warning("%s is damaged and is computed again.", parts[key])
+                remove_file(parts[key])
+                missing.append(key)
+        return missing
 
     def write_part(self, key: str, content: bytes) -> None:
-        """Store a finished unit, as `encode_part` made it.
+        """Store a finished unit, as `encode_part` made it, in place of an earlier part of the same unit.
 
         Raises:
             RunFolderError: it cannot be written, for want of space or rights.
         """
-        write_whole(self.part(key), content)
+        own = self._parts / part_name(key, content)
+        write_whole(own, content)
+        for other in self._parts.glob("part-*"):
+            if other.name != own.name and key_of(other) == key:
+                remove_file(other)
 
-    def evidence(self, keys: Sequence[str]) -> Evidence:
-        """The rows of these units, in this order; read when they are asked for."""
-        return Evidence.of_parts([self.part(key) for key in keys])
-
-    def evidence_so_far(self) -> Evidence:
-        """The rows of every part there is, of a run that is perhaps still under way."""
-        return Evidence.of_parts(sorted(self._parts.glob("part-*.parquet")))
-
-    def notes(self, keys: Sequence[str]) -> list[Notes]:
-        """What these units had to say beside their rows."""
-        return [read_notes(self.part(key)) for key in keys]
-
-    def table(self, key: str, schema: pa.Schema, rows: int) -> pa.Table:
-        """The rows of one unit, at once.
+    def evidence(self, keys: Sequence[str], schema: pa.Schema = SCHEMA) -> Evidence:
+        """The rows of these units, in this order; checked now, and read when they are asked for.
 
         Raises:
-            RunFolderError: the part is damaged, or has other columns or another number of rows.
+            RunFolderError: a part is missing or damaged.
         """
-        return read_part(self.part(key), schema, rows)
+        parts = self._parts_of(keys)
+        for part in parts:
+            check_part(part, schema)
+        return Evidence.of_parts(parts)
+
+    def notes(self, keys: Sequence[str]) -> list[Notes]:
+        """What these units had to say beside their rows.
+
+        Raises:
+            RunFolderError: a part is missing or damaged.
+        """
+        return [read_notes(part) for part in self._parts_of(keys)]
+
+    def tables(self, sizes: Mapping[str, int], schema: pa.Schema) -> dict[str, pa.Table]:
+        """The rows of units, which have these numbers of them, at once.
+
+        Raises:
+            RunFolderError: a part is missing or damaged, or has other columns or another number of rows.
+        """
+        parts = self._parts_of(list(sizes))
+        return {key: read_part(part, schema, sizes[key]) for part, key in zip(parts, sizes, strict=True)}
+
+    def _parts_of(self, keys: Sequence[str]) -> list[Path]:
+        parts = self.parts()
+        if missing := [key for key in keys if key not in parts]:
+            raise RunFolderError(
+                f"{self.path} lacks {len(missing)} of its {len(keys)} parts: repeat its command to compute them."
+            )
+        return [parts[key] for key in keys]
 
     def write_summary(self, summary: Any) -> None:
         """Store `summary.json`."""

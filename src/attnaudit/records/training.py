@@ -103,6 +103,20 @@ class TextEpoch(Epoch):
 
 
 @dataclass(frozen=True)
+class ImageHistory:
+    """The `history.json` of a classifier."""
+
+    epochs: tuple[ImageEpoch, ...]
+
+
+@dataclass(frozen=True)
+class TextHistory:
+    """The `history.json` of a language model."""
+
+    epochs: tuple[TextEpoch, ...]
+
+
+@dataclass(frozen=True)
 class TrainingRun:
     """One training: what was trained, how it went so far, and what its monitor measured."""
 
@@ -149,9 +163,9 @@ class TrainingRun:
         """Everything that the monitor has measured so far.
 
         Raises:
-            RunFolderError: that is nothing.
+            RunFolderError: that is nothing, or a part is missing or damaged.
         """
-        found = RunFolder(self.path).evidence_so_far()
+        found = RunFolder(self.path).evidence(sorted(self.settings.parts))
         if not len(found):
             raise RunFolderError(f"{self.path} has no measurements of its training yet: repeat its command to resume.")
         return found
@@ -190,13 +204,14 @@ def open_training(path: Path) -> TrainingRun:
         RunFolderError: it is not the folder of a training, or a file of it is damaged.
     """
     settings = RunFolder(path).settings(TrainingFile, RunKind.TRAINING)
-    text = isinstance(settings.identity.recipe, TextRecipe)
-    kind: type[tuple[ImageEpoch | TextEpoch, ...]] = tuple[TextEpoch, ...] if text else tuple[ImageEpoch, ...]
+    kind: type[ImageHistory | TextHistory] = ImageHistory
+    if isinstance(settings.identity.recipe, TextRecipe):
+        kind = TextHistory
     try:
-        history = json_file.read(kind, path / HISTORY, "the history of a training")
+        epochs = json_file.read(kind, path / HISTORY, "the history of a training").epochs
     except FileNotFoundError:  # no epoch is finished yet
-        history = ()
-    return TrainingRun(path, settings, history)
+        epochs = ()
+    return TrainingRun(path, settings, epochs)
 
 
 def open_trainings(paths: Sequence[Path]) -> list[TrainingRun]:

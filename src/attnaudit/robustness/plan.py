@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import pyarrow as pa
+
 from attnaudit.errors import UsageError
 from attnaudit.numerics.digest import digest
 from attnaudit.records import json_file
@@ -14,7 +16,7 @@ from attnaudit.records.card import ImageCard, NetworkCard
 from attnaudit.records.evaluation import Condition, EvaluatedModel, EvaluationIdentity
 from attnaudit.robustness.conditions import TRANSFER
 from attnaudit.robustness.examples import Examples, batches
-from attnaudit.robustness.table import VERSION
+from attnaudit.robustness.table import SCHEMA, VERSION
 from attnaudit.robustness.unit import Classifier, EvaluationSettings, EvaluationUnit
 from attnaudit.robustness.worker import EvaluationWorker
 from attnaudit.sources.labelled import LabelledImages
@@ -82,6 +84,11 @@ class EvaluationPlan:
             "images": len(self.examples.indices),
             "conditions": [json_file.plain(condition) for condition in self.conditions],
         }
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of results."""
+        return SCHEMA
 
     @property
     def name(self) -> str:

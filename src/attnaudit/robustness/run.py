@@ -49,8 +49,8 @@ def evaluate(
 
 
 def _read(folder: RunFolder, units: Sequence[EvaluationUnit]) -> Results:
+    tables = folder.tables({unit.key: unit.images for unit in units}, SCHEMA)
     parts: dict[tuple[str, Condition], list[pa.Table]] = {}
     for unit in units:
-        own = folder.table(unit.key, SCHEMA, unit.images)
-        parts.setdefault((unit.classifier.model.label, unit.condition), []).append(own)
+        parts.setdefault((unit.classifier.model.label, unit.condition), []).append(tables[unit.key])
     return Results({of: pa.concat_tables(tables) for of, tables in parts.items()})

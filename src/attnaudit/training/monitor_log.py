@@ -83,7 +83,7 @@ class FolderStore:
     def add(self, step: int, table: pa.Table, notes: Notes) -> None:
         """Write the part of a step."""
         key = digest(VERSION, step, self._run)
-        self._folder.write_part(key, encode_part(table, notes))
+        self._folder.write_part(key, encode_part(key, table, notes))
         settings = self._folder.header()
         parts, steps = settings.get("parts", []), settings.get("steps", {})
         if steps.get(str(step)) != key:

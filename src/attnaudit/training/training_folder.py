@@ -22,7 +22,14 @@ from attnaudit.records.card import CARD
 from attnaudit.records.files import write_whole
 from attnaudit.records.recipe import Recipe, TextRecipe
 from attnaudit.records.run_folder import RunFolder
-from attnaudit.records.training import HISTORY, ImageEpoch, TextEpoch, TrainingIdentity
+from attnaudit.records.training import (
+    HISTORY,
+    ImageEpoch,
+    ImageHistory,
+    TextEpoch,
+    TextHistory,
+    TrainingIdentity,
+)
 from attnaudit.records.versions import installed_versions
 from attnaudit.sources.trained_models import WEIGHTS
 from attnaudit.training.batching import Layout
@@ -81,8 +88,10 @@ def open_training_folder(out: Path, task: Task, layout: Layout) -> Iterator[RunF
 
 def write_history(folder: Path, recipe: Recipe, history: Sequence[Mapping[str, Any]]) -> None:
     """Write a record per finished epoch; also before the end, for readers of a running training."""
-    kind = TextEpoch if isinstance(recipe, TextRecipe) else ImageEpoch
-    json_file.write(folder / HISTORY, [kind(**record) for record in history])
+    if isinstance(recipe, TextRecipe):
+        json_file.write(folder / HISTORY, TextHistory(tuple(TextEpoch(**record) for record in history)))
+    else:
+        json_file.write(folder / HISTORY, ImageHistory(tuple(ImageEpoch(**record) for record in history)))
 
 
 def write_result(result: TrainingResult, folder: RunFolder, task: Task, trainer: Trainer) -> None:

@@ -113,6 +113,10 @@ class SquarePlan:
         return {"numbers": list(self.numbers)}
 
     @property
+    def schema(self):
+        return SCHEMA
+
+    @property
     def units(self):
         return tuple(SquareUnit(number) for number in self.numbers)
 

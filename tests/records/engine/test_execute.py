@@ -14,6 +14,7 @@ import pytest
 import attnaudit
 from attnaudit.errors import InputError, RunFolderError, UsageError, WorkerError
 from attnaudit.records.engine import Resources, execute
+from attnaudit.records.run_folder import RunFolder
 from tests.records.engine.squares import (
     SCHEMA,
     DieOnce,
@@ -37,7 +38,12 @@ def finished(tmp_path):
 def test_parts_hold_rows_and_notes_in_the_order_of_the_plan(finished):
     keys = json.loads(finished.settings_file.read_text())["parts"]
     assert keys == [f"square-{number}" for number in (1, 2, 3, 4)]
-    assert [finished.table(key, SCHEMA, 1)["square"].to_pylist() for key in keys] == [[1], [4], [9], [16]]
+    assert [table["square"].to_pylist() for table in finished.tables(dict.fromkeys(keys, 1), SCHEMA).values()] == [
+        [1],
+        [4],
+        [9],
+        [16],
+    ]
     assert [note.skipped[0][0] for note in finished.notes(keys)] == ["1", "2", "3", "4"]
 
 
@@ -59,11 +65,38 @@ def test_worker_processes_give_the_same_bytes(finished, tmp_path):
 
 def test_only_missing_parts_are_computed(finished, tmp_path):
     before = parts(finished.path)
-    finished.part("square-3").unlink()
+    finished.parts()["square-3"].unlink()
     (tmp_path / "log").mkdir()
     execute(SquarePlan(before=LogTo(tmp_path / "log")), finished.path)
     assert [path.name.split()[0] for path in (tmp_path / "log").iterdir()] == ["3"]
     assert parts(finished.path) == before
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda part, other: part.write_bytes(part.read_bytes()[:-1]),
+        lambda part, other: part.write_bytes(other.read_bytes()),
+        lambda part, other: (part.unlink(), part.symlink_to("nowhere")),
+    ],
+)
+def test_a_damaged_part_is_named_and_computed_again(finished, tmp_path, caplog, damage):
+    before = parts(finished.path)
+    part = finished.parts()["square-3"]
+    damage(part, finished.parts()["square-1"])
+    (tmp_path / "log").mkdir()
+    execute(SquarePlan(before=LogTo(tmp_path / "log")), finished.path)
+    assert [path.name.split()[0] for path in (tmp_path / "log").iterdir()] == ["3"]
+    assert parts(finished.path) == before
+    assert str(part) in caplog.text
+
+
+def test_a_damaged_part_that_cannot_be_removed_is_named(finished):
+    part = finished.parts()["square-3"]
+    part.unlink()
+    part.mkdir()
+    with pytest.raises(RunFolderError, match=f"{part.name} cannot be removed"):
+        execute(SquarePlan(), finished.path)
 
 
 def test_a_unit_that_is_planned_twice_is_computed_once(finished, tmp_path):
@@ -103,7 +136,7 @@ def test_a_start_that_fails_leaves_nothing_behind(tmp_path, resources):
 def test_what_was_finished_before_a_failure_stays(finished, tmp_path):
     with pytest.raises(InputError):
         execute(SquarePlan(before=refuse_two), tmp_path / "run")
-    assert list(parts(tmp_path / "run")) == ["part-square-1.parquet"]
+    assert list(RunFolder(tmp_path / "run").parts()) == ["square-1"]
     assert parts(execute(SquarePlan(), tmp_path / "run").path) == parts(finished.path)
 
 

@@ -43,7 +43,7 @@ def execute(
     about = {"attnaudit": __version__, "versions": installed_versions()}
     new = folder.open(plan.identity, {**about, **plan.description, "parts": list(units)})
     try:
-        missing = [unit for key, unit in units.items() if not folder.has_part(key)]
+        missing = [units[key] for key in folder.missing_parts(list(units), plan.schema)]
         done = len(units) - len(missing)
         labels = iter([*(unit.label for unit in missing), "done"])
         progress(done, len(units), next(labels))
@@ -89,4 +89,4 @@ def _tasks(plan: Plan[AnyUnit], units: Sequence[AnyUnit]) -> list[Task[AnyUnit]]
 def _compute_here(units: Sequence[AnyUnit], worker: Worker[AnyUnit]) -> Parts:
     with worker.context():
         for unit in units:
-            yield unit.key, encode_part(*worker.compute(unit))
+            yield unit.key, encode_part(unit.key, *worker.compute(unit))

@@ -64,6 +64,10 @@ class Plan(Protocol[AnyUnit]):
         """What else `run.json` says of the run."""
 
     @property
+    def schema(self) -> pa.Schema:
+        """The columns of every part."""
+
+    @property
     def units(self) -> Sequence[AnyUnit]:
         """All units, in the order in which they are computed and read."""
 

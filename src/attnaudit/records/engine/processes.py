@@ -81,7 +81,7 @@ def compute_part(unit: AnyUnit, recipe: WorkerRecipe[AnyUnit], memory: int) -> b
     """In a worker process: the content of a part."""
     worker = _worker(recipe, memory)
     with worker.context():
-        return encode_part(*worker.compute(unit))
+        return encode_part(unit.key, *worker.compute(unit))
 
 
 #: The worker of this process, kept for its next unit.
