@@ -153,12 +153,17 @@ def test_a_folder_that_cannot_be_written_is_refused(image_folder, tmp_path):
         run(image_folder, tmp_path / "file" / "run")
 
 
-def test_a_damaged_part_is_named(image_folder, finished, tmp_path):
+def test_a_damaged_part_is_named_when_a_run_is_opened_and_computed_again_when_it_is_resumed(
+    image_folder, finished, tmp_path, caplog
+):
     copy = shutil.copytree(finished.path, tmp_path / "run")
-    part = next((copy / "evidence").iterdir())
-    part.write_bytes(part.read_bytes()[:100])
-    with pytest.raises(RunFolderError, match=f"{part.name} is damaged"):
-        run(image_folder, copy)
+    one, other = sorted((copy / "evidence").iterdir())[:2]
+    one.write_bytes(other.read_bytes())
+    with pytest.raises(RunFolderError, match=f"{one.name} is damaged"):
+        attnaudit.open(copy)
+    run(image_folder, copy)
+    assert f"{one.name} is damaged and is computed again" in caplog.text
+    assert files(copy) == files(finished.path)
 
 
 def test_broken_images_are_counted_and_survive_resuming(image_folder, tmp_path):
