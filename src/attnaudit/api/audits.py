@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -20,7 +21,7 @@ from attnaudit.claims.jury import judge
 from attnaudit.claims.registry import claims_about, claims_named, theories_for
 from attnaudit.errors import UsageError
 from attnaudit.measures import DEFAULT_MEASURES, REFERENCES, Measure, Reference, select
-from attnaudit.numerics.devices import device_name
+from attnaudit.numerics.devices import device_name, device_of, put_back
 from attnaudit.protocol import Protocol
 from attnaudit.records.audit import AuditedModel, AuditRun, ClaimWords
 from attnaudit.records.engine import Progress, Resources, default_memory, parse_memory
@@ -89,7 +90,7 @@ def audit(
         theories: theories to rank beside those the claims need: names, or objects of your own class.
         measures: which measures to compute: names, see `attnaudit ls measures`, or objects of your own.
         threshold: the score from which on a claim counts as met.
-        device: `auto`, `cpu` or `cuda`.
+        device: `cpu` or `cuda`; `auto` is where a module is already, and for a named model the GPU if there is one.
         workers: processes, for named models; as many as pay off if None.
         cluster: address of a dask scheduler whose workers do the work instead, for named models.
         memory: what the audit may take, as bytes or `"8GB"`; half of the machine's memory if None.
@@ -109,7 +110,9 @@ def audit(
         seed=seed,
         protocol=Protocol(protocol),
     )
-    settings = AuditSettings.of(selection, device_name(device))
+    in_memory = models if isinstance(models, nn.Module) else None
+    place = device_of(in_memory) if in_memory is not None and device == "auto" else device
+    settings = AuditSettings.of(selection, device_name(place))
     subjects: Sequence[ModelSpec | LoadedModel]
     selected: SelectedInputs
     if isinstance(models, nn.Module):
@@ -125,7 +128,10 @@ def audit(
         selected = select_inputs(subjects, asked, settings.protocol, settings.device)
     plan = plan_audit(subjects, selected.shards, settings, selection.own)
     _announce(plan, selected, judged)
-    with shown_progress(progress, "measuring heads and references") as told:
+    with (
+        shown_progress(progress, "measuring heads and references") as told,
+        nullcontext() if in_memory is None else put_back(in_memory),
+    ):
         folder = Path(out) if out is not None else Path(defaults.RUNS) / plan.name
         measured = measure(plan, folder, resources=resources, progress=told)
     for line in losses(measured.summary):

@@ -31,7 +31,9 @@ class PredictedValues(SharedWork):
     @cached_property
     def prediction(self) -> Prediction:
         """The predicted values; a head with fewer tokens than value columns has no prediction, of the right shape."""
+        device = self.keys.heads.value.device
         found = self.theory.predict(self.keys.heads, self.keys.spectrum, self.keys.protocol)
+        found = replace(found, values=found.values.to(device), log_scale=found.log_scale.to(device))
         missing = self.keys.heads.value.shape[-1] - found.values.shape[-1]
         if missing <= 0:
             return found

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain
+
 import torch
+from torch import nn
 
 from attnaudit.errors import UsageError
 
@@ -22,3 +27,19 @@ def device_name(device: str) -> str:
     if device == "cuda" and not torch.cuda.is_available():
         raise UsageError("--device cuda is not available, as torch finds no CUDA device: use --device cpu.")
     return device
+
+
+def device_of(module: nn.Module) -> str:
+    """The device that a module is on; `cpu` for one without parameters and buffers."""
+    return next((tensor.device.type for tensor in chain(module.parameters(), module.buffers())), "cpu")
+
+
+@contextmanager
+def put_back(module: nn.Module) -> Iterator[None]:
+    """Whatever device the module is moved to within, it ends where it was."""
+    before = device_of(module)
+    try:
+        yield
+    finally:
+        if device_of(module) != before:
+            module.to(before)
