@@ -17,7 +17,7 @@ from attnaudit.training.distributed import DeviceSettings, Ranks
 from attnaudit.training.loop import train
 from attnaudit.training.recipe_file import read_recipe
 from attnaudit.training.tasks import read_data
-from attnaudit.training.trainer import CHECKPOINT, Trainer
+from attnaudit.training.trainer import CHECKPOINT, Trainer, save_checkpoint
 from tests.training.conftest import write_images
 from tests.training.two_ranks import train_on_two_ranks
 
@@ -194,7 +194,7 @@ def test_a_damaged_checkpoint_is_named_and_kept(recipe_file, halves, tmp_path, c
 
 def test_a_foreign_checkpoint_is_no_checkpoint_of_ours(recipe_file, halves, tmp_path):
     train(read_recipe(str(recipe_file), ["epochs=1"]), halves, tmp_path / "run")
-    torch.save({"model": {}}, tmp_path / "run" / CHECKPOINT)
+    save_checkpoint(tmp_path / "run", {"model": {}})
     with pytest.raises(RunFolderError, match="it lacks average, history, loss, optimiser, step"):
         train(read_recipe(str(recipe_file), ["epochs=1"]), halves, tmp_path / "run")
 

@@ -128,15 +128,16 @@ def audit(
         selected = select_inputs(subjects, asked, settings.protocol, settings.device)
     plan = plan_audit(subjects, selected.shards, settings, selection.own)
     _announce(plan, selected, judged)
-    with (
-        shown_progress(progress, "measuring heads and references") as told,
-        nullcontext() if in_memory is None else put_back(in_memory),
-    ):
-        folder = Path(out) if out is not None else Path(defaults.RUNS) / plan.name
-        measured = measure(plan, folder, resources=resources, progress=told)
-    for line in losses(measured.summary):
-        _log.warning(line)
-    run = conclude(measured, judged, threshold, own=selection.own)
+    folder = RunFolder(Path(out) if out is not None else Path(defaults.RUNS) / plan.name)
+    with folder.locked():
+        with (
+            shown_progress(progress, "measuring heads and references") as told,
+            nullcontext() if in_memory is None else put_back(in_memory),
+        ):
+            measured = measure(plan, folder, resources=resources, progress=told)
+        for line in losses(measured.summary):
+            _log.warning(line)
+        run = conclude(measured, judged, threshold, own=selection.own)
     for claim in judged if claims != "all" else ():
         if claim.name not in {verdict.claim for verdict in run.verdicts}:
             _log.warning("%s is not judged: it needs %s.", claim.name, claim.needs)

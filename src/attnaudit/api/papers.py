@@ -139,11 +139,13 @@ def _table(
     table = TABLES[item]
     selected = select_inputs(specs, asked, Protocol.PAPER, device)
     plan = plan_audit(specs, selected.shards, table_settings(table, seed=asked.seed, device=device))
-    with shown_progress(progress, f"{item}, {selected.words}") as told:
-        measured = measure(plan, out or Path(defaults.RUNS) / plan.name, resources=resources, progress=told)
-    for line in losses(measured.summary):
-        _log.warning(line)
-    RunFolder(measured.path).write_summary(measured.summary)  # a table of the study has no verdicts
+    folder = RunFolder(out or Path(defaults.RUNS) / plan.name)
+    with folder.locked():
+        with shown_progress(progress, f"{item}, {selected.words}") as told:
+            measured = measure(plan, folder, resources=resources, progress=told)
+        for line in losses(measured.summary):
+            _log.warning(line)
+        folder.write_summary(measured.summary)  # a table of the study has no verdicts
     comparisons = compare_models(table, measured.summary)
     write_csv(comparisons, measured.path / f"{item}.csv")
     replay_error = measured.summary.capture.replay_error

@@ -11,12 +11,12 @@ from attnaudit.audit.summary import summarise
 from attnaudit.errors import InputError
 from attnaudit.records.audit import AuditFile, AuditRun
 from attnaudit.records.engine import Progress, Resources, execute
-from attnaudit.records.run_folder import RunKind
+from attnaudit.records.run_folder import RunFolder, RunKind
 
 
 def measure(
     plan: AuditPlan,
-    out: Path,
+    out: Path | RunFolder,
     *,
     resources: Resources | None = None,
     progress: Progress = lambda done, total, label: None,
@@ -27,7 +27,7 @@ def measure(
 
     Args:
         plan: models, inputs and settings.
-        out: the run folder.
+        out: the run folder, which may be locked already, so that nobody writes before the claims are judged.
         resources: where to compute; by default in this process, as always with models that were given in memory.
         progress: told of every finished unit.
     """
@@ -49,4 +49,4 @@ def measure(
             certificates[layer] = max(error, certificates.get(layer, 0.0))
     folder.extend_settings(certificates=certificates, eigen_solvers=dict(solved))
     summary = summarise(rows, notes, plan.selection)
-    return AuditRun(out, folder.settings(AuditFile, RunKind.AUDIT), summary, rows)
+    return AuditRun(folder.path, folder.settings(AuditFile, RunKind.AUDIT), summary, rows)

@@ -7,6 +7,7 @@ import sys
 import typer
 
 from attnaudit.cli import audit, bench, corrupt, diff, doctor, gaussian, judge, ls, paper, report, robust, train
+from attnaudit.cli.stopping import watched_signals
 from attnaudit.errors import AttnAuditError
 from attnaudit.report.console import printed_messages
 
@@ -48,11 +49,13 @@ def _root(
 
 def main() -> None:
     """Entry point: our errors become one line on stderr and an exit code."""
-    try:
-        app()
-    except AttnAuditError as error:
-        typer.echo(f"attnaudit: {error}", err=True)
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        typer.echo("attnaudit: stopped; repeat the command to resume.", err=True)
-        sys.exit(130)
+    with watched_signals() as stopping:
+        try:
+            app()
+        except BaseException as error:
+            if stopping.is_due:  # what is broken off may fail in many ways, and none of them is an error of the program
+                stopping.end()
+            if not isinstance(error, AttnAuditError):
+                raise
+            typer.echo(f"attnaudit: {error}", err=True)
+            sys.exit(error.exit_code)

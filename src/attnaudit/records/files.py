@@ -9,6 +9,8 @@ from pathlib import Path
 
 from attnaudit.errors import RunFolderError
 
+_TEMPORARY = ".tmp"
+
 
 def file_name(label: str) -> str:
     """A label, such as that of a model, as part of a file name."""
@@ -24,7 +26,17 @@ def make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RunFolderError(f"{path} cannot be written ({error.strerror}): give --out another folder.") from error
+        raise cannot_write(path, error) from error
+
+
+def cannot_write(folder: Path, error: OSError) -> RunFolderError:
+    """The error for a folder that cannot be written into."""
+    return RunFolderError(f"{folder} cannot be written ({error.strerror}): give --out another folder.")
+
+
+def is_temporary(path: Path) -> bool:
+    """Whether a file is one that `write_whole` writes through; a killed writer leaves it behind."""
+    return path.name.startswith(".") and path.name.endswith(_TEMPORARY)
 
 
 def remove_file(path: Path) -> None:
@@ -57,7 +69,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def _write_through_temporary(path: Path, content: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_TEMPORARY)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)

@@ -11,6 +11,8 @@ from typing_extensions import TypedDict
 
 from attnaudit.errors import RunFolderError
 from attnaudit.records import json_file
+from attnaudit.records.files import cannot_write, is_temporary
+from attnaudit.records.lock import is_lock_file
 
 #: What an identity file is, in the words of an error.
 SETTINGS = "the settings of a run"
@@ -32,9 +34,8 @@ def begins(file: Path, identity: dict[str, Any]) -> bool:
         RunFolderError: it holds something else, or was begun with another identity.
     """
     folder = file.parent
+    check_ours(file)
     if not file.exists():
-        if folder.is_dir() and any(folder.iterdir()):
-            raise RunFolderError(f"{folder} is neither empty nor a run folder: give --out another folder.")
         return True
     found = read_header(file)["identity"]
     if found != identity:
@@ -46,6 +47,21 @@ def begins(file: Path, identity: dict[str, Any]) -> bool:
             f"{folder} holds a run with other {' and '.join(differing)} ({detail}): give --out another folder."
         )
     return False
+
+
+def check_ours(file: Path) -> None:
+    """Check that a folder is empty, missing, or has its identity file.
+
+    Raises:
+        RunFolderError: it holds something else, or cannot be read.
+    """
+    folder = file.parent
+    try:
+        others = [] if file.exists() or not folder.is_dir() else list(folder.iterdir())
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+    if not all(is_lock_file(other) or is_temporary(other) for other in others):
+        raise RunFolderError(f"{folder} is neither empty nor a run folder: give --out another folder.")
 
 
 def read_header(file: Path, *, digest_required: bool = True) -> RunHeader:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,9 +15,10 @@ import pyarrow as pa
 from attnaudit.errors import RunFolderError
 from attnaudit.records import json_file
 from attnaudit.records.evidence import Evidence
-from attnaudit.records.files import make_folder, remove_file, write_whole
-from attnaudit.records.identity import SETTINGS, begins, read_header
+from attnaudit.records.files import is_temporary, make_folder, remove_file, write_whole
+from attnaudit.records.identity import SETTINGS, begins, check_ours, read_header
 from attnaudit.records.json_file import shortened
+from attnaudit.records.lock import FolderLock, is_lock_file
 from attnaudit.records.notes import Notes
 from attnaudit.records.parts import check_part, key_of, part_name, read_notes, read_part
 from attnaudit.records.schema import SCHEMA
@@ -70,12 +71,46 @@ class RunFolder:
         self.settings_file = path / "run.json"
         self.summary_file = path / "summary.json"
         self._parts = path / "evidence"
+        self._lock = FolderLock(path)
         self._missing_parents = [parent for parent in path.parents if not parent.exists()]
 
-    def open(self, identity: dict[str, Any], description: dict[str, Any], keep: Sequence[str] = ()) -> bool:
+    def lock(self) -> None:
+        """Keep all other processes from writing into the folder, which is made if need be, until `unlock`.
+
+        Raises:
+            RunFolderError: another one is writing, or the folder cannot be written or holds something else.
+        """
+        check_ours(self.settings_file)
+        make_folder(self.path)
+        if self._lock.acquire():
+            self._remove_leftovers()
+
+    def unlock(self) -> None:
+        """Let others write."""
+        self._lock.release()
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """The lock, for the block. A folder that is still empty at its end is removed."""
+        self.lock()
+        try:
+            yield
+        finally:
+            if self._lock.times == 1 and self.path.is_dir() and all(map(is_lock_file, self.path.iterdir())):
+                self._remove()
+            self.unlock()
+
+    def _remove_leftovers(self) -> None:
+        """Remove temporary files of killed writers, but none of pages and figures, which need no lock."""
+        for pattern in ("evidence/*", "*.json.*", "*.pt.*", "*.safetensors.*"):
+            for leftover in filter(is_temporary, self.path.glob(pattern)):
+                with suppress(OSError):  # if it cannot go, nothing can be written either, which the next writer says
+                    leftover.unlink()
+
+    def open(self, identity: dict[str, Any], description: dict[str, Any]) -> bool:
         """Make the folder, or go on in it if it belongs to the same run; True if it is new.
 
-        Of what `run.json` said before, the identity and what is named in `keep` stay.
+        What `run.json` said before stays, unless `description` says it anew.
 
         Raises:
             RunFolderError: it cannot be written, holds something else, or a run with another identity.
@@ -83,21 +118,22 @@ class RunFolder:
         if self.settings_file.exists():
             self._check_format()
         new = begins(self.settings_file, identity)
-        kept = {} if new else {name: value for name, value in self.header().items() if name in keep}
+        kept = {} if new else self.header()
+        make_folder(self.path)
+        json_file.write(self.settings_file, {**kept, "format": FORMAT, "identity": identity, **description})
         make_folder(self._parts)
-        for leftover in (*self.path.glob(".*.tmp"), *self._parts.glob(".*.tmp")):
-            with suppress(OSError):  # if it cannot go, nothing can be written either, which the next line says
-                leftover.unlink()
-        json_file.write(self.settings_file, {"format": FORMAT, "identity": identity, **description, **kept})
         return new
 
     def discard_if_empty(self) -> None:
         """Take away a folder in which nothing was finished, so that a failed start leaves nothing behind."""
         if not any(self._parts.glob("part-*")):
-            shutil.rmtree(self.path, ignore_errors=True)
-            for parent in self._missing_parents:
-                with suppress(OSError):
-                    parent.rmdir()
+            self._remove()
+
+    def _remove(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+        for parent in self._missing_parents:
+            with suppress(OSError):
+                parent.rmdir()
 
     def header(self) -> dict[str, Any]:
         """The content of `run.json` as plain data.

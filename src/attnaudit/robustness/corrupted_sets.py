@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import io
-import multiprocessing
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from PIL import Image
 from torch import Tensor
 
 from attnaudit.records import json_file
-from attnaudit.records.engine import Progress, hidden_main
+from attnaudit.records.engine import Progress, starting_processes, worker_pool
 from attnaudit.records.evaluation import Condition
 from attnaudit.records.files import make_folder, write_whole
 from attnaudit.records.identity import begins, read_header
@@ -99,8 +98,8 @@ def _made(
     if workers == 1:
         yield from ((condition, _content(clean.numpy(), condition, about)) for condition in conditions)
         return
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        with hidden_main():
+    with worker_pool(workers) as pool:
+        with starting_processes():
             running = {pool.submit(_content, clean.numpy(), condition, about): condition for condition in conditions}
         for finished in as_completed(running):
             yield running[finished], finished.result()

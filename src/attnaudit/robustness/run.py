@@ -41,10 +41,12 @@ def evaluate(
         baseline: label of the model whose errors divide those of the others in the mean corruption error.
         progress: told of every finished batch.
     """
-    folder = execute(plan, out, progress=progress)
-    results = _read(folder, plan.units)
-    summary = summarise(results, plan, baseline)
-    folder.write_summary(summary)
+    folder = RunFolder(out)
+    with folder.locked():
+        execute(plan, folder, progress=progress)
+        results = _read(folder, plan.units)
+        summary = summarise(results, plan, baseline)
+        folder.write_summary(summary)
     return Robustness(out, results, summary)
 
 

@@ -16,7 +16,7 @@ from attnaudit.numerics.randomness import preserved_random_state, seed_everythin
 from attnaudit.records.recipe import Recipe
 from attnaudit.records.run_folder import RunFolder
 from attnaudit.training.batching import Batch, Layout
-from attnaudit.training.distributed import DeviceSettings
+from attnaudit.training.distributed import DeviceSettings, on_all_ranks
 from attnaudit.training.monitor import Monitor
 from attnaudit.training.optimiser import check_optimiser
 from attnaudit.training.tasks import Feed, Task, TrainTestData, make_task
@@ -24,6 +24,7 @@ from attnaudit.training.trainer import Checkpoint, Trainer, load_checkpoint, sav
 from attnaudit.training.training_folder import (
     TrainingResult,
     attention_statistics,
+    check_measurements,
     comparison_key,
     open_training_folder,
     write_history,
@@ -90,6 +91,9 @@ class _Training:
         self.task, self.recipe, self.folder, self.settings = task, task.recipe, folder, settings
         self.layout, self.tell = layout, tell
         saved = load_checkpoint(folder.path, settings.device)
+        if saved is not None:
+            step = saved["step"]
+            on_all_ranks(lambda: check_measurements(folder, step) if settings.ranks.is_main else None)
         seed_everything(layout.seed, "before")
         self.trainer = Trainer(task.build(layout.seed), self.recipe, layout.steps, settings)
         self.state = _TrainingState()

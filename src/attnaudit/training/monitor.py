@@ -120,10 +120,12 @@ class Monitor:
         return self
 
     def detach(self) -> None:
-        """Remove the monitor from the optimiser."""
+        """Remove the monitor from the optimiser, and let other processes write into its folder."""
         if self._counter is not None:
             self._counter.remove()
             self._counter = None
+        if isinstance(store := vars(self).get("_store"), FolderStore):
+            store.unlock()
 
     def __enter__(self) -> Self:
         return self

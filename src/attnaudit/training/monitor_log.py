@@ -64,8 +64,8 @@ class FolderStore:
     The hash is of the run and not of the batches, so that a step measured again, even on other inputs, replaces itself.
     """
 
-    def __init__(self, folder: RunFolder) -> None:
-        self._folder = folder
+    def __init__(self, folder: RunFolder, *, own: bool = False) -> None:
+        self._folder, self._own = folder, own
         self._run = folder.header()["identity"]
 
     @staticmethod
@@ -73,21 +73,28 @@ class FolderStore:
         """A folder of the monitor's own: created, or continued if it has the same identity.
 
         Raises:
-            RunFolderError: it cannot be written, or holds something else.
+            RunFolderError: it cannot be written, holds something else, or is being written by another process.
         """
         folder = RunFolder(path)
         description = {"attnaudit": __version__, "versions": installed_versions()}
-        folder.open(identity, description, keep=("parts", "steps"))
-        return FolderStore(folder)
+        folder.lock()
+        folder.open(identity, description)
+        return FolderStore(folder, own=True)
 
     def add(self, step: int, table: pa.Table, notes: Notes) -> None:
         """Write the part of a step."""
         key = digest(VERSION, step, self._run)
-        self._folder.write_part(key, encode_part(key, table, notes))
-        settings = self._folder.header()
-        parts, steps = settings.get("parts", []), settings.get("steps", {})
-        if steps.get(str(step)) != key:
-            self._folder.extend_settings(parts=[*parts, key], steps={**steps, str(step): key})
+        with self._folder.locked():
+            self._folder.write_part(key, encode_part(key, table, notes))
+            settings = self._folder.header()
+            parts, steps = settings.get("parts", []), settings.get("steps", {})
+            if steps.get(str(step)) != key:
+                self._folder.extend_settings(parts=[*parts, key], steps={**steps, str(step): key})
+
+    def unlock(self) -> None:
+        """Let others write into a folder of the monitor's own, as far as it writes no more."""
+        if self._own:
+            self._folder.unlock()
 
     @property
     def evidence(self) -> Evidence:

@@ -15,6 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from attnaudit.attention import ksvd_loss
 from attnaudit.errors import AttnAuditError, RunFolderError
+from attnaudit.numerics.digest import content_digest
 from attnaudit.numerics.precision import autocast
 from attnaudit.records.files import write_whole
 from attnaudit.records.recipe import Recipe
@@ -23,6 +24,8 @@ from attnaudit.training.distributed import DeviceSettings
 from attnaudit.training.optimiser import WeightAverage, build_optimiser, build_schedule
 
 CHECKPOINT = "checkpoint.pt"
+#: The digest of a checkpoint's content stands at its end.
+_DIGEST_SIZE = 32
 #: What torch's reader raises, depending on which bytes are wrong.
 _DAMAGED = (OSError, RuntimeError, EOFError, ValueError, LookupError, AttributeError, TypeError, pickle.UnpicklingError)
 
@@ -138,7 +141,8 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
     """
     buffer = io.BytesIO()
     torch.save(checkpoint, buffer)
-    write_whole(folder / CHECKPOINT, buffer.getvalue())
+    content = buffer.getvalue()
+    write_whole(folder / CHECKPOINT, content + content_digest([content]).encode())
 
 
 def load_checkpoint(folder: Path, device: str) -> Checkpoint | None:
@@ -151,7 +155,11 @@ def load_checkpoint(folder: Path, device: str) -> Checkpoint | None:
     if not path.exists():
         return None
     try:
-        checkpoint: Checkpoint = torch.load(path, map_location=device, weights_only=True)
+        content = path.read_bytes()
+        content, found = content[:-_DIGEST_SIZE], content[-_DIGEST_SIZE:]
+        if content_digest([content]).encode() != found:
+            raise ValueError("the digest is another")
+        checkpoint: Checkpoint = torch.load(io.BytesIO(content), map_location=device, weights_only=True)
         missing = Checkpoint.__required_keys__ - checkpoint.keys()
     except _DAMAGED as error:
         raise RunFolderError(f"{path} is damaged: delete it to start again, or use another --out folder.") from error

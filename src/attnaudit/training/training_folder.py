@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,15 @@ from torch import Tensor, nn
 from attnaudit._version import __version__
 from attnaudit.attention import diagnosing
 from attnaudit.capture.capture import evaluating
-from attnaudit.errors import AttnAuditError
+from attnaudit.errors import AttnAuditError, RunFolderError
 from attnaudit.numerics.digest import digest
 from attnaudit.records import json_file
 from attnaudit.records.card import CARD
 from attnaudit.records.files import write_whole
+from attnaudit.records.parts import check_part
 from attnaudit.records.recipe import Recipe, TextRecipe
 from attnaudit.records.run_folder import RunFolder
+from attnaudit.records.schema import SCHEMA
 from attnaudit.records.training import (
     HISTORY,
     ImageEpoch,
@@ -70,20 +72,46 @@ def open_training_folder(out: Path, task: Task, layout: Layout) -> Iterator[RunF
     A new folder is removed again if the training fails before its first checkpoint.
 
     Raises:
-        RunFolderError: it cannot be written, or holds something else.
+        RunFolderError: it cannot be written, holds something else, or is being written by another process.
     """
     folder = RunFolder(out)
     # Each rank monitors its share of the inputs: with another number, a curve would change its inputs halfway.
     ranks = layout.ranks.count if task.recipe.monitored_inputs > 0 else None
     identity = json_file.plain(TrainingIdentity(task.recipe, layout.seed, tuple(task.fingerprints), ranks))
     about = {"attnaudit": __version__, "versions": installed_versions(), "steps_per_epoch": layout.steps}
-    new = on_all_ranks(lambda: layout.ranks.is_main and folder.open(identity, about, keep=("parts", "steps")))
-    try:
-        yield folder
-    except AttnAuditError:
-        if new and not (out / CHECKPOINT).exists():
-            folder.discard_if_empty()
-        raise
+    with ExitStack() as held:
+
+        def opened() -> bool:
+            if not layout.ranks.is_main:
+                return False
+            held.enter_context(folder.locked())
+            return folder.open(identity, about)
+
+        new = on_all_ranks(opened)
+        try:
+            yield folder
+        except AttnAuditError:
+            if new and not (out / CHECKPOINT).exists():
+                folder.discard_if_empty()
+            raise
+
+
+def check_measurements(folder: RunFolder, step: int) -> None:
+    """Check what the monitor measured up to a step, before a training goes on from there.
+
+    Raises:
+        RunFolderError: a part is missing or damaged; it could only be measured again by training again.
+    """
+    steps, parts = folder.header().get("steps", {}), folder.parts()
+    for key in (key for measured, key in steps.items() if int(measured) <= step):
+        try:
+            check_part(parts[key], SCHEMA)
+        except (KeyError, RunFolderError) as error:
+            what = f"{parts[key]} is damaged" if key in parts else f"The part {key} of {folder.path} is missing"
+            raise RunFolderError(
+                f"{what}, and was measured before the checkpoint: delete {CHECKPOINT} to train again, or give --out "
+                "another folder."
+            ) from error
 
 
 def write_history(folder: Path, recipe: Recipe, history: Sequence[Mapping[str, Any]]) -> None:

@@ -1,6 +1,8 @@
 """A plan without models: every unit is a number, its part the number squared. What happens on the way can be chosen."""
 
+import hashlib
 import os
+import select
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -40,6 +42,12 @@ def refuse_two(number):
 
 def die(number):
     os._exit(1)
+
+
+def stick(number):
+    """Write the number of this process to stdout, and compute for an hour without a step of Python."""
+    os.write(1, f"{os.getpid()}\n".encode())
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)
 
 
 @dataclass(frozen=True)
@@ -127,6 +135,17 @@ class SquarePlan:
         if self.recipes:
             return self.recipes[unit.number % len(self.recipes)]
         return SquareRecipe(self.before)
+
+
+def has_ended(process):
+    """Wait until a process, known by its number, has ended; False if it does not."""
+    try:
+        handle = os.pidfd_open(int(process))
+    except ProcessLookupError:
+        return True
+    ended, _, _ = select.select([handle], [], [], 60)
+    os.close(handle)
+    return bool(ended)
 
 
 def parts(path):

@@ -2,7 +2,7 @@
 
 from attnaudit.records.engine.execute import execute
 from attnaudit.records.engine.plan import Plan, Progress, Unit, Worker, WorkerRecipe
-from attnaudit.records.engine.processes import hidden_main
+from attnaudit.records.engine.processes import starting_processes, worker_pool
 from attnaudit.records.engine.resources import PROCESS_BYTES, Resources, default_memory, format_size, parse_memory
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "default_memory",
     "execute",
     "format_size",
-    "hidden_main",
     "parse_memory",
+    "starting_processes",
+    "worker_pool",
 ]

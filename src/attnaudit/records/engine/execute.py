@@ -22,7 +22,7 @@ def _silent(done: int, total: int, label: str) -> None:
 
 
 def execute(
-    plan: Plan[AnyUnit], out: Path, resources: Resources | None = None, progress: Progress = _silent
+    plan: Plan[AnyUnit], out: Path | RunFolder, resources: Resources | None = None, progress: Progress = _silent
 ) -> RunFolder:
     """Compute what is missing of a plan in its run folder, and nothing else.
 
@@ -30,15 +30,21 @@ def execute(
 
     Args:
         plan: what to compute.
-        out: the run folder; it is resumed if it belongs to the same plan.
+        out: the run folder, which may be locked already; it is resumed if it belongs to the same plan.
         resources: where to compute; in this process by default.
         progress: told of every finished unit.
 
     Raises:
-        RunFolderError: the folder belongs to another run, or cannot be written.
+        RunFolderError: the folder belongs to another run, cannot be written, or is being written by another process.
         WorkerError: workers died or cannot be reached; what was finished is stored.
     """
-    folder = RunFolder(out)
+    folder = out if isinstance(out, RunFolder) else RunFolder(out)
+    with folder.locked():
+        _fill(plan, folder, resources or Resources(), progress)
+    return folder
+
+
+def _fill(plan: Plan[AnyUnit], folder: RunFolder, resources: Resources, progress: Progress) -> None:
     units = {unit.key: unit for unit in plan.units}
     about = {"attnaudit": __version__, "versions": installed_versions()}
     new = folder.open(plan.identity, {**about, **plan.description, "parts": list(units)})
@@ -48,7 +54,7 @@ def execute(
         labels = iter([*(unit.label for unit in missing), "done"])
         progress(done, len(units), next(labels))
         if missing:
-            with closing(_compute(plan, missing, resources or Resources())) as parts:
+            with closing(_compute(plan, missing, resources)) as parts:
                 for key, content in parts:
                     folder.write_part(key, content)
                     done += 1
@@ -57,7 +63,6 @@ def execute(
         if new:
             folder.discard_if_empty()
         raise
-    return folder
 
 
 def _compute(plan: Plan[AnyUnit], units: Sequence[AnyUnit], resources: Resources) -> Parts:

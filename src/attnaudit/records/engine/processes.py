@@ -6,6 +6,7 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import pickle
+import signal
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -27,15 +28,14 @@ def compute_in_processes(tasks: Sequence[Task[AnyUnit]], processes: int, memory:
     Raises:
         WorkerError: one of them died.
     """
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=context, initializer=_watch_parent) as pool:
+    with worker_pool(processes) as pool:
         waiting = iter(tasks)
         running: dict[Future[bytes], AnyUnit] = {}
         try:
             while True:
                 while len(running) < processes * PENDING_PER_WORKER and (task := next(waiting, None)) is not None:
                     unit, recipe = task
-                    with hidden_main():  # submitting may start a process
+                    with starting_processes():
                         running[pool.submit(compute_part, unit, recipe, memory)] = unit
                 if not running:
                     return
@@ -47,13 +47,31 @@ def compute_in_processes(tasks: Sequence[Task[AnyUnit]], processes: int, memory:
                 "A worker process died, perhaps because memory ran out: repeat the command to resume, with fewer "
                 "--workers."
             ) from error
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
 
 
 @contextmanager
-def hidden_main() -> Iterator[None]:
-    """Processes that are started within do not import the program that runs here.
+def worker_pool(processes: int) -> Iterator[ProcessPoolExecutor]:
+    """New processes, to which work must be submitted within `starting_processes`.
+
+    They end with this process, however it ends, and in the middle of their work if the block is left by an error.
+    """
+    context = multiprocessing.get_context("spawn")
+    watched, held = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_watch_parent, initargs=(watched,))
+    try:
+        yield pool
+    except BaseException:
+        held.close()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+        held.close()
+        watched.close()
+
+
+@contextmanager
+def starting_processes() -> Iterator[None]:
+    """Processes that are started within leave Ctrl-C to this one, and do not import the program that runs here.
 
     A new process imports the `__main__` of the old one, so a script without `if __name__ == "__main__"` would start
     itself over and over. Our workers need nothing from it; `can_travel` says whether that is so.
@@ -63,10 +81,24 @@ def hidden_main() -> Iterator[None]:
     kept = {name: getattr(main, name) for name in ("__file__", "__spec__") if hasattr(main, name)}
     vars(main).update(__file__=None, __spec__=None)
     try:
-        yield
+        with _blocked_interrupts():
+            yield
     finally:
         del main.__file__
         vars(main).update(kept)
+
+
+@contextmanager
+def _blocked_interrupts() -> Iterator[None]:
+    """A new process inherits what its parent blocks; another thread of the parent still takes the signal."""
+    if not hasattr(signal, "pthread_sigmask"):  # on Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def can_travel(task: Task[AnyUnit]) -> bool:
@@ -95,13 +127,13 @@ def _worker(recipe: WorkerRecipe[AnyUnit], memory: int) -> Worker[AnyUnit]:
     return _built[recipe, memory]
 
 
-def _watch_parent() -> None:
-    threading.Thread(target=_exit_with_parent, daemon=True).start()
+def _watch_parent(watched: multiprocessing.connection.Connection) -> None:
+    threading.Thread(target=_exit_with_parent, args=(watched,), daemon=True).start()
 
 
-def _exit_with_parent() -> None:
+def _exit_with_parent(watched: multiprocessing.connection.Connection) -> None:
     """A worker whose parent was killed would otherwise wait for work forever."""
     parent = multiprocessing.parent_process()
     if parent is not None:
-        multiprocessing.connection.wait([parent.sentinel])
+        multiprocessing.connection.wait([parent.sentinel, watched])  # closed at the other end, it is ready
         os._exit(1)
