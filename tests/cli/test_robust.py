@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from attnaudit.cli import app
 from attnaudit.errors import AttnAuditError, RunFolderError, UsageError
 from tests.robustness.subjects import write_folders, write_model, write_parquet
+from tests.sealed import content_of
 
 pytest.importorskip("timm")
 DATA = os.environ.get("ATTNAUDIT_DATA", "")
@@ -52,7 +53,7 @@ def test_table_page_curves_and_rows_come_out(model, tmp_path):
 
 def test_json_is_the_summary(model, tmp_path):
     result = robust("--parquet", "test.parquet", "--attacks", "none", "--json", "--out", "out")
-    assert json.loads(result.stdout) == json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert json.loads(result.stdout) == content_of(tmp_path / "out" / "summary.json")
 
 
 def test_without_checks_none_are_made_or_shown(model, tmp_path):

@@ -16,6 +16,7 @@ from attnaudit.records import json_file
 from attnaudit.records.audit import AuditRun
 from attnaudit.records.schema import OBSERVED
 from attnaudit.records.verdict import VerdictWord
+from attnaudit.statistics.huge import mean
 from attnaudit.statistics.intervals import bootstrap_interval, widened_level
 
 _HEAD = ["input", "layer", "head", "window", "theory"]
@@ -123,7 +124,7 @@ def _change(
         models=(before, after),
         measure=measure,
         theory=theory,
-        mean=float(means.mean()) if len(means) else None,
+        mean=mean(means) if len(means) else None,
         interval=bootstrap_interval(means, first.seed, level),
         inputs=len(means),
         pairs=usable.num_rows,

@@ -16,6 +16,7 @@ from attnaudit.records.audit import AuditSummary, CaptureSummary, MeasureWords, 
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.notes import Notes
 from attnaudit.records.schema import OBSERVED
+from attnaudit.statistics.huge import deviation, mean, median
 from attnaudit.statistics.intervals import bootstrap_interval
 from attnaudit.theories.registry import PRIMAL_SVD
 
@@ -91,12 +92,12 @@ def statistic_of(rows: pa.Table, seed: int) -> Statistic:
         return Statistic(None, None, None, None, None, None, 0, dict(reasons))
     means = input_means(present)
     return Statistic(
-        mean=float(values.mean()),
-        median=float(np.median(values)),
+        mean=mean(values),
+        median=median(values),
         max=float(values.max()),
         min=float(values.min()),
         interval=bootstrap_interval(means, seed),
-        input_std=float(means.std(ddof=1)) if len(means) > 1 else None,
+        input_std=deviation(means),
         n=len(values),
         rejected=dict(reasons),
     )
@@ -107,7 +108,10 @@ def input_means(rows: pa.Table) -> Numbers:
     grouped = rows.select(["input", "value"]).group_by("input").aggregate([("value", "mean")])
     order = np.argsort(np.array(grouped["input"].to_pylist()))
     means: Numbers = grouped["value_mean"].to_numpy()[order]
-    return means
+    if np.isfinite(means).all():
+        return means
+    names, values = np.array(rows["input"].to_pylist()), rows["value"].to_numpy()  # a sum was beyond float64
+    return np.array([mean(values[names == name]) for name in np.unique(names)])
 
 
 def _unique(groups: Iterable[Iterable[tuple[str, str]]]) -> tuple[tuple[str, str], ...]:

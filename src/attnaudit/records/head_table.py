@@ -11,6 +11,8 @@ from attnaudit.records.evidence import Evidence
 from attnaudit.records.head_values import HeadTable, Numbers
 from attnaudit.records.schema import IDENTIFIABLE, OBSERVED
 
+#: The sum of repeats above this may be beyond float64: they are made smaller by a power of two for it.
+_HUGE, _SHRUNK = 2.0**1000, 2.0**-64
 _HEAD = ("input", "layer", "head", "window")
 _COLUMNS = (*_HEAD, "measure", "reference", "value")
 
@@ -51,8 +53,10 @@ def _codes(rows: pa.Table) -> tuple[NDArray[np.int64], int]:
 
 def _means(places: NDArray[np.int64], values: Numbers, mask: NDArray[np.bool_], count: int) -> Numbers:
     mask = mask & np.isfinite(values)
-    totals = np.bincount(places[mask], weights=values[mask], minlength=count)
+    counted = values[mask]
+    huge = np.abs(counted).max(initial=0.0) > _HUGE
+    totals = np.bincount(places[mask], weights=counted * _SHRUNK if huge else counted, minlength=count)
     numbers = np.bincount(places[mask], minlength=count)
     with np.errstate(invalid="ignore"):
         means: Numbers = np.where(numbers > 0, totals / numbers, np.nan)
-    return means
+    return means / _SHRUNK if huge else means

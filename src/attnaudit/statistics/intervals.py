@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from attnaudit.statistics.huge import shrinkage
+
 CONFIDENCE = 0.95
 _RESAMPLES = 10_000
 #: Indices held in memory at a time.
@@ -23,7 +25,10 @@ def bootstrap_interval(means: Numbers, seed: int, level: float = CONFIDENCE) -> 
     """Percentile interval of the mean under resampling of inputs; None for a single input."""
     if len(means) < 2:
         return None
-    return bootstrap(lambda drawn: means[drawn].mean(axis=1), [len(means)], seed, level=level)
+    factor = shrinkage(means)
+    shrunk = means * factor if factor < 1 else means
+    low, high = bootstrap(lambda drawn: shrunk[drawn].mean(axis=1), [len(means)], seed, level=level)
+    return low / factor, high / factor
 
 
 def bootstrap(

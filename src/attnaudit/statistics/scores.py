@@ -21,6 +21,7 @@ from attnaudit.records.head_values import HeadTable
 from attnaudit.records.schema import OBSERVED
 from attnaudit.records.verdict import Score
 from attnaudit.statistics.areas import area_under_curve
+from attnaudit.statistics.huge import mean, shrinkage
 from attnaudit.statistics.intervals import Numbers, bootstrap_interval, student_interval
 
 
@@ -53,26 +54,27 @@ def head_score(
     if not usable.any():
         return missing
     against = np.where(np.isfinite(against), against, -np.inf)[:, usable]
-    observed, planted, inputs = observed[usable], planted[usable], table.inputs[usable]
-    null = against.max(axis=0)
+    factor = shrinkage(observed, planted, against)  # a difference of huge numbers may be beyond float64
+    observed, planted, against = observed[usable] * factor, planted[usable] * factor, against * factor
+    inputs, null = table.inputs[usable], against.max(axis=0)
     contrast = planted - null
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         scores = np.where(contrast > 0, (observed - null) / contrast, np.nan)
     counted = np.isfinite(scores)
-    means = np.array([scores[counted & (inputs == i)].mean() for i in np.unique(inputs[counted])])
+    means = np.array([mean(scores[counted & (inputs == i)]) for i in np.unique(inputs[counted])])
     commonest = np.bincount(against.argmax(axis=0), minlength=len(negatives)).argmax()
     return Score(
         measure=measure.name,
-        mean=float(means.mean()) if len(means) else None,
+        mean=mean(means) if len(means) else None,
         interval=bootstrap_interval(means, seed, level) if len(means) else None,
         auc=area_under_curve(planted, null),
         heads=int(counted.sum()),
         rejected=len(table) - int(counted.sum()),
         unidentifiable=table.unidentifiable,
-        observed=float(sign * observed.mean()),
-        null=float(sign * null.mean()),
+        observed=sign * float(observed.mean()) / factor,
+        null=sign * float(null.mean()) / factor,
         null_name=negatives[int(commonest)],
-        planted=float(sign * planted.mean()),
+        planted=sign * float(planted.mean()) / factor,
     )
 
 
