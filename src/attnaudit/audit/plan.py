@@ -50,8 +50,11 @@ class AuditPlan:
 
     @property
     def description(self) -> dict[str, Any]:
-        """Where the weights come from."""
-        return {"weights": {model.label: model.weights_origin for model in self.loaded}}
+        """Where the weights come from, and what was left out of them or filled in."""
+        return {
+            "weights": {model.label: model.weights_origin for model in self.loaded},
+            "loading": {model.label: list(model.notes) for model in self.loaded},
+        }
 
     @property
     def schema(self) -> pa.Schema:
@@ -79,7 +82,8 @@ class AuditPlan:
         for model, loaded in zip(self.models, self.loaded, strict=True):
             recipe = None
             if isinstance(model, ModelSpec):
-                recipe = AuditRecipe(replace(model, weights=model.weights and model.weights.absolute()))
+                absolute = replace(model, weights=model.weights and model.weights.absolute())
+                recipe = AuditRecipe(absolute, loaded.fingerprint)
             found[loaded.label, loaded.fingerprint] = recipe
         return found
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from attnaudit.audit.memory import check_fits
 from attnaudit.audit.settings import AuditSettings
 from attnaudit.capture import Capture, Heads, capture
-from attnaudit.errors import WeightsError
+from attnaudit.errors import AttnAuditError, CaptureError, WeightsError, first_line
 from attnaudit.measures import Measure, Reference
 from attnaudit.measures.measuring import measure_heads, measure_network, measure_primal
 from attnaudit.numerics.digest import digest
@@ -85,26 +85,41 @@ class AuditWorker:
         return pa.concat_tables(tables), Notes(prepared.skipped, certificate, refusals, dict(solved))
 
     def _model(self, unit: AuditUnit) -> LoadedModel:
-        """The model of a unit, which must have the weights that the run began with."""
+        """The model of a unit, which must be the one that the run began with."""
         for model in self.models:
             if (model.label, model.fingerprint) == (unit.model_label, unit.model_fingerprint):
                 return model
-        raise WeightsError(
-            f"A worker loaded other weights for {unit.model_label} than this run began with: give all of them the same "
-            "file, and repeat the command."
-        )
+        raise _other_model(unit.model_label)
 
 
 @dataclass(frozen=True)
 class AuditRecipe:
-    """How another process loads a model and audits it."""
+    """How another process loads a model and audits it; `fingerprint` is of the model that the run began with.
+
+    A recipe is equal to another only if the models are, so that a process never keeps a model that was replaced since.
+    """
 
     spec: ModelSpec
+    fingerprint: str
 
     def build(self, memory: int) -> AuditWorker:
-        """A worker with this model alone."""
+        """A worker with this model alone.
+
+        Raises:
+            WeightsError: the files are not those that the run began with.
+        """
         with single_threaded():
-            return AuditWorker((load_model(self.spec),), memory)
+            loaded = load_model(self.spec)
+        if loaded.fingerprint != self.fingerprint:
+            raise _other_model(loaded.label)
+        return AuditWorker((loaded,), memory)
+
+
+def _other_model(label: str) -> WeightsError:
+    return WeightsError(
+        f"A worker loaded other weights for {label} than this run began with, or another config or tokenizer: give all "
+        "of them the same files, and repeat the command."
+    )
 
 
 def _emptying(layers: list[Heads]) -> Iterator[Heads]:
@@ -114,8 +129,20 @@ def _emptying(layers: list[Heads]) -> Iterator[Heads]:
 
 
 def capture_prepared(module: nn.Module, prepared: Prepared, device: str, label: str) -> Capture:
-    """Move model and inputs to a device and capture."""
-    return capture(module.to(device), on_device(prepared, device), prepared.names, model_name=label)
+    """Move model and inputs to a device and capture.
+
+    Raises:
+        CaptureError: attention cannot be captured, or the model fails on these inputs.
+    """
+    try:
+        return capture(module.to(device), on_device(prepared, device), prepared.names, model_name=label)
+    except AttnAuditError:
+        raise
+    except Exception as error:  # whatever a model raises, such as for inputs of a shape that it was not made for
+        raise CaptureError(
+            f"{label} fails on {prepared.names[0]} ({type(error).__name__}: {first_line(error)}): give inputs of the "
+            "shape and type that it takes."
+        ) from error
 
 
 def on_device(prepared: Prepared, device: str) -> Tensor | dict[str, Tensor]:

@@ -43,13 +43,18 @@ class AuditIdentity:
 
 @dataclass(frozen=True)
 class AuditFile:
-    """The `run.json` of an audit: `certificates` are the largest replay error of every layer."""
+    """The `run.json` of an audit.
+
+    `loading` says, by model, what was left out of its weights or filled in; `certificates` are the largest replay error
+    of every layer.
+    """
 
     format: int
     identity: AuditIdentity
     attnaudit: str
     versions: Mapping[str, str]
     weights: Mapping[str, str]
+    loading: Mapping[str, tuple[str, ...]]
     parts: tuple[str, ...]
     certificates: Mapping[str, float]
     eigen_solvers: Mapping[str, int]

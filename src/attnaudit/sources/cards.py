@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,7 +14,9 @@ from torch import Tensor, nn
 from attnaudit.errors import ModelError, RunFolderError
 from attnaudit.protocol import Protocol
 from attnaudit.records import json_file
+from attnaudit.records.architecture import DecoderArchitecture
 from attnaudit.records.card import CARD, ImageCard, TextCard
+from attnaudit.records.engine import default_memory, format_size
 from attnaudit.sources.decoder import build_decoder
 from attnaudit.sources.model import Preprocess, Tokenise
 from attnaudit.sources.preprocess import centre_crop, squashed
@@ -40,12 +43,28 @@ def read_card(folder: Path) -> ImageCard | TextCard:
 def _has_vocabulary(file: Path) -> bool:
     try:
         return "vocabulary" in json.loads(file.read_bytes())
-    except (ValueError, TypeError):  # a damaged card is reported when it is read
+    except (ValueError, TypeError, RecursionError):  # a damaged card is reported when it is read
         return False
 
 
+def card_identity(card: ImageCard | TextCard) -> dict[str, Any]:
+    """What decides the numbers of a network beside its weights: its architecture, and how inputs are prepared."""
+    content = dict(json_file.plain(card))
+    return {name: content[name] for name in ("architecture", "mean", "std", "vocabulary") if name in content}
+
+
 def build_network(card: ImageCard | TextCard, seed: int) -> nn.Module:
-    """The network of a card, untrained."""
+    """The network of a card, untrained.
+
+    Raises:
+        ModelError: it is too large for this machine.
+    """
+    own = card.architecture
+    # Blocks of width x width, four of them in attention and eight in the MLP, and what embeds words or pixels.
+    rows = own.vocabulary + own.context if isinstance(own, DecoderArchitecture) else own.tokens + own.classes
+    needed = 4 * own.width * (12 * own.depth * own.width + rows)
+    if needed > default_memory():
+        raise ModelError(f"its parameters take about {format_size(needed)}, too much for this machine.")
     if isinstance(card, TextCard):
         return build_decoder(card.architecture, seed)
     return build_vision_transformer(card.architecture, seed)

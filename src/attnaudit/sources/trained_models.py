@@ -6,9 +6,10 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 
-from attnaudit.errors import ModelError, UsageError
+from attnaudit.errors import AttnAuditError, ModelError, first_line
+from attnaudit.numerics.digest import digest
 from attnaudit.records.card import CARD, TextCard
-from attnaudit.sources.cards import build_network, preprocessing, read_card, tokeniser
+from attnaudit.sources.cards import build_network, card_identity, preprocessing, read_card, tokeniser
 from attnaudit.sources.model import LoadedModel, ModelSpec
 from attnaudit.sources.weights import fingerprint, fit_weights, read_weights
 
@@ -48,15 +49,18 @@ def load(spec: ModelSpec) -> LoadedModel:
     card = read_card(folder)
     try:
         module = build_network(card, spec.random_seed or 0)
-    except UsageError as error:
+    except AttnAuditError as error:
         raise ModelError(f"{folder / CARD} describes a network that cannot be built: {error}") from error
+    except Exception as error:  # odd options of an attention variant may lead to anything
+        raise ModelError(f"{folder / CARD} describes a network that cannot be built ({first_line(error)}).") from error
     if spec.weights is not None:
-        weights = {name: tensor.float() for name, tensor in read_weights(spec.weights).items()}
-        fit_weights(module, weights, spec.weights, spec.name)
+        weights = read_weights(spec.weights)
+        halves = {name: tensor.float() for name, tensor in weights.items() if tensor.is_floating_point()}
+        fit_weights(module, {**weights, **halves}, spec.weights, spec.name)
     return LoadedModel(
         spec.label,
         module,
-        fingerprint(module),
+        digest(fingerprint(module), card_identity(card)),
         "random" if spec.random_seed is not None else str(spec.weights),
         preprocess=None if isinstance(card, TextCard) else partial(preprocessing, card),
         tokenise=tokeniser(card) if isinstance(card, TextCard) else None,

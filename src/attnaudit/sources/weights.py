@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pickle
+import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
@@ -19,41 +21,93 @@ _SHOWN = 4
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file, or of a torch file that contains only tensors and plain containers."""
+    """The tensors of a safetensors file, or of a torch file that contains only tensors and plain containers.
+
+    Raises:
+        WeightsError: the file is missing or damaged, contains code, or something else than plain tensors by name.
+    """
     if not path.is_file():
         raise WeightsError(f"The weights file {path} does not exist.")
     try:
         if path.suffix == ".safetensors":
-            tensors: dict[str, Tensor] = load_file(path)
-            return tensors
-        content = torch.load(path, map_location="cpu", weights_only=True)
+            content = load_file(path)
+        else:
+            _check_archive(path)
+            content = torch.load(path, map_location="cpu", weights_only=True)
+    except WeightsError:
+        raise
     except pickle.UnpicklingError as error:
         raise WeightsError(
-            f"{path} is refused because it contains pickled code, not plain tensors: convert it to safetensors first."
+            f"{path} is refused because it is damaged or contains pickled code, not plain tensors: convert it to "
+            "safetensors first."
         ) from error
-    except (SafetensorError, RuntimeError, OSError, EOFError, ValueError, KeyError) as error:
+    except Exception as error:  # what a damaged file makes torch raise has no common class
         raise WeightsError(f"{path} cannot be read as weights ({first_line(error)}).") from error
     for wrapper in _WRAPPERS:
         if isinstance(content, Mapping) and isinstance(content.get(wrapper), Mapping):
             content = content[wrapper]
     if not isinstance(content, Mapping) or not all(isinstance(value, Tensor) for value in content.values()):
         raise WeightsError(f"{path} is not a state dictionary (names with tensors).")
+    for name, tensor in content.items():
+        if fault := _unusable(name, tensor):
+            raise WeightsError(f"{path} cannot be used as weights: {fault}.")
     return dict(content)
 
 
+def _check_archive(path: Path) -> None:
+    """Refuse a compressed archive, which torch never writes: a few bytes of it may fill the memory."""
+    with suppress(zipfile.BadZipFile, NotImplementedError), zipfile.ZipFile(path) as archive:
+        parts = archive.infolist()
+        stored = all(part.compress_type == zipfile.ZIP_STORED for part in parts)
+        if not stored or sum(part.file_size for part in parts) > path.stat().st_size:
+            raise WeightsError(f"{path} is refused because its content is larger than the file: it is compressed.")
+
+
+def _unusable(name: Any, tensor: Tensor) -> str | None:
+    """Why an entry of a file cannot be a weight; None if it can."""
+    if not isinstance(name, str):
+        return f"the names of its tensors must be text, got {name!r}"
+    if fault := without_values(tensor):
+        return f"{name} is {fault}"
+    if tensor.is_complex():
+        return f"{name} is complex ({tensor.dtype}), but weights are real numbers"
+    return None
+
+
+def without_values(tensor: Tensor) -> str | None:
+    """In a few words why a tensor does not simply hold its values; None if it does."""
+    if tensor.is_meta:
+        return "on the meta device and has no values"
+    if tensor.is_quantized:
+        return "quantised"
+    return None if tensor.layout == torch.strided else f"sparse ({tensor.layout})"
+
+
 def fit_weights(model: nn.Module, weights: Mapping[str, Tensor], path: Path, model_name: str) -> None:
-    """Load all weights, or change nothing and name the keys that are missing, unknown or of another shape."""
+    """Load all weights, or change nothing and name the keys that are missing, unknown, or of another shape or type."""
     own = model.state_dict()
     missing = [key for key in own if key not in weights]
     unknown = [key for key in weights if key not in own]
+    common = [key for key in own if key in weights]
     shapes = [
         f"{key} {tuple(weights[key].shape)} instead of {tuple(own[key].shape)}"
-        for key in own
-        if key in weights and weights[key].shape != own[key].shape
+        for key in common
+        if weights[key].shape != own[key].shape
+    ]
+    # Whole numbers in place of real ones are quantised weights without their scales.
+    types = [
+        f"{key} {weights[key].dtype} instead of {own[key].dtype}"
+        for key in common
+        if weights[key].is_floating_point() != own[key].is_floating_point()
     ]
     faults = [
-        f"{len(keys)} {kind} ({_some(keys)})"
-        for kind, keys in (("missing", missing), ("unknown", unknown), ("of another shape", shapes))
+        f"{len(keys)} {kind} ({some_names(keys)})"
+        for kind, keys in (
+            ("missing", missing),
+            ("unknown", unknown),
+            ("of another shape", shapes),
+            ("of another type", types),
+        )
         if keys
     ]
     if faults:
@@ -62,7 +116,7 @@ def fit_weights(model: nn.Module, weights: Mapping[str, Tensor], path: Path, mod
 
 
 def fingerprint(model: nn.Module) -> str:
-    """A hash of every parameter and buffer, with its name, type and shape."""
+    """A hash of every parameter and persistent buffer, with its name, type and shape."""
     return tensors_fingerprint(sorted(model.state_dict().items()))
 
 
@@ -72,10 +126,18 @@ def tensors_fingerprint(named: Iterable[tuple[str, Tensor]]) -> str:
     def chunks() -> Iterator[bytes]:
         for name, tensor in named:
             yield f"{name}:{tensor.dtype}:{tuple(tensor.shape)};".encode()
-            yield tensor.detach().cpu().reshape(-1).contiguous().view(torch.uint8).numpy().tobytes()
+            yield tensor_bytes(tensor)
 
     return content_digest(chunks())
 
 
-def _some(keys: Sequence[str]) -> str:
-    return ", ".join(keys[:_SHOWN]) + (", …" if len(keys) > _SHOWN else "")
+def tensor_bytes(tensor: Tensor) -> bytes:
+    """The values of a dense tensor of any type."""
+    return (
+        tensor.detach().cpu().resolve_conj().resolve_neg().reshape(-1).contiguous().view(torch.uint8).numpy().tobytes()
+    )
+
+
+def some_names(names: Sequence[str]) -> str:
+    """The first few names, for an error."""
+    return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")

@@ -10,11 +10,14 @@ from typing import Any
 from attnaudit.errors import UsageError, first_line, unknown
 from attnaudit.extras import optional
 from attnaudit.records import json_file
+from attnaudit.records.json_file import shortened
 from attnaudit.records.recipe import ImageRecipe, TextRecipe
 
 FOLDER = Path(__file__).parent / "recipes"
 _BASE = "base"
 _EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$")
+#: No recipe needs more; a few lines of YAML whose aliases repeat each other may come to billions of values.
+_MOST_BYTES, _MOST_VALUES = 1 << 20, 10_000
 _KINDS: dict[str, type[ImageRecipe] | type[TextRecipe]] = {"images": ImageRecipe, "text": TextRecipe}
 
 
@@ -55,14 +58,19 @@ def _content(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
     A base is searched beside the file, then in the package, so a file may have the name of its base.
     """
     above = (*above, path.resolve())
-    yaml = _yaml()
     try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise UsageError(f"{path} is too large for a recipe.")
         own = _loaded(path.read_text())
-    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
-        raise UsageError(f"{path} cannot be read as YAML ({_fault(error)}).") from error
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({error.strerror}).") from error
+    except ValueError as error:
+        raise UsageError(f"{path} cannot be read as YAML ({first_line(error)}).") from error
     if not isinstance(own, dict):
         raise UsageError(f"{path} must hold settings by name, such as epochs: 3.")
     base = own.pop(_BASE, None)
+    if not isinstance(base, str | None):
+        raise UsageError(f"{path}: base must be the name of a recipe, got {shortened(base)}.")
     own = {"name": path.stem, **own}
     if base is None:
         return own
@@ -71,12 +79,6 @@ def _content(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
     if under is None:
         raise UsageError(f"{path} and {base} are based on each other: remove base from one of them.")
     return _merged(_content(under, above), own)
-
-
-def _fault(error: Exception) -> str:
-    """The problem and its line, without the context that PyYAML puts first."""
-    problem, mark = getattr(error, "problem", None), getattr(error, "problem_mark", None)
-    return f"line {mark.line + 1}: {problem}" if problem and mark else first_line(error)
 
 
 def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,10 +98,9 @@ def _apply(content: dict[str, Any], change: str) -> None:
         content = content.setdefault(section, {})
         if not isinstance(content, dict):
             raise UsageError(f"--set {change}: {section} is a value and has no settings.")
-    yaml = _yaml()
     try:
         content[last] = _loaded(text)
-    except yaml.YAMLError as error:
+    except ValueError as error:
         raise UsageError(f"--set {change}: {text} cannot be read as YAML.") from error
 
 
@@ -108,8 +109,36 @@ def _yaml() -> Any:
 
 
 def _loaded(text: str) -> Any:
-    """YAML with the numbers of YAML 1.2: PyYAML would read 1e-3, without a point, as text."""
+    """YAML with the numbers of YAML 1.2: PyYAML would read 1e-3, without a point, as text.
+
+    Raises:
+        ValueError: it is not YAML, or holds too much; the message has the line, if it is known.
+    """
     yaml = _yaml()
     loader: Any = type("RecipeLoader", (yaml.SafeLoader,), {})
     loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+.0123456789"))
-    return yaml.load(text, Loader=loader)
+    try:
+        content = yaml.load(text, Loader=loader)
+    except RecursionError as error:
+        raise ValueError("its values are nested too deeply") from error
+    except yaml.YAMLError as error:  # without the context that PyYAML puts first
+        problem, mark = getattr(error, "problem", None), getattr(error, "problem_mark", None)
+        raise ValueError(f"line {mark.line + 1}: {problem}" if problem and mark else first_line(error)) from error
+    except (ArithmeticError, LookupError, TypeError, AttributeError) as error:  # of a value that does not fit its tag
+        raise ValueError(first_line(error)) from error
+    _check_amount(content)
+    return content
+
+
+def _check_amount(content: Any) -> None:
+    """Refuse more values than a recipe can have, aliases counted as often as they occur."""
+    waiting, seen = [content], 0
+    while waiting:
+        value = waiting.pop()
+        seen += 1
+        if seen > _MOST_VALUES:
+            raise ValueError(f"it holds more than {_MOST_VALUES:,} values")
+        if isinstance(value, dict):
+            waiting += value.values()
+        elif isinstance(value, list | tuple | set):
+            waiting += value

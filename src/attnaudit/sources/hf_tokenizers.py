@@ -1,0 +1,83 @@
+"""Tokenizers of transformers: refused where there is none, and part of what a model is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from attnaudit.errors import InputError, ModelError, first_line
+from attnaudit.numerics.digest import content_digest, digest
+
+#: Files that hold a vocabulary, whatever the tokenizer.
+_VOCABULARIES = ("tokenizer.json", "tokenizer.model")
+
+
+def read_tokenizer(transformers: Any, place: str, name: str, **options: Any) -> Any:
+    """The tokenizer of a folder or a hub id; transformers would invent an empty one where there is none.
+
+    Raises:
+        ModelError: there is no vocabulary, or it cannot be read.
+    """
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(place, **options)
+        files = {*_VOCABULARIES, *tokenizer.vocab_files_names.values()}
+        missing = tokenizer.vocab_files_names and not any(find_file(transformers, place, file) for file in files)
+        words = len(tokenizer)
+    except Exception as error:  # transformers raises whatever its parsers do
+        raise ModelError(f"The tokenizer of {name} cannot be read ({first_line(error)}).") from error
+    if missing or words <= len(tokenizer.all_special_ids):
+        known = ", ".join(sorted(files))
+        raise ModelError(f"{name} has no tokenizer: add the files that it was trained with (one of {known}).")
+    return tokenizer
+
+
+def find_file(transformers: Any, place: str, name: str) -> Path | None:
+    """A file of a folder, or of a hub id that was downloaded; None if there is none."""
+    found = transformers.utils.cached_file(
+        place,
+        name,
+        local_files_only=True,
+        _raise_exceptions_for_missing_entries=False,
+        _raise_exceptions_for_connection_errors=False,
+    )
+    return None if found is None else Path(found)
+
+
+def tokenizer_fingerprint(tokenizer: Any) -> str:
+    """A hash of vocabulary, rules and special tokens, as they were loaded."""
+    parts = [
+        type(tokenizer).__name__,
+        {name: str(token) for name, token in tokenizer.special_tokens_map.items()},
+        [tokenizer.padding_side, tokenizer.truncation_side, list(tokenizer.model_input_names)],
+    ]
+    rules = getattr(tokenizer, "backend_tokenizer", None)
+    if rules is not None:
+        return digest(parts, content_digest([rules.to_str().encode()]))
+    files = [Path(str(getattr(tokenizer, name, None))) for name in sorted(tokenizer.vocab_files_names)]
+    content = [content_digest([file.read_bytes()]) for file in files if file.is_file()]
+    return digest(parts, sorted(tokenizer.get_vocab().items()), content)
+
+
+def tokenised(
+    tokenizer: Any, texts: Sequence[str], length: int, *, words: int | None, name: str
+) -> Mapping[str, Tensor]:
+    """The token ids, truncated to `length` tokens and padded to the longest text.
+
+    Raises:
+        ModelError: the tokenizer cannot pad.
+        InputError: it gives numbers that none of the model's `words` has.
+    """
+    several = len(texts) > 1
+    if several and tokenizer.pad_token is None:
+        raise ModelError(f"The tokenizer of {name} has no padding token, which texts in one batch need.")
+    batch = dict(tokenizer(list(texts), padding=several, truncation=True, max_length=length, return_tensors="pt"))
+    largest = int(batch["input_ids"].max()) if batch["input_ids"].numel() else 0
+    if words is not None and largest >= words:
+        raise InputError(
+            f"The tokenizer of {name} gives token {largest}, but the model has only {words} words: give the folder the "
+            "tokenizer of its own model."
+        )
+    return batch
