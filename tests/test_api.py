@@ -1,6 +1,7 @@
 """The public API: what it returns, where it writes, and that the command line has the same defaults."""
 
 import inspect
+import re
 import subprocess
 import sys
 from enum import Enum
@@ -122,6 +123,42 @@ def test_a_run_without_a_folder_goes_where_the_command_line_puts_it_and_says_so(
     assert run.path.parent.name == "attnaudit-runs"
     assert run.path.name.startswith("test_vit")
     assert str(run.path) in repr(run)
+
+
+LASTING = """
+import torch, attnaudit
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.qkv = torch.nn.Linear(8, 24)
+
+    def forward(self, x):
+        q, k, v = self.qkv(x).unflatten(-1, (3, 2, 4)).permute(2, 0, 3, 1, 4)
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v)
+
+batch = torch.linspace(-1, 1, 160).reshape(1, 20, 8).sin()
+run = attnaudit.audit(Net(), batch, claims=(), references=("gaussian",), measures=("linear_cka",), progress=False)
+run.report()
+print(run)
+"""
+
+
+def test_the_run_of_a_module_in_memory_lasts_where_its_text_says_and_is_resumed_by_the_same_program(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(LASTING)
+    for _ in range(2):
+        command = [sys.executable, str(script)]
+        told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+        (folder,) = (tmp_path / "attnaudit-runs").iterdir()
+        assert re.fullmatch(r"Net-exact-[0-9a-f]{8}", folder.name)
+        assert f"attnaudit-runs/{folder.name}" in told
+        assert (folder / "report.html").is_file()
+        assert attnaudit.open(folder).evidence.num_rows > 0
+    script.write_text(LASTING.replace("(q, k, v)", "(q, k, v, scale=1.0)"))
+    subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+    assert len(list((tmp_path / "attnaudit-runs").iterdir())) == 2
 
 
 def test_an_audit_and_its_folder_opened_again_are_the_same_run(tmp_path, image_folder):

@@ -80,6 +80,7 @@ def test_the_recipe_of_a_named_model_has_the_absolute_path_of_its_weights():
     )
     (recipe,) = (own.recipe(unit) for unit in own.units)
     assert recipe.spec == replace(spec, weights=Path.cwd() / "weights.pt")
+    assert recipe.fingerprint == loaded.fingerprint
 
 
 def test_a_worker_refuses_a_unit_of_other_weights():

@@ -1,4 +1,6 @@
 import pickle
+import warnings
+import zipfile
 
 import pytest
 import torch
@@ -87,6 +89,49 @@ def test_keys_that_do_not_fit_are_listed_and_nothing_is_loaded(tmp_path):
     assert "1 unknown (head)" in message
     assert "0.weight (3, 3) instead of (4, 3)" in message
     assert fingerprint(model) == before
+
+
+def quantised():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8)
+
+
+UNUSABLE = {
+    "an integer for a name": (lambda: {0: torch.ones(2)}, "must be text, got 0"),
+    "a sparse tensor": (lambda: {"weight": torch.eye(3).to_sparse()}, "weight is sparse"),
+    "a meta tensor": (lambda: {"weight": torch.ones(2, device="meta")}, "weight is on the meta device"),
+    "a complex tensor": (lambda: {"weight": torch.ones(2) + 1j}, "weight is complex"),
+    "a quantised tensor": (lambda: {"weight": quantised()}, "weight is quantised"),
+}
+
+
+@pytest.mark.parametrize("content", UNUSABLE)
+@pytest.mark.parametrize("wrapper", [None, "model"])
+def test_tensors_that_cannot_be_weights_are_refused_by_name(tmp_path, content, wrapper):
+    make, named = UNUSABLE[content]
+    path = tmp_path / "w.pth"
+    torch.save(make() if wrapper is None else {wrapper: make()}, path)
+    with pytest.raises(WeightsError, match=named):
+        read_weights(path)
+
+
+def test_whole_numbers_are_not_loaded_as_real_ones(tmp_path):
+    weights = {name: tensor.to(torch.int8) for name, tensor in small_model().state_dict().items()}
+    with pytest.raises(WeightsError, match=r"4 of another type \(0\.weight torch\.int8 instead of torch\.float32"):
+        fit_weights(small_model(), weights, tmp_path / "w.pth", "small")
+
+
+def test_a_compressed_archive_is_refused_before_it_is_unpacked(tmp_path):
+    torch.save({"weight": torch.zeros(1 << 20)}, tmp_path / "plain.pth")
+    bomb = tmp_path / "bomb.pth"
+    with zipfile.ZipFile(tmp_path / "plain.pth") as plain, zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name in plain.namelist():
+            packed.writestr(name, plain.read(name))
+    assert bomb.stat().st_size < 1 << 16
+    with pytest.raises(WeightsError, match="larger than the file"):
+        read_weights(bomb)
+    assert set(read_weights(tmp_path / "plain.pth")) == {"weight"}
 
 
 def test_fingerprint_sees_a_single_changed_number():

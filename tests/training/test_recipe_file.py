@@ -160,3 +160,41 @@ def test_a_recipe_may_have_the_name_of_its_base_but_not_be_its_own(tmp_path):
         (tmp_path / f"{name}.yaml").write_text(f"base: {base}\n")
     with pytest.raises(UsageError, match=r"two\.yaml and one are based on each other"):
         read_recipe(str(tmp_path / "one.yaml"))
+
+
+LAUGHS = "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{below}'] * 10)}]\n" for below, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        ("[" * 100_000, "nested too deeply"),
+        ("{a: " * 100_000, "nested too deeply"),
+        (LAUGHS, "10,000 values"),
+        ("model: &m {depth: *m}", "10,000 values|recursive"),
+        ("epochs: 2024-99-99", "month"),
+        ("epochs: !!int twelve", "twelve"),
+        ("epochs: !!python/object/apply:os.getcwd []", "line 1"),
+        ("epochs: " + "9" * 5000, "5000|digits|integer"),
+        ("base: [1, 2]", r"base .* \[1, 2\]"),
+        ("base: " + "a" * 5000, "base .*aaa"),
+        ("? [a]\n: 1", "line 1"),
+        ("a: b: c", "line 1"),
+        ("\t- x", "line 1"),
+        ("- 1", "settings by name"),
+        ("#" * (1 << 21), "too large"),
+    ],
+)
+def test_damaged_and_hostile_yaml_is_refused_in_one_sentence(tmp_path, content, named):
+    path = tmp_path / "own.yaml"
+    path.write_text(content)
+    with pytest.raises(UsageError, match=named) as caught:
+        read_recipe(str(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_change_with_hostile_yaml_is_refused(recipe_file):
+    with pytest.raises(UsageError, match="--set epochs="):
+        read_recipe(str(recipe_file), ["epochs=" + "[" * 100_000])

@@ -98,13 +98,15 @@ def load(spec: ModelSpec) -> LoadedModel:
         fit_weights(module, read_weights(spec.weights), spec.weights, spec.name)
     network = {name: value for name, value in config.to_dict().items() if name not in _NOT_OF_NETWORK}
     identity = fingerprint(module), json.dumps(network, sort_keys=True, default=str), tokenizer_fingerprint(tokenizer)
-    words = getattr(config, "vocab_size", None)
+    words, positions = (getattr(config, name, None) for name in ("vocab_size", "max_position_embeddings"))
     return LoadedModel(
         spec.label,
         module,
         digest(*identity),
         "random" if spec.random_seed is not None else str(spec.weights or place),
-        tokenise=lambda texts, length: tokenised(tokenizer, texts, length, words=words, name=spec.name),
+        tokenise=lambda texts, length: tokenised(
+            tokenizer, texts, min(length, positions or length), words=words, name=spec.name
+        ),
         untrained=lru_cache(maxsize=1)(untrained),
         notes=checkpoint.notes,
     )

@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parent / "recipes"
 _BASE = "base"
 _EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$")
 #: No recipe needs more; a few lines of YAML whose aliases repeat each other may come to billions of values.
-_MOST_BYTES, _MOST_VALUES = 1 << 20, 10_000
+_MOST_BYTES, _MOST_VALUES, _LONGEST_NAME = 1 << 20, 10_000, 200
 _KINDS: dict[str, type[ImageRecipe] | type[TextRecipe]] = {"images": ImageRecipe, "text": TextRecipe}
 
 
@@ -69,7 +69,7 @@ def _content(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
     if not isinstance(own, dict):
         raise UsageError(f"{path} must hold settings by name, such as epochs: 3.")
     base = own.pop(_BASE, None)
-    if not isinstance(base, str | None):
+    if not isinstance(base, str | None) or len(base or "") > _LONGEST_NAME:
         raise UsageError(f"{path}: base must be the name of a recipe, got {shortened(base)}.")
     own = {"name": path.stem, **own}
     if base is None:
