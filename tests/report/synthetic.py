@@ -50,7 +50,13 @@ def write_run(
     settings = AuditSettings(references=REFERENCES[1:], seed=seed)
     identity = plain(AuditIdentity(settings, ((model, "f" * 32),), tuple((name, "0" * 32) for name in names)))
     folder = RunFolder(path)
-    description = {"attnaudit": "0", "versions": {"torch": "2"}, "weights": {model: "/home/me/weights"}, "parts": ["a"]}
+    description = {
+        "attnaudit": "0",
+        "versions": {"torch": "2"},
+        "weights": {model: "/home/me/weights"},
+        "loading": {model: []},
+        "parts": ["a"],
+    }
     folder.open(identity, description)
     size = layers * heads * len(names)
     table = pa.concat_tables(

@@ -134,6 +134,28 @@ def test_a_compressed_archive_is_refused_before_it_is_unpacked(tmp_path):
     assert set(read_weights(tmp_path / "plain.pth")) == {"weight"}
 
 
+class Bytes:
+    def __reduce__(self):
+        return (bytearray, (1 << 40,))
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_pickle_that_asks_for_memory_is_refused_before_it_gets_any(tmp_path, zipped):
+    torch.save({"weight": Bytes()}, tmp_path / "w.pth", _use_new_zipfile_serialization=zipped)
+    with pytest.raises(WeightsError, match="bytearray"):
+        read_weights(tmp_path / "w.pth")
+
+
+def test_a_flipped_bit_in_a_torch_file_is_noticed(tmp_path):
+    path = tmp_path / "w.pth"
+    torch.save({"weight": torch.zeros(1000)}, path)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(WeightsError, match=r"data/0 .*checksum"):
+        read_weights(path)
+
+
 def test_fingerprint_sees_a_single_changed_number():
     model = small_model()
     before = fingerprint(model)

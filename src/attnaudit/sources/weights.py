@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import pickle
+import pickletools
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import torch
 from safetensors.torch import load_file
@@ -18,6 +19,8 @@ from attnaudit.numerics.digest import content_digest
 
 _WRAPPERS = ("model", "state_dict", "model_state_dict")
 _SHOWN = 4
+#: How a zip archive begins; what is no archive is a row of pickles in the format of older versions of torch.
+_ZIP, _OLD_PICKLES = b"PK\x03\x04", 5
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
@@ -32,7 +35,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         if path.suffix == ".safetensors":
             content = load_file(path)
         else:
-            _check_archive(path)
+            _check_torch_file(path)
             content = torch.load(path, map_location="cpu", weights_only=True)
     except WeightsError:
         raise
@@ -54,13 +57,38 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     return dict(content)
 
 
-def _check_archive(path: Path) -> None:
-    """Refuse a compressed archive, which torch never writes: a few bytes of it may fill the memory."""
-    with suppress(zipfile.BadZipFile, NotImplementedError), zipfile.ZipFile(path) as archive:
+def _check_torch_file(path: Path) -> None:
+    """Refuse what torch itself would read: archives with more content than bytes, and pickles that ask for memory.
+
+    Raises:
+        WeightsError: the file is one of these, or a part of it does not match its checksum.
+    """
+    with path.open("rb") as file:
+        if file.read(len(_ZIP)) != _ZIP:
+            file.seek(0)
+            _check_pickles(file, _OLD_PICKLES, path)
+            return
+    with zipfile.ZipFile(path) as archive:
         parts = archive.infolist()
         stored = all(part.compress_type == zipfile.ZIP_STORED for part in parts)
         if not stored or sum(part.file_size for part in parts) > path.stat().st_size:
             raise WeightsError(f"{path} is refused because its content is larger than the file: it is compressed.")
+        if damaged := archive.testzip():
+            raise WeightsError(f"{path} is damaged: {damaged} in it does not match its checksum.")
+        for part in parts:
+            if part.filename.endswith(".pkl"):
+                _check_pickles(io.BytesIO(archive.read(part)), 1, path)
+
+
+def _check_pickles(stream: IO[bytes], count: int, path: Path) -> None:
+    """Refuse pickles that make a bytearray, which torch allows and no weights need: it may be of any size."""
+    for _ in range(count):
+        if not stream.read(1):
+            return  # fewer than there should be, which torch says
+        stream.seek(-1, io.SEEK_CUR)
+        for code, argument, _place in pickletools.genops(stream):
+            if code.name == "GLOBAL" and str(argument).endswith(" bytearray"):
+                raise WeightsError(f"{path} is refused because it makes bytearrays, not plain tensors.")
 
 
 def _unusable(name: Any, tensor: Tensor) -> str | None:
