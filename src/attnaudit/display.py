@@ -1,7 +1,8 @@
-"""How our objects look in a notebook: a caption and a small table, everything escaped."""
+"""How names look everywhere, and our objects in a notebook: a caption and a small table, everything escaped."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
 from html import escape
 
@@ -15,6 +16,28 @@ def shortened(text: str, longest: int = _LONGEST) -> str:
         return text
     kept = longest - 1
     return f"{text[: kept - kept // 3]}…{text[-(kept // 3) :]}"
+
+
+def readable(name: str) -> str:
+    r"""The name of a file as text that every file and terminal can take; different names stay different.
+
+    Bytes that are not UTF-8 and control characters are written as `\xff` or `\u2028`, and a backslash as two. All
+    other names are unchanged.
+    """
+    return "".join(_escaped(character) for character in name)
+
+
+def _escaped(character: str) -> str:
+    if character == "\\":
+        return "\\\\"
+    if unicodedata.category(character) not in ("Cc", "Cs", "Zl", "Zp"):
+        return character
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:  # where Python puts the bytes of a file name that are not UTF-8
+        code -= 0xDC00
+    elif code >= 0x80:
+        return f"\\u{code:04x}"
+    return f"\\x{code:02x}"
 
 
 def html_table(caption: str, rows: Iterable[tuple[str, ...]]) -> str:

@@ -40,6 +40,10 @@ class InputError(AttnAuditError):
     """The images or texts cannot be read or used."""
 
 
+class ImageError(InputError):
+    """An image cannot be decoded; the message is only the reason, to which whoever knows the image adds its name."""
+
+
 class CaptureError(AttnAuditError):
     """A model's attention cannot be captured as softmax(QKᵀ·scale + bias)V."""
 

@@ -18,7 +18,7 @@ DATA = Path(os.environ.get("ATTNAUDIT_DATA", "unset"))
 
 def test_table_4_lands_on_the_published_row_of_minilm(tmp_path):
     """.40 / .57 / .13 / .38, with the 61 of 7,200 heads that the study lost without saying so."""
-    lines = study_lines(read_text(DATA / "wikitext" / "wiki.test.raw"), 100, 0)
+    lines = study_lines([read_text(DATA / "wikitext" / "wiki.test.raw")], 100, 0)
     table = TABLES["table4"]
     settings = AuditSettings(protocol=Protocol.PAPER, measures=table.measures)
     plan = plan_audit([parse_model("minilm")], text_shards(lines, Protocol.PAPER, shard_size()), settings)

@@ -21,28 +21,28 @@ pytest.importorskip("transformers")
 
 def test_the_studys_filter_keeps_lines_of_more_than_30_characters():
     text = "\n".join(["short", "x" * 30, "y" * 31, "  " + "z" * 31 + "  \r"])
-    assert [item.text.strip() for item in study_lines(text, None, 0)] == ["y" * 31, "z" * 31]
+    assert [item.text.strip() for item in study_lines([text], None, 0)] == ["y" * 31, "z" * 31]
 
 
 def test_lines_are_drawn_as_the_study_draws_them():
     lines = [f"line number {place} with enough characters in it" for place in range(500)]
-    drawn = [item.text for item in study_lines("\n".join(lines), 100, 0)]
+    drawn = [item.text for item in study_lines(["\n".join(lines)], 100, 0)]
     assert drawn == random.Random(0).sample(lines, 100)
 
 
 def test_passages_are_long_and_cover_the_text_in_order():
     words = [f"word{place}" for place in range(3 * PASSAGE_WORDS + 20)]
-    items = passages("\n".join(words), None, 0)
+    items = passages(["\n".join(words)], None, 0)
     assert [len(item.text.split()) for item in items] == [PASSAGE_WORDS] * 3
     assert items[1].text.split()[0] == f"word{PASSAGE_WORDS}"
 
 
 def test_a_short_text_is_one_passage():
-    assert passages("just a few words", None, 0) == (TextItem("passage-0", "just a few words"),)
+    assert passages(["just a few words"], None, 0) == (TextItem("passage-0", "just a few words"),)
 
 
 def test_python_brings_enough_text_for_a_first_audit():
-    assert len(passages(standard_text(), None, 0)) > 100
+    assert len(passages([standard_text()], None, 0)) > 100
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_folder_of_text_files_is_read_in_order(tmp_path):
 
 def test_limits_below_one_are_refused():
     with pytest.raises(UsageError, match=r"--limit .* got 0"):
-        passages("text", 0, 0)
+        passages(["text"], 0, 0)
 
 
 def test_exact_never_pads_and_paper_pads_to_the_longest_line_of_the_run():

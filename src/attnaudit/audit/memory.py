@@ -1,4 +1,4 @@
-"""Whether heads fit into the memory that a process may take."""
+"""Whether inputs and heads fit into the memory that a process may take."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ from attnaudit.records.engine import PROCESS_BYTES, format_size
 _MATRICES = 20
 
 
+def room_for_inputs(module: nn.Module, memory: int) -> int:
+    """What the process and the model leave for the preparation of inputs."""
+    return memory - PROCESS_BYTES - _model_bytes(module)
+
+
 def check_fits(layers: Sequence[Heads], module: nn.Module, memory: int) -> None:
     """Refuse, before anything is measured, heads that take more than the setting allows.
 
@@ -22,8 +27,7 @@ def check_fits(layers: Sequence[Heads], module: nn.Module, memory: int) -> None:
     """
     if not layers:  # nothing but Primal-Attention, which builds no matrix of tokens x tokens
         return
-    held = PROCESS_BYTES + sum(tensor.nbytes for tensor in module.state_dict().values())
-    held += sum(_bytes(heads) for heads in layers)
+    held = PROCESS_BYTES + _model_bytes(module) + sum(_bytes(heads) for heads in layers)
     dearest = max(layers, key=_batch_bytes)
     needed = held + _batch_bytes(dearest)
     if needed > memory:
@@ -36,6 +40,10 @@ def check_fits(layers: Sequence[Heads], module: nn.Module, memory: int) -> None:
 
 def _batch_bytes(heads: Heads) -> int:
     return _MATRICES * matrix_bytes(heads) * batch_size(heads)
+
+
+def _model_bytes(module: nn.Module) -> int:
+    return sum(tensor.nbytes for tensor in module.state_dict().values())
 
 
 def _bytes(heads: Heads) -> int:

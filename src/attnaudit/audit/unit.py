@@ -11,7 +11,7 @@ from functools import cached_property
 import pyarrow as pa
 from torch import Tensor, nn
 
-from attnaudit.audit.memory import check_fits
+from attnaudit.audit.memory import check_fits, room_for_inputs
 from attnaudit.audit.settings import AuditSettings
 from attnaudit.capture import Capture, Heads, capture
 from attnaudit.errors import AttnAuditError, CaptureError, WeightsError, first_line
@@ -62,7 +62,7 @@ class AuditWorker:
     def compute(self, unit: AuditUnit) -> tuple[pa.Table, Notes]:
         """Prepare the inputs, run the model once (and its untrained twin, if asked for), and measure every head."""
         model = self._model(unit)
-        prepared = unit.shard.prepare(model, unit.settings.protocol)
+        prepared = unit.shard.prepare(model, unit.settings.protocol, room_for_inputs(model.module, self.memory))
         if prepared.inputs is None:
             return SCHEMA.empty_table(), Notes(prepared.skipped, {}, ())
         device, label = unit.settings.device, unit.model_label

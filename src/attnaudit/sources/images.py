@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from PIL import Image
 
-from attnaudit.errors import InputError, ModelError, UsageError
+from attnaudit.display import readable
+from attnaudit.errors import ImageError, InputError, ModelError, UsageError
 from attnaudit.extras import optional
 from attnaudit.numerics.digest import content_digest
 from attnaudit.protocol import Protocol
+from attnaudit.sources.decoding import decode_image, quiet_decoders, read_encoded
 from attnaudit.sources.inputs import Prepared
 from attnaudit.sources.model import LoadedModel
 
@@ -35,20 +36,33 @@ class ImageItem:
     @staticmethod
     def of(path: Path, root: Path) -> ImageItem:
         """The image with its current hash; the path is absolute, so that other processes find it."""
-        return ImageItem(path.relative_to(root).as_posix(), path.absolute(), _fingerprint(path))
-
-    def check(self) -> None:
-        """Check that the image still exists and has not changed, because its rows are stored under its hash."""
+        name = readable(path.relative_to(root).as_posix())
         try:
-            same = _fingerprint(self.path) == self.fingerprint
+            return ImageItem(name, path.absolute(), content_digest(_chunks(path)))
+        except OSError as error:
+            raise InputError(f"{path} cannot be read ({error.strerror}).") from error
+
+    def read(self) -> bytes:
+        """The encoded image, which must be what it was when the run began, because its rows are stored under its hash.
+
+        Raises:
+            ImageError: it is too large.
+            InputError: it is gone or has changed.
+        """
+        try:
+            content = read_encoded(self.path)
         except OSError as error:
             raise InputError(f"{self.path} cannot be read ({error.strerror}).") from error
-        if not same:
+        if content_digest([content]) != self.fingerprint:
             raise InputError(f"{self.path} has changed since the run began.")
+        return content
 
 
-def _fingerprint(path: Path) -> str:
-    return content_digest([path.read_bytes()])
+def _chunks(path: Path) -> Iterator[bytes]:
+    """The content of a file, a little at a time: there may be more of it than fits into memory."""
+    with path.open("rb") as file:
+        while chunk := file.read(2**20):
+            yield chunk
 
 
 def find_images(folder: Path) -> list[Path]:
@@ -92,21 +106,25 @@ class ImageShard:
         """Names and content hashes."""
         return [(item.name, item.fingerprint) for item in self.items]
 
-    def prepare(self, model: LoadedModel, protocol: Protocol) -> Prepared:
-        """Read and preprocess the images; broken ones are skipped by name, changed ones are an error."""
+    def prepare(self, model: LoadedModel, protocol: Protocol, room: int | None = None) -> Prepared:
+        """Read and preprocess the images; those that cannot be decoded are skipped by name, changed ones are an error.
+
+        Raises:
+            UsageError: an image takes more than `room` to decode.
+        """
         if model.preprocess is None:
             raise ModelError(f"{model.label} has no preprocessing for images: pass tensors instead.")
         preprocess = model.preprocess(protocol)
         tensors, names, skipped = [], [], []
-        for item in self.items:
-            item.check()
-            try:
-                with Image.open(item.path) as image:
-                    tensors.append(preprocess(image.convert("RGB")))
-                names.append(item.name)
-            except (OSError, SyntaxError, Image.DecompressionBombError) as error:
-                reason = str(error).replace(str(item.path), item.name)
-                skipped.append((item.name, f"cannot be read as an image ({reason})"))
+        with quiet_decoders():
+            for item in self.items:
+                try:
+                    tensors.append(preprocess(decode_image(item.read(), room)))
+                    names.append(item.name)
+                except ImageError as error:
+                    skipped.append((item.name, f"cannot be decoded: {error}"))
+                except UsageError as error:
+                    raise UsageError(f"{item.name}: {error}") from error
         return Prepared(torch.stack(tensors) if tensors else None, tuple(names), tuple(skipped))
 
 

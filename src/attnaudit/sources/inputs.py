@@ -41,8 +41,8 @@ class Shard(typing.Protocol):
     def identity(self) -> list[tuple[str, str]]:
         """Name and content hash of each input."""
 
-    def prepare(self, model: LoadedModel, protocol: Protocol) -> Prepared:
-        """The batch for the model."""
+    def prepare(self, model: LoadedModel, protocol: Protocol, room: int | None = None) -> Prepared:
+        """The batch for the model; making it may take `room` bytes, or any number if None."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class TensorShard:
         """Names and content hashes."""
         return [(name, content_digest([tensor_bytes(row)])) for name, row in zip(self.names, self.tensor, strict=True)]
 
-    def prepare(self, model: LoadedModel, protocol: Protocol) -> Prepared:
+    def prepare(self, model: LoadedModel, protocol: Protocol, room: int | None = None) -> Prepared:
         """The tensor, unchanged."""
         return Prepared(self.tensor, self.names)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,12 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 from jaxtyping import Int64, UInt8
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 from torch import Tensor
 
-from attnaudit.errors import InputError, first_line
+from attnaudit.errors import ImageError, InputError, UsageError, first_line
 from attnaudit.numerics.digest import content_digest
 from attnaudit.sources.data import VARIABLE, data_file
+from attnaudit.sources.decoding import decode_image, quiet_decoders, read_encoded
 from attnaudit.sources.images import SUFFIXES
 from attnaudit.sources.preprocess import centre_crop
 
@@ -82,17 +82,19 @@ class LabelledImages:
     def image(self, index: int) -> Image.Image:
         """Image number `index`, as RGB."""
         entry = self.encoded[index]
+        name = f"number {index} of {self.path}" if isinstance(entry, bytes) else str(entry)
         try:
-            with Image.open(io.BytesIO(entry) if isinstance(entry, bytes) else entry) as image:
-                return image.convert("RGB")
-        except (OSError, SyntaxError, Image.DecompressionBombError) as error:
-            name = f"number {index} of {self.path}" if isinstance(entry, bytes) else str(entry)
-            reason = "not an image" if isinstance(error, UnidentifiedImageError) else first_line(error)
-            raise InputError(f"Image {name} cannot be read ({reason}).") from error
+            return decode_image(entry if isinstance(entry, bytes) else read_encoded(entry))
+        except OSError as error:
+            raise InputError(f"Image {name} cannot be read ({error.strerror}).") from error
+        except ImageError as error:
+            raise InputError(f"Image {name} cannot be decoded: {error}.") from error
+        except UsageError as error:
+            raise UsageError(f"Image {name}: {error}") from error
 
     def map(self, function: Callable[[Image.Image], Made]) -> list[Made]:
         """The results of `function` for every image, in order, computed by several threads."""
-        with ThreadPoolExecutor(_THREADS) as pool:
+        with quiet_decoders(), ThreadPoolExecutor(_THREADS) as pool:
             return list(pool.map(lambda index: function(self.image(index)), range(len(self))))
 
     def pixels(self, size: int) -> UInt8[Tensor, "images 3 size size"]:
@@ -200,13 +202,13 @@ def _from_folders(folder: Path, classes: Sequence[str] | None = None) -> Labelle
 def _from_parquet(files: Sequence[Path]) -> LabelledImages:
     try:
         table = pa.concat_tables([pq.read_table(file) for file in files])
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise InputError(f"{files[0]} cannot be read as Parquet ({first_line(error)}).") from error
     columns = [next((c for c in wanted if c in table.column_names), None) for wanted in (_PICTURES, _LABELS)]
     if None in columns:
         raise InputError(f"{files[0]} must have columns img and label, got {', '.join(table.column_names)}.")
     images, labels = (table[str(column)] for column in columns)
-    entries = [entry["bytes"] if isinstance(entry, dict) else entry for entry in images.to_pylist()]
+    entries = [entry["bytes"] if isinstance(entry, dict) and "bytes" in entry else entry for entry in images.to_pylist()]
     if not all(isinstance(entry, bytes) for entry in entries):
         raise InputError(f"{files[0]}: column {columns[0]} does not contain encoded images.")
     if labels.null_count or not pa.types.is_integer(labels.type):
@@ -217,5 +219,5 @@ def _from_parquet(files: Sequence[Path]) -> LabelledImages:
         files[0],
         entries,
         torch.tensor(labels.to_pylist(), dtype=torch.int64),
-        None if names is None else tuple(names.decode().split("\n")),
+        None if names is None else tuple(names.decode(errors="replace").split("\n")),
     )

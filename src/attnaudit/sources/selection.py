@@ -10,13 +10,14 @@ from typing import Literal
 
 from torch import Tensor
 
+from attnaudit.display import readable
 from attnaudit.errors import InputError, UsageError
 from attnaudit.protocol import Protocol
 from attnaudit.sources.data import VARIABLE, data_file
 from attnaudit.sources.images import ImageItem, choose_images, find_images, image_shards, sample_images
 from attnaudit.sources.inputs import Shard, shard_size, tensor_shards
 from attnaudit.sources.model import LoadedModel, ModelSpec, parse_model
-from attnaudit.sources.texts import TextItem, passages, read_text, standard_text, study_lines, text_shards
+from attnaudit.sources.texts import TextFiles, TextItem, passages, standard_text, study_lines, text_shards
 
 _log = logging.getLogger(__name__)
 InputKind = Literal["images", "text"]
@@ -139,10 +140,10 @@ def _texts(selection: InputSelection, protocol: Protocol) -> tuple[tuple[TextIte
         raise InputError(f"No text was found: give --text FILE, or set {VARIABLE} to the data folder.")
     if place is None:
         _log.info("No --text given: using the language reference that comes with Python (pydoc_data.topics).")
-    text = standard_text() if place is None else read_text(place)
+    text = [standard_text()] if place is None else TextFiles(place)
     choose, kind = (study_lines, "lines") if paper or selection.lines else (passages, "passages")
     if selection.first:
         chosen = choose(text, None, selection.seed)[: selection.limit]
     else:
         chosen = choose(text, selection.limit, selection.seed)
-    return chosen, f"{kind} of {place.name if place else 'the Python reference'}"
+    return chosen, f"{kind} of {readable(place.name) if place else 'the Python reference'}"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
+import itertools
 import random
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from torch import Tensor
 from attnaudit.errors import InputError, ModelError, UsageError
 from attnaudit.numerics.digest import content_digest
 from attnaudit.protocol import Protocol
+from attnaudit.records.engine import format_size
 from attnaudit.sources.inputs import Prepared
 from attnaudit.sources.model import LoadedModel
 
@@ -22,6 +24,13 @@ STUDY_TOKENS = 128
 #: Words per passage: more than 2d tokens for every common head dimension d, but fewer than encoders accept.
 PASSAGE_WORDS = 180
 PASSAGE_TOKENS = 256
+#: Longer lines and passages are skipped: a tokenizer reads all of a text before it cuts it to so many tokens.
+MOST_CHARACTERS = 20_000
+#: A corpus to train on is held in memory.
+MOST_BYTES = 2**30
+#: What tokenising takes (measured), and what is counted for the process anyway.
+_BYTES_PER_CHARACTER, _SMALL = 64, 64 * 10**6
+_CHUNK = 2**20
 
 
 @dataclass(frozen=True)
@@ -49,39 +58,107 @@ class TextShard:
         beside = "\0".join(self.companions)
         return [(item.name, content_digest([f"{item.text}\0{beside}".encode()])) for item in self.items]
 
-    def prepare(self, model: LoadedModel, protocol: Protocol) -> Prepared:
-        """The token ids and masks."""
+    def prepare(self, model: LoadedModel, protocol: Protocol, room: int | None = None) -> Prepared:
+        """The token ids and masks; texts that are too long are skipped by name.
+
+        Raises:
+            UsageError: tokenising takes more than `room` bytes.
+        """
         if model.tokenise is None:
             raise ModelError(f"{model.label} does not read text: it has no tokenizer.")
-        texts = [item.text for item in self.items]
-        names = tuple(item.name for item in self.items)
+        items = [item for item in self.items if not _too_long(item.text)]
+        names = tuple(item.name for item in items)
+        skipped = tuple(
+            (item.name, f"it has more than {MOST_CHARACTERS:,} characters")
+            for item in self.items
+            if _too_long(item.text)
+        )
+        if not items:
+            return Prepared(None, (), skipped)
+        texts = [item.text for item in items]
         if protocol is Protocol.EXACT:
-            return Prepared(model.tokenise(texts, PASSAGE_TOKENS), names)
-        batch = model.tokenise([*texts, *self.companions], STUDY_TOKENS)
-        return Prepared(
-            {name: value[: len(texts)] for name, value in batch.items() if isinstance(value, Tensor)}, names
+            _check_room(texts, room)
+            return Prepared(model.tokenise(texts, PASSAGE_TOKENS), names, skipped)
+        together = [*texts, *(text for text in self.companions if not _too_long(text))]
+        _check_room(together, room)
+        batch = model.tokenise(together, STUDY_TOKENS)
+        kept = {name: value[: len(texts)] for name, value in batch.items() if isinstance(value, Tensor)}
+        return Prepared(kept, names, skipped)
+
+
+def _too_long(text: str) -> bool:
+    return len(text) > MOST_CHARACTERS
+
+
+def _check_room(texts: Sequence[str], room: int | None) -> None:
+    needed = _BYTES_PER_CHARACTER * sum(map(len, texts))
+    if room is not None and needed > max(room, _SMALL):
+        raise UsageError(
+            f"Tokenising {len(texts):,} texts together takes about {format_size(needed)}, but --memory leaves "
+            f"{format_size(max(room, 0))}: allow {format_size(needed - room)} more, or use fewer texts or --workers."
         )
 
 
-def read_text(place: Path) -> str:
-    """The text of a file, or of all text files below a folder, ordered by path."""
-    if place.is_dir():
-        files = sorted(p for p in place.rglob("*") if p.is_file() and p.suffix in SUFFIXES)
+@dataclass(frozen=True)
+class TextFiles:
+    """The text of a file, or of all text files below a folder, ordered by path; read in chunks, as often as needed."""
+
+    place: Path
+
+    def __iter__(self) -> Iterator[str]:
+        """The chunks.
+
+        Raises:
+            InputError: a file is missing, empty, or not UTF-8 text.
+        """
+        for number, file in enumerate(self._files()):
+            if number:
+                yield "\n"
+            yield from _chunks(file)
+
+    def _files(self) -> list[Path]:
+        if not self.place.is_dir():
+            return [self.place]
+        files = sorted(p for p in self.place.rglob("*") if p.is_file() and p.suffix in SUFFIXES)
         if not files:
-            raise InputError(f"{place} has no text files ({', '.join(SUFFIXES)}).")
-        return "\n".join(read_text(file) for file in files)
+            raise InputError(f"{self.place} has no text files ({', '.join(SUFFIXES)}).")
+        return files
+
+
+def _chunks(file: Path) -> Iterator[str]:
+    decoder, empty = codecs.getincrementaldecoder("utf-8")(), True
     try:
-        content = place.read_bytes()
-        text = content.decode()
+        with file.open("rb") as content:
+            while True:
+                chunk = content.read(_CHUNK)
+                text = decoder.decode(chunk, final=not chunk)
+                if "\x00" in text:
+                    raise InputError(f"{file} is a binary file, not text.")
+                empty = empty and not text.strip()
+                if not chunk:
+                    break
+                yield text
     except OSError as error:
-        raise InputError(f"{place} cannot be read ({error.strerror}).") from error
+        raise InputError(f"{file} cannot be read ({error.strerror}).") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{place} is not UTF-8 text.") from error
-    if "\x00" in text:
-        raise InputError(f"{place} is a binary file, not text.")
-    if not text.strip():
-        raise InputError(f"{place} is empty.")
-    return text
+        raise InputError(f"{file} is not UTF-8 text.") from error
+    if empty:
+        raise InputError(f"{file} is empty.")
+
+
+def read_text(place: Path) -> str:
+    """All text of a file or folder.
+
+    Raises:
+        InputError: it cannot be read, or is too long to be held in memory.
+    """
+    found, length = [], 0
+    for chunk in TextFiles(place):
+        found.append(chunk)
+        length += len(chunk.encode())
+        if length > MOST_BYTES:
+            raise InputError(f"{place} has more than {MOST_BYTES:,} bytes of text: use a part of it.")
+    return "".join(found)
 
 
 def standard_text() -> str:
@@ -91,30 +168,74 @@ def standard_text() -> str:
     return "\n\n".join(topics[name] for name in sorted(topics))
 
 
-def study_lines(text: str, limit: int | None, seed: int) -> tuple[TextItem, ...]:
-    """Lines of more than 30 characters, of which `limit` are drawn by `random.sample` after seeding."""
-    lines = [line.rstrip("\r") for line in text.split("\n") if len(line.strip()) > STUDY_CHARACTERS]
-    if not lines:
+def study_lines(text: Iterable[str], limit: int | None, seed: int) -> tuple[TextItem, ...]:
+    """Lines of more than 30 characters, of which `limit` are drawn by `random.sample` after seeding.
+
+    `text` is in chunks and is read twice, so that only the drawn lines are held.
+    """
+
+    def lines() -> Iterator[str]:
+        return (line.rstrip("\r") for line in _lines(text) if len(line.strip()) > STUDY_CHARACTERS)
+
+    found = _drawn(lines, "line", limit, seed)
+    if not found:
         raise InputError(
             f"The text has no line of more than {STUDY_CHARACTERS} characters, which the study's filter requires."
         )
-    return _chosen([TextItem(f"line-{place}", line) for place, line in enumerate(lines)], limit, seed)
+    return found
 
 
-def passages(text: str, limit: int | None, seed: int) -> tuple[TextItem, ...]:
-    """Passages of 180 words, of which `limit` are drawn; a shorter text is one passage."""
-    words = re.findall(r"\S+", text)
-    count = max(1, len(words) // PASSAGE_WORDS)
-    cuts = [" ".join(words[place * PASSAGE_WORDS : (place + 1) * PASSAGE_WORDS]) for place in range(count)]
-    return _chosen([TextItem(f"passage-{place}", cut) for place, cut in enumerate(cuts)], limit, seed)
+def passages(text: Iterable[str], limit: int | None, seed: int) -> tuple[TextItem, ...]:
+    """Passages of 180 words, of which `limit` are drawn; a shorter text is one passage. `text` is as for lines."""
+
+    def cuts() -> Iterator[str]:
+        words = _words(text)
+        cut = list(itertools.islice(words, PASSAGE_WORDS))
+        yield " ".join(cut)
+        while len(cut := list(itertools.islice(words, PASSAGE_WORDS))) == PASSAGE_WORDS:
+            yield " ".join(cut)
+
+    return _drawn(cuts, "passage", limit, seed)
 
 
-def _chosen(items: Sequence[TextItem], limit: int | None, seed: int) -> tuple[TextItem, ...]:
+def _lines(chunks: Iterable[str]) -> Iterator[str]:
+    """The lines of a text; no more of a line than shows that it is too long."""
+    begun = ""
+    for chunk in chunks:
+        *whole, begun = (begun + chunk).split("\n")
+        yield from (line[: MOST_CHARACTERS + 1] for line in whole)
+        begun = begun[: MOST_CHARACTERS + 1]
+    yield begun
+
+
+def _words(chunks: Iterable[str]) -> Iterator[str]:
+    """The words of a text, split at white space; no more of a word than shows that it is too long."""
+    begun = ""
+    for chunk in chunks:
+        words = [word[: MOST_CHARACTERS + 1] for word in (begun + chunk).split()]
+        begun = words.pop() if words and not chunk[-1:].isspace() else ""
+        yield from words
+    if begun:
+        yield begun
+
+
+def _drawn(texts: Callable[[], Iterator[str]], kind: str, limit: int | None, seed: int) -> tuple[TextItem, ...]:
+    """`limit` of the texts, or all if None: counted first, so that only the drawn ones are held."""
     if limit is not None and limit < 1:
         raise UsageError(f"--limit must be ≥ 1, got {limit}.")
-    if limit is None or limit >= len(items):
-        return tuple(items)
-    return tuple(random.Random(seed).sample(list(items), limit))
+    count = sum(1 for _ in texts())
+    places: Sequence[int] = range(count)
+    if limit is not None and limit < count:
+        places = random.Random(seed).sample(places, limit)
+    wanted = set(places)
+    found = {
+        place: TextItem(f"{kind}-{place}", text[: MOST_CHARACTERS + 1])
+        for place, text in enumerate(texts())
+        if place in wanted
+    }
+    if len(found) < len(wanted):
+        raise InputError("The text became shorter while it was read: repeat the command.")
+    return tuple(found[place] for place in places)
 
 
 def text_shards(items: Sequence[TextItem], protocol: Protocol, size: int) -> tuple[TextShard, ...]:
