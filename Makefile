@@ -2,19 +2,18 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-CONSTRAINTS := requirements/constraints.txt
+LOCK := requirements/lock.txt
 INSTALLED := $(VENV)/.installed
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: audit test lint typecheck format docs benchmark clean
 
-$(INSTALLED): pyproject.toml $(CONSTRAINTS) requirements/torchvision_cpu.py
+$(INSTALLED): pyproject.toml $(LOCK) requirements/torchvision_cpu.py
 	@echo "attnaudit: setting up $(VENV) (once)" >&2
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(PIP) torch
-	@$(PIP) torchvision
+	@$(PIP) --require-hashes --requirement $(LOCK)
 	@$(BIN)/python requirements/torchvision_cpu.py
-	@$(PIP) --editable '.[dev]'
+	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 audit: $(INSTALLED)

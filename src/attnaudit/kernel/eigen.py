@@ -14,7 +14,15 @@ from attnaudit.kernel.gram import Keys, PerHead, Square, centred, normalised_gra
 from attnaudit.kernel.implicit import ImplicitKernel, implicit_gram
 from attnaudit.kernel.krylov import leading_eigenpairs
 from attnaudit.kernel.solvers import Backend, chosen, eigenpairs
-from attnaudit.kernel.spectra import UNCONVERGED, Spectrum, from_ascending, from_ritz, rounding
+from attnaudit.kernel.spectra import (
+    INDEFINITE,
+    NOT_FINITE,
+    UNCONVERGED,
+    Spectrum,
+    from_ascending,
+    from_ritz,
+    rounding,
+)
 
 BOUND_SLACK = 1e-9
 #: Relative accuracy required of the smallest kept eigenvalue; below it a slower, more accurate solver is used.
@@ -29,13 +37,49 @@ def spectrum(keys: Keys, rank: int | None = None, *, scale: PerHead | None = Non
     `backend` is one of `attnaudit.kernel.solvers.BACKENDS`; `auto` chooses by device and size. If a Krylov solver
     leaves a head with a residual above `ACCURACY`, the head is solved in full up to `LARGEST_DENSE` tokens, and has no
     eigenpairs above. A head whose kernel spans more orders of magnitude than float64 has digits is solved by
-    `attnaudit.kernel.graded`. `solvers`, `residual` and `problems` of the result show which case applied.
+    `attnaudit.kernel.graded`. A head whose kernel is not finite, or whose scale is negative, has no eigenpairs.
+    `solvers`, `residual` and `problems` of the result show which case applied.
 
     Raises:
         NumericalError: an eigenvalue exceeds its provable bound, so the solver is at fault.
     """
     kept = rank_for(keys, rank)
     solver = chosen(backend, keys.shape[1], kept, keys.device) if len(keys) else "dense"
+    lost = _without_kernel(keys, scale)
+    if any(lost):
+        usable = torch.tensor([reason is None for reason in lost], device=keys.device)
+        keys = keys.masked_fill(~usable[:, None, None], 0.0)
+        scale = None if scale is None else scale.where(usable, 1.0)
+        return _without(_solved(keys, kept, scale, solver), lost)
+    return _solved(keys, kept, scale, solver)
+
+
+def _without_kernel(keys: Keys, scale: PerHead | None) -> tuple[str | None, ...]:
+    """Why a head has no kernel: by Cauchy and Schwarz, all scale·x·y are finite if those with x = y are."""
+    factors = temperature(keys.double(), scale)[:, 0]
+    finite = (keys.double().square().sum(dim=-1) * factors).isfinite().all(dim=-1)
+    return tuple(
+        NOT_FINITE if not usable else INDEFINITE if negative else None
+        for usable, negative in torch.stack([finite, factors[:, 0] < 0], dim=1).tolist()
+    )
+
+
+def _without(spectrum: Spectrum, lost: tuple[str | None, ...]) -> Spectrum:
+    """The spectrum with no eigenpairs for the lost heads, which were solved as if their keys were zero."""
+    where = torch.tensor([reason is not None for reason in lost], device=spectrum.log_scale.device)
+    return replace(
+        spectrum,
+        scaled_eigenvalues=spectrum.scaled_eigenvalues.masked_fill(where[:, None], torch.nan),
+        eigenvectors=spectrum.eigenvectors.masked_fill(where[:, None, None], torch.nan),
+        log_scale=spectrum.log_scale.masked_fill(where, torch.nan),
+        log_mass=spectrum.log_mass.masked_fill(where[:, None], torch.nan),
+        numerical_rank=spectrum.numerical_rank.masked_fill(where, 0),
+        solvers=tuple(reason or solver for reason, solver in zip(lost, spectrum.solvers, strict=True)),
+    )
+
+
+def _solved(keys: Keys, kept: int, scale: PerHead | None, solver: Backend) -> Spectrum:
+    """The spectrum of heads that all have a kernel."""
     if solver in ("subspace", "matrix-free"):
         result = _by_krylov(keys, kept, scale, solver)
     else:
@@ -43,6 +87,8 @@ def spectrum(keys: Keys, rank: int | None = None, *, scale: PerHead | None = Non
         matrix = centred(gram.matrix)
         values, vectors = eigenpairs(matrix, solver)
         result = from_ascending(matrix, values, vectors, kept, gram.log_scale, gram.log_mass, solver)
+        noise = rounding(values.new_ones(()), keys.shape[1])  # the largest entry of K is 1
+        result = replace(result, numerical_rank=result.numerical_rank.masked_fill(values[:, -1] <= noise, 0))
     if isinstance(result.operator, Tensor):
         result = _with_graded_heads(result, keys, scale)
     if (result.bound_ratio > 1 + BOUND_SLACK).any():
@@ -52,28 +98,25 @@ def spectrum(keys: Keys, rank: int | None = None, *, scale: PerHead | None = Non
 
 
 def _by_krylov(keys: Keys, rank: int, scale: PerHead | None, solver: Backend) -> Spectrum:
-    """Solve with or without the matrix; heads that are not finite are solved as zeros and set to NaN afterwards."""
-    finite = keys.isfinite().all(dim=-1).all(dim=-1)
-    usable = keys.masked_fill(~finite[:, None, None], 0.0)
+    """Solve with or without the matrix."""
     operator: Square | ImplicitKernel
     if solver == "matrix-free":
-        operator, log_scale, log_mass = implicit_gram(usable, scale)
+        operator, log_scale, log_mass = implicit_gram(keys, scale)
     else:
-        gram = normalised_gram(usable, scale)
+        gram = normalised_gram(keys, scale)
         operator, log_scale, log_mass = centred(gram.matrix), gram.log_scale, gram.log_mass
-    found = leading_eigenpairs(operator, usable, rank)
+    found = leading_eigenpairs(operator, keys, rank)
     result = from_ritz(operator, found, rank, log_scale, log_mass, solver)
     slow = (found.residual > ACCURACY) & (result.numerical_rank > 0)
     if slow.any() and keys.shape[1] <= LARGEST_DENSE:
-        result = _with_dense_heads(result, usable, scale, slow)
+        result = _with_dense_heads(result, keys, scale, slow)
         slow = torch.zeros_like(slow)
-    unsolved = slow | ~finite
     solvers = tuple(UNCONVERGED if s else name for s, name in zip(slow.tolist(), result.solvers, strict=True))
     return replace(
         result,
-        scaled_eigenvalues=result.scaled_eigenvalues.masked_fill(unsolved[:, None], torch.nan),
-        eigenvectors=result.eigenvectors.masked_fill(unsolved[:, None, None], torch.nan),
-        numerical_rank=result.numerical_rank.masked_fill(unsolved, 0),
+        scaled_eigenvalues=result.scaled_eigenvalues.masked_fill(slow[:, None], torch.nan),
+        eigenvectors=result.eigenvectors.masked_fill(slow[:, None, None], torch.nan),
+        numerical_rank=result.numerical_rank.masked_fill(slow, 0),
         solvers=solvers,
     )
 

@@ -62,6 +62,12 @@ def finite_heads(matrix: Float[Tensor, "heads rows columns"]) -> Bool[Tensor, "h
 def standardised(keys: Keys) -> Keys:
     """Each token's channels shifted to mean 0 and scaled to unbiased standard deviation 1, so that ‖k_i‖² = d - 1.
 
-    The study's scripts do this; its text says "per dimension", which would be the other axis.
+    The study's scripts do this; its text says "per dimension", which would be the other axis. Tokens whose squares
+    overflow are divided by their largest entry first, which changes nothing but that.
     """
-    return (keys - keys.mean(dim=-1, keepdim=True)) / (keys.std(dim=-1, keepdim=True) + 1e-8)
+    result = (keys - keys.mean(dim=-1, keepdim=True)) / (keys.std(dim=-1, keepdim=True) + 1e-8)
+    huge = ~keys.std(dim=-1).isfinite() & keys.isfinite().all(dim=-1)
+    if huge.any():
+        rows = keys[huge] / keys[huge].abs().amax(dim=-1, keepdim=True)
+        result[huge] = (rows - rows.mean(dim=-1, keepdim=True)) / rows.std(dim=-1, keepdim=True)
+    return result

@@ -51,5 +51,5 @@ def kernel_pca_values(spectrum: Spectrum, *, unit_axes: bool = True) -> Predicti
 
 def _problem(found: int, rank: int) -> str | None:
     if found == 0:
-        return "the keys are not finite, or all equal"
+        return "the keys are all equal"
     return f"only {found} of {rank} kernel components are above rounding error" if found < rank else None

@@ -26,7 +26,8 @@ from attnaudit.numerics.threads import torch_threads
 class PrimalKernel:
     """K in the coordinates of Q_q and Q_k: `matrix` = u diag(`values`) vᵀ, largest first, and T_q, T_k.
 
-    `rank` counts the singular values above rounding; all are NaN, and the rank is 0, for heads that are not finite.
+    `rank` counts the singular values above rounding; all are NaN, and the rank is 0, for heads that are not finite or
+    whose kernel overflows.
     """
 
     query_factor: Float[Tensor, "heads left dim"]
@@ -66,7 +67,8 @@ def primal_kernel(heads: PrimalHeads) -> PrimalKernel:
     with torch_threads(1):
         query_factor, key_factor = (torch.linalg.qr(part, mode="r")[1] for part in (query, key))
         matrix = (query_factor @ rows.mT) @ (key_factor @ rows.mT).mT
-        left, values, right = torch.linalg.svd(matrix, full_matrices=False)
+        lost = lost | ~finite_heads(matrix)[:, None, None]
+        left, values, right = torch.linalg.svd(matrix.masked_fill(lost, 0.0), full_matrices=False)
     rounding = values[:, :1] * max(heads.query.shape[1:]) * torch.finfo(values.dtype).eps
     return PrimalKernel(
         query_factor,

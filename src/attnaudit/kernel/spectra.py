@@ -15,8 +15,14 @@ from attnaudit.kernel.gram import PerHead, PerToken, Square
 from attnaudit.kernel.implicit import ImplicitKernel
 from attnaudit.kernel.krylov import Ritz
 
-#: Listed as the solver of a head for which no solver converged.
-UNCONVERGED = "not converged"
+#: Listed as the solver of heads without eigenpairs: no solver converged, the kernel is not finite, or it is no kernel.
+UNCONVERGED, NOT_FINITE, INDEFINITE = "not converged", "not finite", "indefinite"
+NO_KERNEL = "its scale is negative, so that exp(scale·x·y) is not a kernel"
+_PROBLEMS = {
+    UNCONVERGED: "its eigenpairs did not converge",
+    NOT_FINITE: "its keys or scale are not finite, or so large that their kernel overflows",
+    INDEFINITE: NO_KERNEL,
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,7 +70,7 @@ class Spectrum:
     @property
     def problems(self) -> tuple[str | None, ...]:
         """Why a head has no eigenpairs, or None if it has."""
-        return tuple("its eigenpairs did not converge" if s == UNCONVERGED else None for s in self.solvers)
+        return tuple(map(_PROBLEMS.get, self.solvers))
 
     @cached_property
     def residual(self) -> PerHead:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attnaudit.kernel.gram import PerHead, Square, centred
@@ -46,7 +46,14 @@ def radial_gram(products: Square) -> WithHSIC:
 
 
 def _ratio(hsic: Callable[[Tensor, Tensor], Tensor], x: WithHSIC, y: WithHSIC, epsilon: float) -> PerHead:
-    return hsic(x[0], y[0]) / (x[1].sqrt() * y[1].sqrt() + epsilon)
+    ratio = hsic(x[0], y[0]) / (x[1].sqrt() * y[1].sqrt() + epsilon)
+    return ratio.masked_fill(_out_of_range(x[1]) | _out_of_range(y[1]), torch.nan)
+
+
+def _out_of_range(hsic: PerHead) -> Bool[Tensor, "heads"]:
+    """Whether a sum of fourth powers overflows, or is so small that it has lost digits."""
+    smallest = torch.finfo(hsic.dtype).tiny / torch.finfo(hsic.dtype).eps
+    return ~hsic.isfinite() | ((hsic != 0) & (hsic.abs() < smallest))
 
 
 def _feature_hsic(x: Rows, y: Rows) -> PerHead:

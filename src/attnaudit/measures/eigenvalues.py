@@ -36,7 +36,11 @@ def _statistic(
     return Measure(name, text, lambda at: reduce(at.shared(sizes)), scope=Scope.KEYS, guard=guard, cost=Cost.EIGENPAIRS)
 
 
-_STANDARDISED = Guard("eigenpairs", lambda at: at.keys.standardised_spectrum.problems)
+_STANDARDISED = Guard(
+    "eigenpairs",
+    lambda at: at.keys.standardised_spectrum.problems,
+    lambda at: at.keys.standardised_spectrum.scaled_eigenvalues.isfinite().all(dim=-1),
+)
 
 EIGENVALUES = tuple(
     _statistic(f"eigenvalue_{name}", f"{name} of the top-d eigenvalues of K̃", _sizes, reduce, EIGENPAIRS)

@@ -17,7 +17,7 @@ from attnaudit.capture.heads import Heads
 from attnaudit.kernel.gram import PerHead
 from attnaudit.kernel.spectra import Spectrum
 from attnaudit.measures.gamma import GammaDifferences, gamma_differences
-from attnaudit.measures.guards import EIGENPAIRS
+from attnaudit.measures.guards import EIGENPAIRS, EIGENVECTORS, VISIBLE_KERNEL
 from attnaudit.measures.measure import Cost, Measure, Scope
 from attnaudit.measures.measure_input import MeasureInput
 from attnaudit.measures.subspace import orthonormal
@@ -83,7 +83,7 @@ EIGENVECTOR_RESIDUAL = Measure(
     scope=Scope.VALUES,
     closer="lower",
     ideal=0.0,
-    guard=EIGENPAIRS,
+    guard=EIGENVECTORS,
     cost=Cost.EIGENPAIRS,
 )
 CENTERING_DEFECT = Measure(
@@ -103,7 +103,7 @@ SUBSPACE_OVERLAP = Measure(
     scope=Scope.VALUES,
     closer="higher",
     ideal=1.0,
-    guard=EIGENPAIRS,
+    guard=EIGENVECTORS,
     cost=Cost.EIGENPAIRS,
 )
 GAMMA_ABS = Measure(
@@ -113,7 +113,7 @@ GAMMA_ABS = Measure(
     scope=Scope.VALUES,
     closer="lower",
     ideal=0.0,
-    guard=EIGENPAIRS,
+    guard=VISIBLE_KERNEL,
     cost=Cost.EIGENPAIRS,
     in_units_of_the_head=True,
 )
@@ -124,6 +124,6 @@ GAMMA_REL = Measure(
     scope=Scope.VALUES,
     closer="lower",
     ideal=0.0,
-    guard=EIGENPAIRS,
+    guard=VISIBLE_KERNEL,
     cost=Cost.EIGENPAIRS,
 )

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from attnaudit.errors import UsageError
 from attnaudit.kernel.gram import PerHead
-from attnaudit.measures.measure import Measure
+from attnaudit.measures.measure import Measure, Scope
 from attnaudit.measures.pairs import REASON, too_many_pairs
 
 
@@ -37,11 +37,19 @@ def evaluate(measures: Sequence[Measure], at: Any) -> dict[str, Numbers]:
 def _values(measure: Measure, at: Any) -> PerHead:
     if _left_out(measure, at):
         return torch.full((len(at.heads),), torch.nan, dtype=torch.float64, device=at.heads.key.device)
-    return _checked(measure, measure.function(at), len(at.heads))
+    values = _checked(measure, measure.function(at), len(at.heads))
+    usable = at.intact(keys_only=measure.scope is Scope.KEYS)
+    if measure.guard.usable is not None:
+        usable = usable & measure.guard.usable(at)
+    numbers = values if values.is_floating_point() else values.double()
+    return numbers.masked_fill(~usable, torch.nan)
 
 
 def _problems(measure: Measure, at: Any) -> Sequence[str | None]:
-    return (REASON,) * len(at.heads) if _left_out(measure, at) else measure.guard.problems(at)
+    if _left_out(measure, at):
+        return (REASON,) * len(at.heads)
+    first, last = at.damage(keys_only=measure.scope is Scope.KEYS)
+    return [a or b or c for a, b, c in zip(first, measure.guard.problems(at), last, strict=True)]
 
 
 def _left_out(measure: Measure, at: Any) -> bool:

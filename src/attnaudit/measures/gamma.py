@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnaudit.kernel.gram import PerHead
-from attnaudit.measures.guards import EIGENPAIRS
+from attnaudit.measures.guards import VISIBLE_KERNEL
 from attnaudit.measures.measure import Cost, Measure, Scope
 from attnaudit.measures.measure_input import MeasureInput
 
@@ -121,7 +121,7 @@ def _measure(name: str, text: str, function: Callable[[MeasureInput], PerHead]) 
         scope=Scope.KEYS,
         closer="lower",
         ideal=0.0,
-        guard=EIGENPAIRS,
+        guard=VISIBLE_KERNEL,
         cost=Cost.EIGENPAIRS,
         default=False,
     )

@@ -28,6 +28,7 @@ KERNEL_RANK = Measure(
     "number of eigenvalues of K̃ above rounding",
     kernel_rank,
     scope=Scope.KEYS,
+    guard=Guard("a kernel", lambda at: at.without_kernel, lambda at: at.has_kernel),
     cost=Cost.EIGENPAIRS,
 )
 #: Computed for observed heads and every theory whenever there are references: scores leave out the other heads.

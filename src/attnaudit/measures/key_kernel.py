@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attnaudit import kernel
@@ -15,12 +15,23 @@ from attnaudit.capture.heads import Heads
 from attnaudit.errors import UsageError
 from attnaudit.kernel import paper
 from attnaudit.kernel.feature import token_norms
-from attnaudit.kernel.gram import standardised
+from attnaudit.kernel.gram import finite_heads, standardised
 from attnaudit.kernel.prediction import Prediction, kernel_pca_values
-from attnaudit.kernel.spectra import Spectrum
+from attnaudit.kernel.spectra import NO_KERNEL, Spectrum
 from attnaudit.measures.pairs import MOST_TOKENS, too_many_pairs
 from attnaudit.measures.shared_work import SharedWork
 from attnaudit.protocol import Protocol
+
+Reasons = tuple[str | None, ...]
+
+
+def first_problem(parts: Mapping[str, Bool[Tensor, "heads"]], count: int) -> Reasons:
+    """For each head the first of the problems (the keys of `parts`) that it has, or None."""
+    reasons: list[str | None] = [None] * count
+    for problem, fine in parts.items():
+        for place, good in enumerate(fine.tolist()):
+            reasons[place] = reasons[place] or (None if good else problem)
+    return tuple(reasons)
 
 
 def _ignore(solvers: tuple[str, ...]) -> None:
@@ -41,6 +52,24 @@ class KeyKernel(SharedWork):
     @property
     def _rank(self) -> int:
         return min(self.heads.value.shape[-1], self.heads.tokens)
+
+    @cached_property
+    def parts(self) -> dict[str, Bool[Tensor, "heads"]]:
+        """By what is wrong with the others: which heads have finite keys, and which a finite scale."""
+        return {
+            "its keys are not finite": finite_heads(self.heads.key),
+            "its scale is not finite": self.heads.scale.isfinite(),
+        }
+
+    @cached_property
+    def intact(self) -> Bool[Tensor, "heads"]:
+        """Which heads have both."""
+        return torch.stack(list(self.parts.values())).all(dim=0)
+
+    @cached_property
+    def finite_queries(self) -> Bool[Tensor, "heads"]:
+        """Which heads have finite queries."""
+        return finite_heads(self.heads.query)
 
     @cached_property
     def spectrum(self) -> Spectrum:
@@ -75,9 +104,18 @@ class KeyKernel(SharedWork):
 
     @cached_property
     def log_phi(self) -> Float[Tensor, "heads queries"]:
-        """The logarithm of ‖φ(q)‖² of every query."""
-        scale = None if self.protocol is Protocol.PAPER else self.heads.scale.to(torch.float64)
-        return token_norms(self.heads, scale=scale).log_phi
+        """The logarithm of ‖φ(q)‖² of every query; there is no φ where the scale is negative."""
+        if self.protocol is Protocol.PAPER:
+            return token_norms(self.heads).log_phi
+        scale = self.heads.scale.to(torch.float64)
+        return token_norms(self.heads, scale=scale).log_phi.masked_fill((scale < 0)[:, None], torch.nan)
+
+    @property
+    def without_norms(self) -> Reasons:
+        """Why ‖φ(q)‖² of a head is missing, if it is."""
+        positive = (self.heads.scale >= 0) | (self.protocol is Protocol.PAPER)
+        parts = {NO_KERNEL: positive, "‖φ(q)‖² overflows": self.phi.isfinite().all(dim=-1)}
+        return first_problem(parts, len(self.heads))
 
     @property
     def phi(self) -> Float[Tensor, "heads queries"]:
@@ -85,6 +123,6 @@ class KeyKernel(SharedWork):
         return torch.exp(self.log_phi)
 
     @property
-    def problems(self) -> tuple[str | None, ...]:
+    def problems(self) -> Reasons:
         """Which heads have too few eigenpairs, or none that float32 could represent, and why."""
         return paper.problems(self.spectrum) if self.protocol is Protocol.PAPER else self.unit_axes.problems

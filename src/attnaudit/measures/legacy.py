@@ -47,8 +47,13 @@ def legacy_log_projection_error(at: MeasureInput) -> PerHead:
     return log_mean_excess(legacy_log_phi(at.heads, at.norms.log_phi), at.norms.output)
 
 
-def _negative(at: MeasureInput) -> tuple[str | None, ...]:
-    return ("the mean of ‖φ(q)‖² - ‖h‖² is negative and has no logarithm",) * len(at.heads)
+def _negative(at: MeasureInput) -> list[str | None]:
+    negative = "the mean of ‖φ(q)‖² - ‖h‖² is negative and has no logarithm"
+    known = (at.norms.log_phi.isfinite() & at.norms.output.isfinite()).all(dim=-1)
+    return [
+        problem or (negative if finite else None)
+        for problem, finite in zip(at.keys.without_norms, known.tolist(), strict=True)
+    ]
 
 
 LEGACY_LOG_PROJECTION_ERROR = Measure(

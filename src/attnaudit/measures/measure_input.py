@@ -6,19 +6,23 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
 from attnaudit.capture.heads import Heads
 from attnaudit.kernel.feature import TokenNorms
+from attnaudit.kernel.gram import finite_heads
 from attnaudit.kernel.prediction import Prediction
 from attnaudit.measures.epsilons import Epsilons, epsilons_of
-from attnaudit.measures.key_kernel import KeyKernel
+from attnaudit.measures.key_kernel import KeyKernel, Reasons, first_problem
 from attnaudit.measures.shared_work import SharedWork
 from attnaudit.protocol import Protocol
 from attnaudit.theories.base import Theory, guard_of
 from attnaudit.theories.kernel_pca import KernelPCA
+
+#: Values outside of these bounds have squares that overflow or underflow.
+TINY, HUGE = 1e-150, 1e150
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,45 @@ class MeasureInput(SharedWork):
     def kernel_rank(self) -> Int[Tensor, "heads"]:
         """How many eigenvalues of K̃ are above rounding."""
         return self.keys.spectrum.numerical_rank
+
+    @property
+    def has_kernel(self) -> Bool[Tensor, "heads"]:
+        """Which heads have a kernel whose eigenvalues are known."""
+        return self.keys.spectrum.scaled_eigenvalues.isfinite().all(dim=-1)
+
+    @property
+    def without_kernel(self) -> tuple[str | None, ...]:
+        """Why the others have none."""
+        return self.keys.problems
+
+    def intact(self, *, keys_only: bool) -> Bool[Tensor, "heads"]:
+        """Which heads have finite keys and scale and, if more is asked for, all else finite and not extreme."""
+        return self.keys.intact if keys_only else self._all_intact
+
+    def damage(self, *, keys_only: bool) -> tuple[Reasons, Reasons]:
+        """Why the others have not: what is wrong with queries and keys, and with values and outputs.
+
+        Values can be missing because a prediction is, so that a measure may know better why.
+        """
+        if keys_only:
+            return first_problem(self.keys.parts, len(self.heads)), (None,) * len(self.heads)
+        first = {**self.keys.parts, "its queries are not finite": self.keys.finite_queries}
+        last = {**self._own_parts, "its values are all zero": (self.heads.value != 0).any(dim=2).any(dim=1)}
+        return first_problem(first, len(self.heads)), first_problem(last, len(self.heads))
+
+    @cached_property
+    def _all_intact(self) -> Bool[Tensor, "heads"]:
+        parts = (self.keys.intact, self.keys.finite_queries, *self._own_parts.values())
+        return torch.stack(parts).all(dim=0)
+
+    @cached_property
+    def _own_parts(self) -> dict[str, Bool[Tensor, "heads"]]:
+        size = self.heads.value.double().abs().amax(dim=(1, 2))
+        return {
+            "its values are not finite": size.isfinite(),
+            "its values are too large or too small for float64": (size == 0) | ((size > TINY) & (size < HUGE)),
+            "its outputs are not finite": finite_heads(self.heads.output),
+        }
 
     @property
     def not_identifiable(self) -> tuple[str | None, ...]:

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from attnaudit.kernel.feature import TokenNorms
 from attnaudit.kernel.gram import PerHead
+from attnaudit.measures.guards import ANY_HEAD, Guard
 from attnaudit.measures.measure import Measure, Scope
 
 RELATIVE_GUARD = 1e-8
@@ -31,7 +32,13 @@ def _difference(norms: TokenNorms) -> Tensor:
 def _median(tokens: Float[Tensor, "heads tokens"]) -> PerHead:
     ordered = tokens.sort(dim=-1).values
     count = ordered.shape[-1]
-    return (ordered[:, (count - 1) // 2] + ordered[:, count // 2]) / 2
+    median = (ordered[:, (count - 1) // 2] + ordered[:, count // 2]) / 2
+    return median.masked_fill(tokens.isnan().any(dim=-1), torch.nan)
+
+
+def _share_above(norms: TokenNorms) -> PerHead:
+    unknown = (norms.output.isnan() | norms.phi.isnan()).any(dim=-1)
+    return (norms.output > norms.phi).double().mean(dim=-1).masked_fill(unknown, torch.nan)
 
 
 #: What each measure makes of the squared norms of a head's tokens.
@@ -43,7 +50,7 @@ OF_NORMS: Mapping[str, Callable[[TokenNorms], PerHead]] = {
     "projection_error_rel_phi": lambda norms: (_difference(norms) / (norms.phi + RELATIVE_GUARD)).mean(dim=-1),
     "phi_norm2_median": lambda norms: _median(norms.phi),
     "projection_error_signed": lambda norms: (norms.phi - norms.output).mean(dim=-1),
-    "output_above_phi": lambda norms: (norms.output > norms.phi).double().mean(dim=-1),
+    "output_above_phi": _share_above,
 }
 
 
@@ -75,12 +82,15 @@ def trimmed_quartiles(values: Float[Tensor, "*shape"]) -> Quartiles:
     return Quartiles(lower, median, upper, len(pool))
 
 
-def _measure(name: str, text: str, **more: Any) -> Measure:
-    return Measure(name, text, lambda at: OF_NORMS[name](at.norms), scope=Scope.VALUES, **more)
+_NORMS = Guard("‖φ(q)‖²", lambda at: at.keys.without_norms)
+
+
+def _measure(name: str, text: str, guard: Guard = _NORMS, **more: Any) -> Measure:
+    return Measure(name, text, lambda at: OF_NORMS[name](at.norms), scope=Scope.VALUES, guard=guard, **more)
 
 
 PHI_NORM2 = _measure("phi_norm2", "‖φ(q)‖², mean over tokens")
-OUTPUT_NORM2 = _measure("output_norm2", "‖h‖², mean over tokens")
+OUTPUT_NORM2 = _measure("output_norm2", "‖h‖², mean over tokens", ANY_HEAD)
 PROJECTION_ERROR_MAE = _measure(
     "projection_error_mae",
     "|‖φ(q)‖² - ‖h‖²|, mean over tokens",

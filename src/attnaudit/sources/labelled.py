@@ -208,7 +208,9 @@ def _from_parquet(files: Sequence[Path]) -> LabelledImages:
     if None in columns:
         raise InputError(f"{files[0]} must have columns img and label, got {', '.join(table.column_names)}.")
     images, labels = (table[str(column)] for column in columns)
-    entries = [entry["bytes"] if isinstance(entry, dict) and "bytes" in entry else entry for entry in images.to_pylist()]
+    entries = [
+        entry["bytes"] if isinstance(entry, dict) and "bytes" in entry else entry for entry in images.to_pylist()
+    ]
     if not all(isinstance(entry, bytes) for entry in entries):
         raise InputError(f"{files[0]}: column {columns[0]} does not contain encoded images.")
     if labels.null_count or not pa.types.is_integer(labels.type):

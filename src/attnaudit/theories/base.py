@@ -82,7 +82,9 @@ def leading_right_vectors(matrix: Tensor, heads: Heads) -> Prediction:
     lost = (found < width) | ~finite
     values = right[:, :width].mT.masked_fill(lost[:, None, None], torch.nan)
     problems = tuple(
-        f"only {rank} of {width} components are above rounding" if missing else None
-        for rank, missing in zip(found.tolist(), lost.tolist(), strict=True)
+        (f"only {rank} of {width} components are above rounding" if usable else "what it predicts from is not finite")
+        if missing
+        else None
+        for rank, missing, usable in zip(found.tolist(), lost.tolist(), finite.tolist(), strict=True)
     )
     return Prediction(values, torch.zeros_like(sizes[:, 0]), problems)

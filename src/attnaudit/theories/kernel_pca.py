@@ -13,8 +13,10 @@ from attnaudit.theories.base import Identifiability, too_few_tokens
 def _not_identifiable(heads: Heads, spectrum: Spectrum) -> tuple[str | None, ...]:
     """With N - 1 ≤ d tokens, or a kernel of rank ≤ d, the leading d eigenvectors span all that a head can have."""
     return tuple(
-        problem or (f"its kernel has rank {rank}, not above d = {heads.dim}" if rank <= heads.dim else None)
-        for problem, rank in zip(too_few_tokens(heads, spectrum), spectrum.numerical_rank.tolist(), strict=True)
+        few or lost or (f"its kernel has rank {rank}, not above d = {heads.dim}" if rank <= heads.dim else None)
+        for few, lost, rank in zip(
+            too_few_tokens(heads, spectrum), spectrum.problems, spectrum.numerical_rank.tolist(), strict=True
+        )
     )
 
 
