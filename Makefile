@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# On Linux the lock has the CPU build of torch for Python 3.11: where pip finds only others, `make LOCK= …` does without.
 LOCK := requirements/lock.txt
 INSTALLED := $(VENV)/.installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -11,7 +12,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 $(INSTALLED): pyproject.toml $(LOCK) requirements/torchvision_cpu.py
 	@echo "attnaudit: setting up $(VENV) (once)" >&2
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(PIP) --require-hashes --requirement $(LOCK)
+	@$(PIP) $(if $(LOCK),--require-hashes --requirement $(LOCK),'.[dev]' torchvision hatchling)
 	@$(BIN)/python requirements/torchvision_cpu.py
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@

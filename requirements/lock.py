@@ -3,8 +3,9 @@
     python -m venv /tmp/lock && /tmp/lock/bin/pip install pip-tools
     /tmp/lock/bin/python requirements/lock.py            # keeps the versions; --upgrade-package NAME takes a newer one
 
-It asks the index for every package, which takes minutes. torch is locked as its CPU build or any other that needs no
-CUDA packages; hashes of its other builds are kept as long as its version stays.
+It asks the index for every package, which takes minutes. For Linux torch is locked as its CPU build, because the other
+one needs gigabytes of CUDA packages. Its builds for other systems are kept as they are: for a new version of torch, add
+them by hand.
 """
 
 import re
@@ -24,22 +25,22 @@ OPTIONS = (
 )
 
 
-def entries(text: str) -> dict[str, str]:
-    """The pinned requirements of a lock file with their hashes, by name."""
-    return {name: whole for whole, name in re.findall(r"^(([\w.-]+)==\S+(?: \\\n +--hash=\S+)+)", text, re.MULTILINE)}
+LINUX, ELSEWHERE = ('sys_platform == "linux"', 'sys_platform != "linux"')
+
+
+def entries(text: str) -> list[str]:
+    """The pinned requirements of a lock file with their hashes."""
+    return re.findall(r"^[\w.-]+==[^\\\n]+(?: \\\n +--hash=\S+)+", text, re.MULTILINE)
 
 
 def tidied(written: str, before: str) -> str:
-    """Without the package itself and comments; torch without the mark of its build, and with the hashes it had."""
-    found = entries(written)
-    torch, old = found["torch"].replace("+cpu", ""), entries(before).get("torch", "")
-    hashes = set(re.findall(r"--hash=\S+", torch + (old if _pin(old) == _pin(torch) else "")))
-    found["torch"] = " \\\n    ".join([_pin(torch), *sorted(hashes)])
-    return HEADER + "".join(f"{entry}\n" for _, entry in sorted(found.items()))
-
-
-def _pin(entry: str) -> str:
-    return entry.partition(" ")[0]
+    """Without the package itself and comments; on Linux torch is the CPU build, elsewhere what the lock had."""
+    found = [entry for entry in entries(written) if not entry.startswith("torch==")]
+    (torch,) = (entry for entry in entries(written) if entry.startswith("torch=="))
+    pin, _, hashes = torch.partition(" ")
+    found.append(f"{pin} ; {LINUX} {hashes}")
+    found += [entry for entry in entries(before) if entry.startswith(f"{pin.partition('+')[0]} ; {ELSEWHERE}")]
+    return HEADER + "".join(f"{entry}\n" for entry in sorted(found))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,296 @@
+"""Audit folders of damaged and hostile images, and count what goes wrong.
+
+    python benchmarks/fuzz_images.py [--count 200] [--memory 3GB] [--seed 0] [FORMAT …]
+
+For each format, images of many kinds are damaged at random, hostile ones are added, and `attnaudit audit` reads them
+all in a process of its own. Every image must be measured or skipped by name: no traceback, no program started, and a
+peak of memory inside --memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import random
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, PngImagePlugin
+
+from attnaudit.records.engine import parse_memory
+
+MODEL = ("test_vit", "--random-weights", "--references", "gaussian")
+#: By format: the modes in which images are written, and the options of Pillow for each variant.
+VARIANTS: dict[str, tuple[tuple[str, ...], tuple[dict[str, object], ...]]] = {
+    "png": (
+        ("RGB", "RGBA", "L", "LA", "P", "1", "I;16"),
+        ({}, {"exif": b"Exif\0\0MM\0*\0\0\0\x08\0\x01"}, {"text": True}),
+    ),
+    "jpeg": (("RGB", "L", "CMYK"), ({}, {"progressive": True}, {"exif": b"Exif\0\0II*\0\x08\0\0\0\xff\xff"})),
+    "ppm": (("RGB", "L", "1", "I"), ({},)),
+    "webp": (("RGB", "RGBA"), ({}, {"lossless": True}, {"frames": 3})),
+    "gif": (("P", "L"), ({}, {"frames": 3}, {"interlace": 0})),
+    "tiff": (
+        ("RGB", "RGBA", "L", "CMYK", "I;16", "F", "1"),
+        ({}, {"compression": "tiff_lzw"}, {"compression": "tiff_adobe_deflate"}, {"frames": 3}),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of the images of one format."""
+
+    format: str
+    images: int
+    measured: int
+    skipped: int
+    exit_code: int
+    tracebacks: int
+    programs: int
+    peak: int
+    seconds: float
+
+
+def seeds(kind: str) -> list[bytes]:
+    """Whole images of a format, in all its modes and variants."""
+    modes, variants = VARIANTS[kind]
+    return [_encoded(kind, mode, dict(options)) for mode in modes for options in variants]
+
+
+def _encoded(kind: str, mode: str, options: dict[str, object]) -> bytes:
+    pixels = np.random.default_rng(0).integers(0, 256, (48, 64, 3), dtype=np.uint8)
+    images = [_in_mode(Image.fromarray(np.roll(pixels, shift, axis=0)), mode) for shift in range(3)]
+    if options.pop("text", False):
+        notes = PngImagePlugin.PngInfo()
+        notes.add_text("note", "words " * 200, zip=True)
+        notes.add_itxt("other", "words " * 200, zip=True)
+        options |= {"pnginfo": notes, "icc_profile": b"profile" * 100}
+    if options.pop("frames", 0):
+        options |= {"save_all": True, "append_images": images[1:]}
+    buffer = io.BytesIO()
+    images[0].save(buffer, kind, **options)
+    return buffer.getvalue()
+
+
+def _in_mode(image: Image.Image, mode: str) -> Image.Image:
+    if mode in ("I;16", "I", "F"):
+        kind = {"I;16": np.uint16, "I": np.int32, "F": np.float32}[mode]
+        return Image.fromarray(np.asarray(image.convert("L")).astype(kind) * (1 if mode == "F" else 257))
+    return image.convert(mode)
+
+
+def flipped(content: bytearray, draw: random.Random) -> None:
+    """A few bits."""
+    for _ in range(draw.choice((1, 1, 2, 8, 64))):
+        content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+
+
+def flipped_early(content: bytearray, draw: random.Random) -> None:
+    """A few bits of the beginning, where sizes are."""
+    for _ in range(draw.choice((1, 2, 4))):
+        content[draw.randrange(min(64, len(content)))] ^= 1 << draw.randrange(8)
+
+
+def cut(content: bytearray, draw: random.Random) -> None:
+    """The end is missing."""
+    del content[draw.randrange(len(content)) :]
+
+
+def repeated(content: bytearray, draw: random.Random) -> None:
+    """A piece is there twice."""
+    start = draw.randrange(len(content))
+    content[start:start] = content[start : start + draw.randrange(1, 400)]
+
+
+def extreme(content: bytearray, draw: random.Random) -> None:
+    """A number is the largest, the smallest, or zero."""
+    start = draw.randrange(len(content))
+    content[start : start + 4] = draw.choice(
+        (b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\0\0\0\0", b"\x80\0\0\0", b"\xff\xff\0\0")
+    )
+
+
+def foreign(content: bytearray, draw: random.Random) -> None:
+    """Random bytes in place of a piece."""
+    start = draw.randrange(len(content))
+    content[start : start + 40] = draw.randbytes(draw.randrange(1, 80))
+
+
+DAMAGE: tuple[Callable[[bytearray, random.Random], None], ...] = (
+    flipped,
+    flipped_early,
+    cut,
+    repeated,
+    extreme,
+    foreign,
+)
+
+
+def with_new_checksums(content: bytes) -> bytes:
+    """A PNG whose chunks have the right checksums, so that damage gets beyond the first check."""
+    result, place = bytearray(content[:8]), 8
+    while place + 8 <= len(content):
+        (length,) = struct.unpack(">I", content[place : place + 4])
+        body = content[place + 4 : place + 8 + length]
+        result += struct.pack(">I", max(len(body) - 4, 0)) + body + struct.pack(">I", zlib.crc32(body))
+        place += 12 + length
+    return bytes(result)
+
+
+def _chunk(kind: bytes, body: bytes) -> bytes:
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+
+def png_of(width: int, height: int, *chunks: bytes) -> bytes:
+    """A PNG of one bit per pixel, all zero, with further chunks."""
+    header = _chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0))
+    rows = zlib.compress(bytes(height * (1 + (width + 7) // 8)), 9)
+    return b"\x89PNG\r\n\x1a\n" + header + b"".join(chunks) + _chunk(b"IDAT", rows) + _chunk(b"IEND", b"")
+
+
+def hostile(kind: str) -> list[bytes]:
+    """Images made to break a reader."""
+    bomb = zlib.compress(bytes(80_000_000), 9)
+    postscript = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\nshowpage\n"
+    everywhere = [b"", b"\0" * 100, postscript, b"GIF89a", b"II*\0", b"RIFF\xff\xff\xff\xffWEBPVP8X"]
+    own = {
+        "png": [
+            png_of(30_000, 1),
+            png_of(3_000_000, 1),
+            png_of(1, 30_000),
+            png_of(60_000, 60_000 // 50),
+            png_of(9_900, 9_900),
+            png_of(64, 48, _chunk(b"zTXt", b"a\0\0" + bomb)),
+            png_of(64, 48, _chunk(b"iTXt", b"a\0\1\0\0\0" + bomb)),
+            png_of(64, 48, _chunk(b"iCCP", b"a\0\0" + bomb)),
+            png_of(64, 48, *[_chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(1_000_000), 9))] * 90),
+        ],
+        "ppm": [
+            b"P6 abc def 255\n",
+            b"P6 99999999999 1 255\n",
+            b"P6 1 -1 255\n",
+            b"P5 0 0 0\n",
+            b"P6 30000 1 255\n" + bytes(90_000),
+        ],
+        "gif": [
+            b"GIF89a"
+            + struct.pack("<HH", 65535, 65535)
+            + b"\0\0\0,\0\0\0\0"
+            + struct.pack("<HH", 65535, 65535)
+            + b"\0\2\1\0\0;"
+        ],
+        "tiff": [
+            _tiff(60_000, 60_000),
+            _tiff(64, 48, (322, 60_000), (323, 60_000)),
+            _tiff(64, 48, (277, 60_000)),
+            _tiff(64, 48, (258, 4_000_000_000)),
+        ],
+        "webp": [_whole(16_000, 16_000, "webp"), _whole(16_000, 6_000, "webp"), _whole(16_000, 200, "webp")],
+        "jpeg": [_whole(60_000, 60_000 // 51, "jpeg"), _whole(12_000, 9_000, "jpeg"), _whole(9_900, 9_900, "jpeg")],
+    }
+    return [*everywhere, *own[kind]]
+
+
+def _whole(width: int, height: int, kind: str) -> bytes:
+    buffer = io.BytesIO()
+    Image.new("L", (width, height)).save(buffer, kind, quality=1)
+    return buffer.getvalue()
+
+
+def _tiff(width: int, height: int, *more: tuple[int, int]) -> bytes:
+    tags = dict(
+        [(256, width), (257, height), (258, 8), (259, 1), (262, 1), (273, 8), (277, 1), (278, height), (279, 64), *more]
+    )
+    entries = b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in sorted(tags.items()))
+    return b"II*\0" + struct.pack("<IH", 8, len(tags)) + entries + struct.pack("<I", 0) + bytes(64)
+
+
+def damaged(kind: str, count: int, seed: int) -> Iterator[bytes]:
+    """`count` images: the whole ones, hostile ones, and whole ones damaged at random."""
+    draw, whole = random.Random(f"{kind}/{seed}"), seeds(kind)
+    certain = [*whole[:8], *hostile(kind)][:count]
+    yield from certain
+    for _ in range(count - len(certain)):
+        content = bytearray(draw.choice(whole))
+        for _ in range(draw.choice((1, 1, 1, 2, 3))):
+            if content:
+                draw.choice(DAMAGE)(content, draw)
+        yield with_new_checksums(bytes(content)) if kind == "png" and draw.random() < 0.5 else bytes(content)
+
+
+def audit(kind: str, count: int, memory: str, seed: int, folder: Path) -> Result:
+    """Write the images of a format and audit them."""
+    images, out, bin_folder = folder / kind, folder / f"run-{kind}", folder / "bin"
+    for place in (images, bin_folder):
+        place.mkdir(parents=True, exist_ok=True)
+    for place, content in enumerate(damaged(kind, count, seed)):
+        (images / f"{place:04}.{kind}").write_bytes(content)
+    for program in ("gs", "gswin64c", "djpeg", "ppmtogif"):  # what decoders of Pillow might start
+        (bin_folder / program).write_text(f"#!/bin/sh\ntouch {folder / 'started'}-$$\n")
+        (bin_folder / program).chmod(0o755)
+    command = [sys.executable, "-m", "attnaudit", "audit", *MODEL, "--images", str(images), "--limit", str(count)]
+    environment = {**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}"}
+    with (folder / f"{kind}.log").open("w+") as log:
+        begun = time.perf_counter()
+        child = subprocess.Popen(
+            [*command, "--memory", memory, "--workers", "1", "--out", str(out), "--json"],
+            env=environment,
+            stdout=log,
+            stderr=log,
+        )
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        seconds = time.perf_counter() - begun
+        log.seek(0)
+        printed = log.read()
+    summary = json.loads((out / "summary.json").read_text()) if (out / "summary.json").exists() else {}
+    skipped = len(set(re.findall(rf"\d{{4}}\.{kind}", json.dumps(summary.get("skipped", summary)))))
+    return Result(
+        kind,
+        count,
+        count - skipped,
+        skipped,
+        child.returncode,
+        printed.count("Traceback"),
+        len(list(folder.glob("started-*"))),
+        usage.ru_maxrss * 1024,
+        seconds,
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print a line per format; the exit code is 1 if anything went wrong."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("formats", nargs="*", default=list(VARIANTS), metavar="FORMAT")
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--memory", default="3GB")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args(arguments)
+    allowed, wrong = parse_memory(given.memory), 0
+    print(f"{'format':6} images measured skipped exit tracebacks programs  peak MB (--memory {given.memory}) seconds")
+    for kind in given.formats:
+        with tempfile.TemporaryDirectory() as folder:
+            found = audit(kind, given.count, given.memory, given.seed, Path(folder))
+        print(
+            f"{found.format:6} {found.images:6} {found.measured:8} {found.skipped:7} {found.exit_code:4} "
+            f"{found.tracebacks:10} {found.programs:8} {found.peak / 1e6:8.0f} {found.seconds:26.0f}",
+            flush=True,
+        )
+        wrong += found.exit_code != 0 or found.tracebacks + found.programs > 0 or found.peak > allowed
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
