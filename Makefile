@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 $(INSTALLED): pyproject.toml $(LOCK) requirements/torchvision_cpu.py
 	@echo "attnaudit: setting up $(VENV) (once)" >&2
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(PIP) $(if $(LOCK),--require-hashes --requirement $(LOCK),'.[dev]' torchvision hatchling)
+	@$(PIP) $(if $(LOCK),--require-hashes --requirement $(LOCK),'.[dev]' torchvision hatchling editables)
 	@$(BIN)/python requirements/torchvision_cpu.py
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@

@@ -197,16 +197,26 @@ def hostile(kind: str) -> list[bytes]:
             _tiff(64, 48, (277, 60_000)),
             _tiff(64, 48, (258, 4_000_000_000)),
         ],
-        "webp": [_whole(16_000, 16_000, "webp"), _whole(16_000, 6_000, "webp"), _whole(16_000, 200, "webp")],
-        "jpeg": [_whole(60_000, 60_000 // 51, "jpeg"), _whole(12_000, 9_000, "jpeg"), _whole(9_900, 9_900, "jpeg")],
+        "webp": [_webp(16_000, 16_000), _webp(16_000, 6_000), _webp(16_000, 200)],
+        "jpeg": [_jpeg(60_000, 60_000 // 51), _jpeg(12_000, 9_000), _jpeg(9_900, 9_900)],
     }
     return [*everywhere, *own[kind]]
 
 
-def _whole(width: int, height: int, kind: str) -> bytes:
+def _jpeg(width: int, height: int) -> bytes:
     buffer = io.BytesIO()
-    Image.new("L", (width, height)).save(buffer, kind, quality=1)
+    Image.new("L", (width, height)).save(buffer, "jpeg", quality=1)
     return buffer.getvalue()
+
+
+def _webp(width: int, height: int) -> bytes:
+    """A lossless image of one colour, which has the same bytes in all sizes but for the 28 bits of the size itself."""
+    buffer = io.BytesIO()
+    Image.new("L", (16, 16)).save(buffer, "webp", lossless=True)
+    content = bytearray(buffer.getvalue())
+    (bits,) = struct.unpack_from("<I", content, 21)
+    struct.pack_into("<I", content, 21, bits & 0xF0000000 | (width - 1) | (height - 1) << 14)
+    return bytes(content)
 
 
 def _tiff(width: int, height: int, *more: tuple[int, int]) -> bytes:

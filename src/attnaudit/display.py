@@ -40,6 +40,18 @@ def _escaped(character: str) -> str:
     return f"\\x{code:02x}"
 
 
+def escaped_if_unencodable(error: UnicodeError) -> tuple[str, int]:
+    r"""What a stream shows of characters that it cannot encode; an error handler for `codecs.register_error`.
+
+    Bytes of file names that are not UTF-8 are shown as `\xff`, as in `readable`.
+    """
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    characters = error.object[error.start : error.end]
+    shown = (_escaped(each) for each in characters)
+    return "".join(each.encode("ascii", "backslashreplace").decode() for each in shown), error.end
+
+
 def html_table(caption: str, rows: Iterable[tuple[str, ...]]) -> str:
     """A table whose first column names what the others say."""
     lines = []

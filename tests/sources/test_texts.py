@@ -1,4 +1,6 @@
 import random
+import re
+import tracemalloc
 
 import pytest
 
@@ -6,7 +8,9 @@ from attnaudit.errors import InputError, ModelError, UsageError
 from attnaudit.protocol import Protocol
 from attnaudit.sources import load_model, parse_model
 from attnaudit.sources.texts import (
+    MOST_CHARACTERS,
     PASSAGE_WORDS,
+    TextFiles,
     TextItem,
     TextShard,
     passages,
@@ -95,3 +99,52 @@ def test_a_model_for_images_does_not_read_text():
     model = load_model(parse_model("test_vit", random_weights=True))
     with pytest.raises(ModelError, match="has no tokenizer"):
         TextShard((TextItem("a", "text"),)).prepare(model, Protocol.EXACT)
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3, 7, 64, 10**6])
+def test_how_a_text_is_cut_into_chunks_makes_no_difference(cut):
+    text = "\n".join(f"line {place}: " + "wörd\u3000" * (place % 7) + "end  \r" for place in range(700))
+    chunks = [text[start : start + cut] for start in range(0, len(text), cut)]
+    assert passages(chunks, 3, 1) == passages([text], 3, 1)
+    assert study_lines(chunks, 9, 1) == study_lines([text], 9, 1)
+
+
+def test_passages_are_those_of_all_words_drawn_at_random():
+    text = " ".join(f"w{place}" for place in range(40 * PASSAGE_WORDS + 7))
+    words = re.findall(r"\S+", text)
+    cuts = [" ".join(words[start * PASSAGE_WORDS : (start + 1) * PASSAGE_WORDS]) for start in range(40)]
+    assert [item.text for item in passages([text], 5, 3)] == random.Random(3).sample(cuts, 5)
+
+
+def test_files_are_read_in_chunks_that_may_split_a_character(tmp_path):
+    text = "ä" * 3_000_001 + " end"
+    (tmp_path / "book.txt").write_text(text)
+    assert read_text(tmp_path / "book.txt") == text
+    assert "".join(TextFiles(tmp_path)) == text
+
+
+@pytest.mark.parametrize("choose", [passages, study_lines])
+def test_a_text_without_a_space_takes_no_more_memory_than_a_short_one(tmp_path, choose):
+    (tmp_path / "long.txt").write_bytes(b"x" * 30_000_000)
+    tracemalloc.start()
+    (item,) = choose(TextFiles(tmp_path / "long.txt"), None, 0)
+    assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    tracemalloc.stop()
+    assert MOST_CHARACTERS < len(item.text) < 2 * MOST_CHARACTERS
+
+
+@pytest.mark.parametrize("protocol", Protocol)
+def test_texts_that_are_too_long_are_skipped_by_name_and_pad_no_others(protocol):
+    short, long = TextItem("short", "one two"), TextItem("long", "x" * (MOST_CHARACTERS + 1))
+    model = load_model(parse_model("minilm"))
+    together = [shard.prepare(model, protocol) for shard in text_shards([short, long], protocol, 4)]
+    assert [name for prepared in together for name, _ in prepared.skipped] == ["long"]
+    assert [name for prepared in together for name in prepared.names] == ["short"]
+    assert together[0].inputs["input_ids"].shape == (1, 4)
+
+
+def test_texts_that_need_more_room_than_there_is_say_how_much():
+    lines = text_shards([TextItem(f"line-{place}", "x" * MOST_CHARACTERS) for place in range(99)], Protocol.PAPER, 4)
+    model = load_model(parse_model("minilm"))
+    with pytest.raises(UsageError, match=r"132 MB, but --memory leaves 100 MB: allow 32 MB"):
+        lines[0].prepare(model, Protocol.PAPER, 100 * 10**6)

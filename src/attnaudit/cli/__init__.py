@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import sys
 
 import typer
 
 from attnaudit.cli import audit, bench, corrupt, diff, doctor, gaussian, judge, ls, paper, report, robust, train
 from attnaudit.cli.stopping import watched_signals
+from attnaudit.display import escaped_if_unencodable
 from attnaudit.errors import AttnAuditError
 from attnaudit.report.console import printed_messages
 
@@ -49,6 +52,10 @@ def _root(
 
 def main() -> None:
     """Entry point: our errors become one line on stderr and an exit code."""
+    codecs.register_error("attnaudit", escaped_if_unencodable)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # file names need not be UTF-8, and terminals need not take UTF-8
+            stream.reconfigure(errors="attnaudit")
     with watched_signals() as stopping:
         try:
             app()

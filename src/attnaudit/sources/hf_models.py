@@ -11,6 +11,7 @@ from typing import Any
 
 from torch import nn
 
+from attnaudit.display import readable
 from attnaudit.errors import AttnAuditError, ModelError, WeightsError, first_line
 from attnaudit.extras import optional
 from attnaudit.numerics.digest import digest
@@ -103,7 +104,7 @@ def load(spec: ModelSpec) -> LoadedModel:
         spec.label,
         module,
         digest(*identity),
-        "random" if spec.random_seed is not None else str(spec.weights or place),
+        "random" if spec.random_seed is not None else readable(str(spec.weights or place)),
         tokenise=lambda texts, length: tokenised(
             tokenizer, texts, min(length, positions or length), words=words, name=spec.name
         ),

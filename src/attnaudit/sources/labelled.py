@@ -18,6 +18,7 @@ from jaxtyping import Int64, UInt8
 from PIL import Image
 from torch import Tensor
 
+from attnaudit.display import readable
 from attnaudit.errors import ImageError, InputError, UsageError, first_line
 from attnaudit.numerics.digest import content_digest
 from attnaudit.sources.data import VARIABLE, data_file
@@ -183,7 +184,7 @@ def _checked(found: LabelledImages) -> LabelledImages:
 
 def _from_folders(folder: Path, classes: Sequence[str] | None = None) -> LabelledImages:
     """Number classes by name, numerically if all names are numbers, or in the given order."""
-    present = [entry.name for entry in folder.iterdir() if entry.is_dir()]
+    present = {readable(entry.name): entry for entry in folder.iterdir() if entry.is_dir()}
     if not present:
         raise InputError(f"{folder} has no class folders: put images into one folder per class.")
     if classes is None:
@@ -193,7 +194,8 @@ def _from_folders(folder: Path, classes: Sequence[str] | None = None) -> Labelle
     files: list[Path] = []
     labels: list[int] = []
     for number, name in enumerate(classes):
-        own = sorted(p for p in (folder / name).rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
+        inside = present[name].rglob("*") if name in present else []
+        own = sorted(p for p in inside if p.suffix.lower() in SUFFIXES and p.is_file())
         files += own
         labels += [number] * len(own)
     return LabelledImages(folder, files, torch.tensor(labels, dtype=torch.int64), tuple(classes))

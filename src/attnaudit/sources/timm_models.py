@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import nn
 
+from attnaudit.display import readable
 from attnaudit.errors import ModelError, WeightsError, first_line
 from attnaudit.extras import optional
 from attnaudit.numerics.digest import digest
@@ -73,7 +74,7 @@ def load(spec: ModelSpec) -> LoadedModel:
         spec.label,
         module,
         digest(fingerprint(module), preparation),
-        "random" if spec.random_seed is not None else str(spec.weights or "hub"),
+        "random" if spec.random_seed is not None else readable(str(spec.weights or "hub")),
         preprocess=lambda protocol: _preprocess(module, protocol),
         untrained=lru_cache(maxsize=1)(lambda seed: _build(spec.name, seed, pretrained=False)),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import pickle
 import pickletools
 import zipfile
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load, load_file
 from torch import Tensor, nn
 
 from attnaudit.errors import WeightsError, first_line
@@ -33,7 +34,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         raise WeightsError(f"The weights file {path} does not exist.")
     try:
         if path.suffix == ".safetensors":
-            content = load_file(path)
+            content = load_file(path) if _is_utf8(path) else load(path.read_bytes())
         else:
             _check_torch_file(path)
             content = torch.load(path, map_location="cpu", weights_only=True)
@@ -109,6 +110,11 @@ def without_values(tensor: Tensor) -> str | None:
     if tensor.is_quantized:
         return "quantised"
     return None if tensor.layout == torch.strided else f"sparse ({tensor.layout})"
+
+
+def _is_utf8(path: Path) -> bool:
+    """Whether safetensors can open a file of that name."""
+    return os.fsencode(path).decode(errors="replace") == str(path)
 
 
 def fit_weights(model: nn.Module, weights: Mapping[str, Tensor], path: Path, model_name: str) -> None:
