@@ -1,6 +1,7 @@
 """A claim and a theory from user code, judged like those of the package."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -8,7 +9,7 @@ from torch import nn
 
 import attnaudit
 from attnaudit.claims import Claim, Verdict, VerdictWord
-from attnaudit.errors import UsageError
+from attnaudit.errors import RunFolderError, UsageError
 from attnaudit.kernel import Prediction
 from attnaudit.measures import Measure, Reference
 from attnaudit.measures.references import Role
@@ -134,3 +135,42 @@ def test_what_cannot_be_judged_is_refused_before_anything_is_computed(tmp_path, 
     with pytest.raises(UsageError, match=message):
         judged(Encoder(tied=False), *claims, theories=theories, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+class InOrder:
+    """A theory whose prediction depends on an attribute."""
+
+    name, text = "in-order", "the keys, in order or not"
+
+    def __init__(self, *, order):
+        self.order = order
+
+    def predict(self, heads, spectrum, protocol):
+        values = heads.key.double() if self.order else heads.key.double().flip(1)
+        return Prediction(values, torch.zeros(len(heads), dtype=torch.float64), (None,) * len(heads))
+
+
+def doubled(at):
+    return cosine_of_products(at) * 2
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"theories": [InOrder(order=True)]}, {"theories": [InOrder(order=False)]}),
+        ({"measures": [SIMILARITY]}, {"measures": [replace(SIMILARITY, function=doubled)]}),
+    ],
+    ids=["an attribute of a theory", "the function of a measure"],
+)
+def test_what_is_ones_own_is_known_by_its_code_and_not_by_its_name(before, after, tmp_path):
+    """Rows of an object that has changed since must not be resumed."""
+    batch = torch.randn(4, 40, 16, generator=torch.Generator().manual_seed(1))
+
+    def audited(**more):
+        return attnaudit.audit(Encoder(tied=False), batch, claims=(), references=(), **({"theories": ["pca"]} | more))
+
+    first, again, changed = audited(**before), audited(**before), audited(**after)
+    assert again.path == first.path
+    assert changed.path != first.path
+    with pytest.raises(RunFolderError, match="other own"):
+        audited(**after, out=first.path)

@@ -48,7 +48,7 @@ def write_run(
     generator = np.random.default_rng(seed)
     names = names or [f"input-{place}" for place in range(inputs)]
     settings = AuditSettings(references=REFERENCES[1:], seed=seed)
-    identity = plain(AuditIdentity(settings, ((model, "f" * 32),), tuple((name, "0" * 32) for name in names)))
+    identity = plain(AuditIdentity(settings, ((model, "f" * 32),), tuple((name, "0" * 32) for name in names), ()))
     folder = RunFolder(path)
     description = {
         "attnaudit": "0",

@@ -19,6 +19,7 @@ from attnaudit.records.files import file_name
 from attnaudit.records.schema import SCHEMA
 from attnaudit.sources.inputs import Shard
 from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
+from attnaudit.sources.module_identity import object_fingerprint
 from attnaudit.theories.base import Theory
 
 
@@ -36,7 +37,7 @@ class AuditPlan:
     def units(self) -> tuple[AuditUnit, ...]:
         """Model by model, in order of inputs."""
         return tuple(
-            AuditUnit(model.label, model.fingerprint, shard, self.settings, self.selection.own)
+            AuditUnit(model.label, model.fingerprint, shard, self.settings, self.selection.own, self._own)
             for model in self.loaded
             for shard in self.shards
         )
@@ -46,7 +47,12 @@ class AuditPlan:
         """Everything the evidence depends on, as plain data."""
         models = tuple((model.label, model.fingerprint) for model in self.loaded)
         inputs = tuple(entry for shard in self.shards for entry in shard.identity)
-        return dict(json_file.plain(AuditIdentity(self.settings, models, inputs)))
+        return dict(json_file.plain(AuditIdentity(self.settings, models, inputs, self._own)))
+
+    @cached_property
+    def _own(self) -> tuple[tuple[str, str], ...]:
+        """Of a user's own measures, theories and references: another one may have the same name tomorrow."""
+        return tuple((entry.name, object_fingerprint(entry)) for entry in self.selection.own)
 
     @property
     def description(self) -> dict[str, Any]:

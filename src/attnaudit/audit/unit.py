@@ -35,12 +35,13 @@ class AuditUnit:
     shard: Shard
     settings: AuditSettings
     own: tuple[Measure | Theory | Reference, ...]
+    own_fingerprints: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def key(self) -> str:
-        """A hash of version, model weights, input contents and settings."""
+        """A hash of version, model weights, input contents, settings, and what is the user's own."""
         model = [self.model_label, self.model_fingerprint]
-        return digest(VERSION, model, self.shard.identity, self.settings.identity)
+        return digest(VERSION, model, self.shard.identity, self.settings.identity, self.own_fingerprints)
 
     @property
     def label(self) -> str:

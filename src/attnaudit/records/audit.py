@@ -33,11 +33,15 @@ class AuditConventions:
 
 @dataclass(frozen=True)
 class AuditIdentity:
-    """Everything the evidence depends on: models as (label, fingerprint), inputs as (name, hash)."""
+    """Everything the evidence depends on: models as (label, fingerprint), inputs as (name, hash).
+
+    `own` are measures, theories and references of the user's, as (name, fingerprint).
+    """
 
     settings: AuditConventions
     models: tuple[tuple[str, str], ...]
     inputs: tuple[tuple[str, str], ...]
+    own: tuple[tuple[str, str], ...]
     kind: Literal[RunKind.AUDIT] = RunKind.AUDIT
 
 

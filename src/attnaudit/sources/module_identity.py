@@ -1,4 +1,4 @@
-"""The fingerprint of a module given in memory: its tensors, and whatever else decides what it computes.
+"""The fingerprint of a module or another object given in memory: whatever decides what it computes.
 
 A network with other code, or with another `scale` or `num_heads`, is another network even if all of its weights are the
 same. Equal programs give equal fingerprints in every process: nothing depends on addresses, line numbers or the order
@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnaudit.errors import WeightsError
+from attnaudit.errors import UsageError, WeightsError
 from attnaudit.numerics.digest import content_digest
 from attnaudit.sources.weights import tensor_bytes, without_values
 
@@ -69,6 +69,18 @@ def module_fingerprint(module: nn.Module) -> str:
         raise WeightsError(
             f"{type(own).__name__} has attributes that are nested too deeply to tell it from another module."
         ) from error
+
+
+def object_fingerprint(value: Any) -> str:
+    """A hash of the class, code and attributes of an object, such as a measure of a user's own.
+
+    Raises:
+        UsageError: it cannot be told from another one.
+    """
+    try:
+        return content_digest(_Description().of(value))
+    except RecursionError as error:
+        raise UsageError(f"{type(value).__name__} has attributes that are nested too deeply.") from error
 
 
 class _Description:
