@@ -1,6 +1,7 @@
 """Models of `attnaudit train`, and the one that ships."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from safetensors.torch import load_file
 
 from attnaudit.errors import ModelError, WeightsError
 from attnaudit.protocol import Protocol
+from attnaudit.records import json_file
 from attnaudit.sources import load_model, parse_model
 from attnaudit.sources.cards import read_card
 from attnaudit.sources.labelled import read_labelled
@@ -97,3 +99,24 @@ def test_weights_that_do_not_fit_the_card_are_named(tmp_path):
     (tmp_path / WEIGHTS).write_bytes((SHIPPED / WEIGHTS).read_bytes())
     with pytest.raises(WeightsError, match=r"does not fit .*: 12 unknown \(blocks\.5"):
         load_model(parse_model(str(tmp_path)))
+
+
+@pytest.mark.parametrize("changes", [{"heads": 3}, {"standardise": True}, {"drop_path": 0.1}, {}])
+def test_another_card_with_the_same_weights_is_another_model(tmp_path, shipped, changes):
+    card = read_card(SHIPPED)
+    architecture = replace(card.architecture, **changes)
+    other = replace(card, architecture=architecture) if changes else replace(card, mean=(0.0, 0.0, 0.0))
+    prints = []
+    for name, own in (("same", card), ("other", other)):
+        (tmp_path / name).mkdir()
+        json_file.write(tmp_path / name / "card.json", own)
+        prints.append(load_model(parse_model(str(tmp_path / name), weights=SHIPPED / WEIGHTS)).fingerprint)
+    assert prints[0] == shipped.fingerprint != prints[1]
+
+
+def test_a_card_of_an_absurdly_large_network_is_refused(tmp_path):
+    card = read_card(SHIPPED)
+    own = replace(card, architecture=replace(card.architecture, depth=10**9))
+    json_file.write(tmp_path / "card.json", own)
+    with pytest.raises(ModelError, match=r"card\.json .* too much for this machine"):
+        load_model(parse_model(str(tmp_path), random_weights=True))

@@ -1,9 +1,13 @@
 import pickle
+import random
 import warnings
 import zipfile
+from collections import Counter
+from itertools import islice
 
 import pytest
 import torch
+from benchmarks.fuzz_weights import safetensors_files, torch_files
 from safetensors.torch import save_file
 from torch import nn
 
@@ -154,6 +158,28 @@ def test_a_flipped_bit_in_a_torch_file_is_noticed(tmp_path):
     path.write_bytes(content)
     with pytest.raises(WeightsError, match=r"data/0 .*checksum"):
         read_weights(path)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("suffix", ["safetensors", "pth"])
+def test_damaged_and_hostile_files_are_loaded_whole_or_refused_in_one_sentence(tmp_path, suffix):
+    """A small part of benchmarks/fuzz_weights.py, of which docs/results/integrity.md has the whole."""
+    draw, marker, path = random.Random(0), tmp_path / "code-ran", tmp_path / f"w.{suffix}"
+    tensors = small_model().state_dict()
+    files = safetensors_files(tensors, draw) if suffix == "safetensors" else torch_files(tensors, draw, marker)
+    refused, errors = Counter(), []
+    for fault, content in islice(files, 45):
+        path.write_bytes(content)
+        model = small_model()
+        try:
+            fit_weights(model, read_weights(path), path, "small")
+        except WeightsError as error:
+            refused[fault] += 1
+            errors.append((str(error), fingerprint(model)))
+    assert len(refused) >= 7
+    assert not [text for text, _ in errors if "\n" in text]
+    assert {own for _, own in errors} == {fingerprint(small_model())}  # nothing is loaded by halves
+    assert not marker.exists()
 
 
 def test_fingerprint_sees_a_single_changed_number():
