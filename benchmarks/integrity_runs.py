@@ -56,13 +56,13 @@ def prepare(place: Path) -> dict[str, SmallRun]:
     """Write the inputs into a folder, once, train a model for the evaluation, and name the runs."""
     place.mkdir(parents=True, exist_ok=True)
     if not (place / "tiny.yaml").exists():
-        for folder, count in (("images", 12),):
-            _write_pictures(place / folder, count)
+        _write_pictures(place / "images", 12)
         (place / "data").mkdir(exist_ok=True)
         for seed, name in enumerate(("train", "test")):
             _write_labelled(place / "data" / f"{name}.parquet", 40, seed)
         (place / "tiny.yaml").write_text(RECIPE)
     audit = ("audit", "test_vit", "--random-weights", "--images", str(place / "images"), "--limit", "12")
+    audit += ("--references", "gaussian,planted", "--repeats", "1", "--claims", "kpca-values")
     train = ("train", str(place / "tiny.yaml"), "--data", str(place / "data"), "--device", "cpu")
     robust = ("robust", str(place / "trained"), "--parquet", str(place / "data" / "test.parquet"), "--device", "cpu")
     runs = {
