@@ -32,7 +32,8 @@ from attnaudit.records.run_folder import RunKind
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 #: A kill is aimed at the moment a file appears that has one of these patterns.
-AIMED = (".lock", "run.json", ".*.tmp", "evidence/*.parquet", "evidence/.*.tmp", "summary.json", "checkpoint.pt")
+AIMED = (".lock", "run.json", ".*.tmp", "evidence/*.parquet", "evidence/.*.tmp", "summary.json")
+AIMED_AT_TRAININGS = (*AIMED, "checkpoint.pt", "model.safetensors", "card.json")
 #: Files that must be equal to the last bit.
 EXACT = {
     RunKind.AUDIT: ("run.json", "summary.json", "evidence/*.parquet"),
@@ -194,7 +195,8 @@ def _files(run: SmallRun, out: Path) -> dict[str, bytes]:
 
 def _kill(server: Server, run: SmallRun, out: Path, generator: random.Random) -> dict[str, Any]:
     number, aimed = generator.choice(SIGNALS), generator.random() < 0.5
-    target, delay = generator.choice(AIMED), generator.uniform(0.1, 8.0)
+    targets = AIMED_AT_TRAININGS if run.kind is RunKind.TRAINING else AIMED
+    target, delay = generator.choice(targets), generator.uniform(0.1, 8.0)
     said, there = out.with_suffix(".stderr"), {*out.glob(target)}
     process, begin = server.start(run, out, said), time.monotonic()
     while server.poll() is None:
