@@ -7,13 +7,14 @@ import pytest
 import torch
 
 from attnaudit.kernel.gram import standardised
-from attnaudit.measures.measuring import measure_heads
+from attnaudit.measures.measuring import measure_heads, measure_primal
 from attnaudit.measures.references import REFERENCES
 from attnaudit.measures.registry import MEASURES
 from attnaudit.measures.selection import select
 from attnaudit.protocol import Protocol
 from attnaudit.theories.registry import THEORIES
 from tests.heads import random_heads
+from tests.primal_heads import random_primal
 
 TOKENS, DIM = 24, 4
 #: Of which heads do not change when all values are multiplied by one number.
@@ -172,3 +173,17 @@ def test_norms_that_overflow_are_not_compared():
     found = measured(with_factor("query", 1e160))["kpca", "observed", "phi_norm2"][0]
     assert not math.isfinite(found[0])
     assert "overflows" in found[1]
+
+
+@pytest.mark.parametrize(("part", "number"), [("key", math.nan), ("query", math.inf), ("rows", 1e160)])
+def test_a_primal_head_that_is_not_finite_has_no_number(part, number):
+    given = random_primal(0)
+    tensor = getattr(given, part).clone()
+    tensor[0] *= number
+    selection = select(measures=MEASURES, references=["gaussian"])
+    for found in measure_primal(replace(given, **{part: tensor}), selection):
+        for name, values in found.values.items():
+            assert math.isfinite(values[1]), name
+            if name == "kernel_rank" or number != 1e160:
+                assert math.isnan(values[0])
+                assert found.problems[name][0], name

@@ -69,7 +69,7 @@ class TextShard:
         items = [item for item in self.items if not _too_long(item.text)]
         names = tuple(item.name for item in items)
         skipped = tuple(
-            (item.name, f"it has more than {MOST_CHARACTERS:,} characters")
+            (item.name, f"has more than {MOST_CHARACTERS:,} characters")
             for item in self.items
             if _too_long(item.text)
         )
