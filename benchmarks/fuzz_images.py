@@ -1,6 +1,6 @@
 """Audit folders of damaged and hostile images, and count what goes wrong.
 
-    python benchmarks/fuzz_images.py [--count 200] [--memory 2500MB] [--seed 0] [FORMAT …]
+    python -m benchmarks.fuzz_images [--count 200] [--memory 2500MB] [--seed 0] [FORMAT …]
 
 For each format, images of many kinds are damaged at random, hostile ones are added, and `attnaudit audit` reads them
 all in a process of its own. Every image must be measured or skipped by name: no traceback, no program started, and a

@@ -69,9 +69,7 @@ class TextShard:
         items = [item for item in self.items if not _too_long(item.text)]
         names = tuple(item.name for item in items)
         skipped = tuple(
-            (item.name, f"has more than {MOST_CHARACTERS:,} characters")
-            for item in self.items
-            if _too_long(item.text)
+            (item.name, f"has more than {MOST_CHARACTERS:,} characters") for item in self.items if _too_long(item.text)
         )
         if not items:
             return Prepared(None, (), skipped)
