@@ -32,7 +32,7 @@ SWAPS = {
 @pytest.fixture
 def text(tmp_path):
     file = tmp_path / "text.txt"
-    file.write_text("\n".join(f"{TEXT} {word} {TEXT}" for word in ("cat", "dog", "tree", "runs")))
+    file.write_text("\n".join(f"{TEXT} {word}" for word in ("cat", "dog", "tree", "runs")))
     return file
 
 

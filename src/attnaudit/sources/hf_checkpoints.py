@@ -73,7 +73,7 @@ def load_checkpoint(
     except Exception as error:  # transformers raises whatever a damaged file or an absurd config leads to
         raise ModelError(f"transformers cannot load {name} ({first_line(error)}).") from error
     notes = _checked(module, info, name)
-    _check_types(module, entries or {}, name)
+    _check_types(module, entries or _entries(transformers, place, name) or {}, name)  # perhaps downloaded just now
     if info["missing_keys"]:
         _fill(module, untrained(0), info["missing_keys"])
     return LoadedCheckpoint(module.eval(), notes)
