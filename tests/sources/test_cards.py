@@ -43,9 +43,17 @@ def test_images_come_out_in_the_size_of_the_model(image_folder):
         assert preprocessing(IMAGES, protocol)(image).shape == (3, 32, 32)
 
 
-@pytest.mark.parametrize("text", [b"", b"[]", b'{"name": "x"}', b'{"architecture": {"attention_layers": 3}}', b"\xff"])
+@pytest.mark.parametrize(
+    "text", [b"", b"[]", b'{"name": "x"}', b'{"architecture": {"attention_layers": 3}}', b"\xff", b"[" * 10**6]
+)
 def test_a_damaged_card_is_named(text, tmp_path):
     (tmp_path / "card.json").write_bytes(text)
+    with pytest.raises(ModelError, match=r"card\.json is not readable as the card of a trained model"):
+        read_card(tmp_path)
+
+
+def test_a_card_that_is_a_folder_is_named(tmp_path):
+    (tmp_path / "card.json").mkdir()
     with pytest.raises(ModelError, match=r"card\.json is not readable as the card of a trained model"):
         read_card(tmp_path)
 

@@ -43,7 +43,7 @@ def read_card(folder: Path) -> ImageCard | TextCard:
 def _has_vocabulary(file: Path) -> bool:
     try:
         return "vocabulary" in json.loads(file.read_bytes())
-    except (ValueError, TypeError, RecursionError):  # a damaged card is reported when it is read
+    except (ValueError, TypeError, RecursionError, OSError):  # a damaged card is reported when it is read
         return False
 
 
