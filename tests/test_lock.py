@@ -17,10 +17,10 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 def requirements(extra):
     """What the package needs with an extra, and what the extras that it names need."""
-    for line in [*PROJECT["project"]["dependencies"], *PROJECT["project"]["optional-dependencies"].get(extra, [])]:
+    for line in [*PROJECT["project"]["dependencies"], *PROJECT["project"]["optional-dependencies"][extra]]:
         found = Requirement(line)
         if found.name == PROJECT["project"]["name"]:
-            for other in found.extras:
+            for other in sorted(found.extras):  # every process of a test run must see the same order
                 yield from requirements(other)
         else:
             yield found
@@ -30,7 +30,7 @@ def wanted():
     """Of the package and its build, with what `make` adds."""
     beside = (ROOT / "requirements" / "lock.in").read_text().splitlines()
     lines = [*PROJECT["build-system"]["requires"], *(line for line in beside if not line.startswith("#"))]
-    return [*requirements("dev"), *map(Requirement, lines)]
+    return list({str(found): found for found in (*requirements("dev"), *map(Requirement, lines))}.values())
 
 
 @pytest.mark.parametrize("requirement", wanted(), ids=str)
