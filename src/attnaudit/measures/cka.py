@@ -51,7 +51,9 @@ def _ratio(hsic: Callable[[Tensor, Tensor], Tensor], x: WithHSIC, y: WithHSIC, e
 
 
 def _out_of_range(hsic: PerHead) -> Bool[Tensor, "heads"]:
-    """Whether a sum of fourth powers overflows, or is so small that it has lost digits."""
+    """Whether a sum of fourth powers overflows, or is so small that it has lost digits; float32 stays as published."""
+    if hsic.dtype != torch.float64:
+        return torch.zeros_like(hsic, dtype=torch.bool)
     smallest = torch.finfo(hsic.dtype).tiny / torch.finfo(hsic.dtype).eps
     return ~hsic.isfinite() | ((hsic != 0) & (hsic.abs() < smallest))
 
