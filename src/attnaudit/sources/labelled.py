@@ -89,7 +89,7 @@ class LabelledImages:
         except OSError as error:
             raise InputError(f"Image {name} cannot be read ({error.strerror}).") from error
         except ImageError as error:
-            raise InputError(f"Image {name} cannot be decoded: {error}.") from error
+            raise InputError(f"Image {name} cannot be read ({error}).") from error
         except UsageError as error:
             raise UsageError(f"Image {name}: {error}") from error
 
