@@ -48,6 +48,7 @@ def main() -> None:
     parser.add_argument("--place", type=Path, default=Path("runs/integrity"))
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--runs", nargs="*", default=("serial", "workers", "train", "robust", "dask"))
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.serve:
@@ -64,7 +65,7 @@ def main() -> None:
         }
         for number in range(len(done), arguments.kills):
             generator = random.Random(f"{arguments.seed} {number}")
-            name = list(runs)[number % len(runs)]
+            name = arguments.runs[number % len(arguments.runs)]
             found = _kill_and_finish(server, runs[name], arguments.place / "killed", wholes[name], generator)
             with log.open("a") as file:
                 file.write(json.dumps({"number": number, "run": name, **found}) + "\n")

@@ -79,3 +79,11 @@ def test_a_folder_of_another_format_is_not_written_into(tmp_path, other):
     with pytest.raises(RunFolderError, match=rf"attnaudit 9\.9 in format {other}"):
         folder.open({"kind": "audit"}, {"attnaudit": "9.9"})
     assert folder.settings_file.read_text() == text
+
+
+def test_a_resumed_run_has_the_same_settings_file_to_the_last_byte(tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    folder.open({"kind": "audit"}, {"attnaudit": "1", "versions": {}, "parts": []})
+    written = folder.settings_file.read_bytes()
+    folder.open({"kind": "audit"}, {"attnaudit": "1", "versions": {}, "parts": []})
+    assert folder.settings_file.read_bytes() == written

@@ -20,10 +20,10 @@ SETTINGS = "the settings of a run"
 
 @with_config(ConfigDict(extra="allow"))
 class RunHeader(TypedDict):
-    """What every identity file has, beside what belongs to the kind of its run."""
+    """What every identity file has, in this order, beside what belongs to the kind of its run."""
 
-    identity: dict[str, Any]
     format: NotRequired[int]
+    identity: dict[str, Any]
     attnaudit: NotRequired[str]
 
 
