@@ -218,3 +218,17 @@ def test_complex_and_half_tensors_have_a_fingerprint():
     assert module_fingerprint(turned) != module_fingerprint(other)
     halves = {module_fingerprint(Attention().to(dtype)) for dtype in (torch.bfloat16, torch.float16, torch.float32)}
     assert len(halves) == 3
+
+
+def deep(end, levels=5000):
+    """Functions that close over one another, deeper than Python can call itself."""
+    inner = (lambda value: lambda: value)(end)
+    for _ in range(levels):
+        inner = (lambda own: lambda: own())(inner)
+    return inner
+
+
+def test_code_that_refers_to_code_is_followed_to_any_depth():
+    first, same, other = (changed(lambda m, end=end: setattr(m, "activation", deep(end))) for end in (1, 1, 2))
+    assert module_fingerprint(first) == module_fingerprint(same)
+    assert module_fingerprint(first) != module_fingerprint(other)

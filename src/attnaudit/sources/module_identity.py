@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnaudit.errors import UsageError, WeightsError
+from attnaudit.errors import WeightsError
 from attnaudit.numerics.digest import content_digest
 from attnaudit.sources.weights import tensor_bytes, without_values
 
@@ -38,6 +38,7 @@ _BOOKKEEPING = (
 _HOOKS = ("_forward_pre_hooks", "_forward_hooks")
 _INSTALLED = (
     "<frozen",
+    str(Path(__file__).parents[1]),  # this package, wherever it is
     str(Path(torch.__file__).parents[1]),
     *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
 )
@@ -63,35 +64,34 @@ def module_fingerprint(module: nn.Module) -> str:
         WeightsError: a tensor has no values, is sparse or quantised.
     """
     own = getattr(module, "_orig_mod", module)  # what torch.compile wraps
-    try:
-        return content_digest(_Description().of(own))
-    except RecursionError as error:
-        raise WeightsError(
-            f"{type(own).__name__} has attributes that are nested too deeply to tell it from another module."
-        ) from error
+    return content_digest(_Description().of(own))
 
 
 def object_fingerprint(value: Any) -> str:
-    """A hash of the class, code and attributes of an object, such as a measure of a user's own.
-
-    Raises:
-        UsageError: it cannot be told from another one.
-    """
-    try:
-        return content_digest(_Description().of(value))
-    except RecursionError as error:
-        raise UsageError(f"{type(value).__name__} has attributes that are nested too deeply.") from error
+    """A hash of the class, code and attributes of an object, such as a measure of a user's own."""
+    return content_digest(_Description().of(value))
 
 
 class _Description:
-    """Writes down what a module is; an object that was met before is called by its number."""
+    """Writes down what an object is.
+
+    Each object that it refers to has a number, in the order in which they are met, and is described after it and not
+    inside it: code may refer to code that refers to code, deeper than Python can call itself.
+    """
 
     def __init__(self) -> None:
         self._met: dict[int, int] = {}
         self._kept: list[Any] = []  # what has a number must not be freed: another object would get its address
+        self._waiting: deque[Any] = deque()
 
     def of(self, value: Any) -> Iterator[bytes]:
-        """The description of any value, in pieces."""
+        """The description of any value and of all it refers to, in pieces."""
+        yield from self._written(value)
+        while self._waiting:
+            yield from self._object(self._waiting.popleft())
+
+    def _written(self, value: Any) -> Iterator[bytes]:
+        """A plain value itself, the number of any other."""
         if isinstance(value, enum.Enum):
             yield _text("enum", _name(type(value)), value.name)
         elif isinstance(value, _PLAIN):
@@ -107,13 +107,14 @@ class _Description:
         elif isinstance(value, frozenset):
             yield _text("set", *sorted(map(_own_digest, value)))
         elif isinstance(value, slice):
-            yield from self.of((value.start, value.stop, value.step))
+            yield from self._written((value.start, value.stop, value.step))
         elif id(value) in self._met:
             yield _text("met", self._met[id(value)])
         else:
+            yield _text("new", len(self._met))
             self._met[id(value)] = len(self._met)
             self._kept.append(value)
-            yield from self._object(value)
+            self._waiting.append(value)
 
     def _object(self, value: Any) -> Iterator[bytes]:
         if isinstance(value, nn.Module):
@@ -126,25 +127,25 @@ class _Description:
         elif isinstance(value, dict | types.MappingProxyType):
             yield _text("mapping", _name(type(value)), len(value))
             for key, entry in sorted(value.items(), key=lambda pair: _own_digest(pair[0])):
-                yield from self.of(key)
-                yield from self.of(entry)
+                yield from self._written(key)
+                yield from self._written(entry)
         elif isinstance(value, set):
             yield _text("set", *sorted(map(_own_digest, value)))
         elif isinstance(value, list | deque | range):
             yield from self._sequence(value)
         elif isinstance(value, functools.partial):
             yield _text("partial")
-            yield from self.of((value.func, value.args, value.keywords))
+            yield from self._written((value.func, value.args, value.keywords))
         elif isinstance(value, staticmethod | classmethod):
-            yield from self.of(value.__func__)
+            yield from self._written(value.__func__)
         elif isinstance(value, property):
-            yield from self.of((value.fget, value.fset))
+            yield from self._written((value.fget, value.fset))
         elif isinstance(value, functools.cached_property):
-            yield from self.of(value.func)
+            yield from self._written(value.func)
         elif isinstance(value, types.MethodType):
             yield _text("method")
-            yield from self.of(value.__func__)
-            yield from self.of(value.__self__)
+            yield from self._written(value.__func__)
+            yield from self._written(value.__self__)
         elif isinstance(value, types.FunctionType):
             yield from self._function(value)
         elif isinstance(value, types.CodeType):
@@ -155,7 +156,7 @@ class _Description:
     def _sequence(self, values: Sequence[Any] | deque[Any]) -> Iterator[bytes]:
         yield _text("sequence", _name(type(values)), len(values))
         for entry in values:
-            yield from self.of(entry)
+            yield from self._written(entry)
 
     def _module(self, module: nn.Module) -> Iterator[bytes]:
         yield _text("module")
@@ -167,14 +168,14 @@ class _Description:
         yield from self._named("tensors", {**dict(parameters), **dict(buffers)})
         yield from self._named("attributes", {n: v for n, v in vars(module).items() if n not in _BOOKKEEPING})
         for hooks in _HOOKS:
-            yield from self.of(list(getattr(module, hooks, {}).values()))
+            yield from self._written(list(getattr(module, hooks, {}).values()))
         yield from self._named("children", dict(module._modules.items()))
 
     def _named(self, kind: str, values: Mapping[str, Any]) -> Iterator[bytes]:
         yield _text(kind, len(values))
         for name in sorted(values):
             yield _text(name)
-            yield from self.of(values[name])
+            yield from self._written(values[name])
 
     def _class(self, own: type) -> Iterator[bytes]:
         """The name of a class, and the code of its methods, inherited ones included, that is not installed code."""
@@ -193,7 +194,7 @@ class _Description:
                     if name.startswith("__") and not isinstance(value, _CALLABLES):
                         continue  # __module__, __doc__, __firstlineno__
                     yield _text(name)
-                    yield from self.of(value)
+                    yield from self._written(value)
 
     def _function(self, function: types.FunctionType) -> Iterator[bytes]:
         """Its code, what it closes over, its defaults, and the constants and functions of its file that it uses."""
@@ -205,15 +206,15 @@ class _Description:
             except ValueError:  # empty: the function that fills it has not come to that
                 continue
             if not installed or isinstance(content, types.FunctionType):  # a decorator of a package closes over ours
-                yield from self.of(content)
+                yield from self._written(content)
         if installed:
             return
         yield from self._code(function.__code__)
-        yield from self.of((function.__defaults__, function.__kwdefaults__))
+        yield from self._written((function.__defaults__, function.__kwdefaults__))
         for name in sorted(_global_names(function.__code__)):
             if name in function.__globals__:
                 yield _text(name)
-                yield from self.of(function.__globals__[name])
+                yield from self._written(function.__globals__[name])
 
     def _code(self, code: types.CodeType) -> Iterator[bytes]:
         """Instructions and constants, without the file and its lines."""
@@ -224,7 +225,7 @@ class _Description:
             if isinstance(constant, types.CodeType):
                 yield from self._code(constant)
             else:
-                yield from self.of(constant)
+                yield from self._written(constant)
 
     def _other(self, value: Any) -> Iterator[bytes]:
         """An object of some class: its attributes, if the class says that these are what it is made of."""
@@ -235,14 +236,14 @@ class _Description:
         elif isinstance(value, torch.ScriptObject):
             raise WeightsError("The module has packed weights, which cannot be read: give it before it is quantised.")
         elif callable(value) and "__wrapped__" in getattr(value, "__dict__", {}):  # such as what lru_cache makes
-            yield from self.of(value.__wrapped__)
+            yield from self._written(value.__wrapped__)
         elif isinstance(value, types.BuiltinFunctionType | types.MethodWrapperType | types.WrapperDescriptorType):
             yield _text(value.__name__)
         elif dataclasses.is_dataclass(value) or isinstance(value, types.SimpleNamespace | argparse.Namespace):
             yield from self._class(own)
             yield from self._named("attributes", vars(value) if hasattr(value, "__dict__") else _slots(value))
         elif callable(getattr(value, "to_dict", None)):  # such as the config of a transformers model
-            yield from self.of(value.to_dict())
+            yield from self._written(value.to_dict())
         elif not _installed_module(own.__module__):
             yield from self._class(own)
             yield from self._named("attributes", {**_slots(value), **getattr(value, "__dict__", {})})
