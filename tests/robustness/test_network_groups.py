@@ -1,5 +1,6 @@
 """Which networks are compared with which."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -22,6 +23,7 @@ from tests.claims.evaluations import (
     with_controls,
     write_evaluation,
 )
+from tests.sealed import content_of, seal
 
 
 @pytest.mark.parametrize(("fact", "value"), [("setting", ("one", "other")), ("epochs", (10, 20))])
@@ -44,8 +46,8 @@ def test_two_networks_of_one_attention_and_seed_are_refused(tmp_path, again, fir
 
 def test_a_network_that_was_trained_again_is_refused_by_what_differs(tmp_path):
     first, again = (write_evaluation(tmp_path / name, pairs(GAIN, GAIN), data="same") for name in ("first", "again"))
-    text = (again / "run.json").read_text()
-    (again / "run.json").write_text(text.replace('"fingerprint": "sym-1"', '"fingerprint": "others"'))
+    text = json.dumps(content_of(again / "run.json"))
+    seal(again / "run.json", json.loads(text.replace('"fingerprint": "sym-1"', '"fingerprint": "others"')))
     with pytest.raises(UsageError, match="sym-1 and sym-1 with other weights have the same attention and seed"):
         judged(ROBUST, first, again)
 

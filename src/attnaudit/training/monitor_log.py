@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from attnaudit._version import __version__
+from attnaudit.errors import AttnAuditError
 from attnaudit.measures import measure_named
 from attnaudit.numerics.digest import digest
 from attnaudit.records.evidence import Evidence
@@ -78,7 +79,11 @@ class FolderStore:
         folder = RunFolder(path)
         description = {"attnaudit": __version__, "versions": installed_versions()}
         folder.lock()
-        folder.open(identity, description)
+        try:
+            folder.open(identity, description)
+        except AttnAuditError:
+            folder.unlock()
+            raise
         return FolderStore(folder, own=True)
 
     def add(self, step: int, table: pa.Table, notes: Notes) -> None:
