@@ -17,7 +17,7 @@ import torch
 import attnaudit
 from attnaudit.audit import AuditSettings
 from attnaudit.audit.unit import AuditRecipe, AuditWorker
-from attnaudit.errors import InputError, RunFolderError, UsageError, WeightsError
+from attnaudit.errors import InputError, RunFolderError, UsageError
 from attnaudit.measures import REFERENCES
 from attnaudit.sources.images import find_images
 from attnaudit.sources.model import ModelSpec
@@ -223,25 +223,6 @@ def test_overflowing_keys_are_counted_under_paper_and_measured_under_exact(proto
     assert (lost.num_rows > 0) == rejected
     if rejected:
         assert set(lost["layer"].to_pylist()) == {0}
-
-
-def test_a_worker_that_loads_other_weights_stops_the_run(image_folder, tmp_path):
-    import timm
-    from safetensors.torch import save_file
-
-    weights = tmp_path / "weights.safetensors"
-
-    def write(seed):
-        torch.manual_seed(seed)
-        save_file(timm.create_model(MODEL).state_dict(), weights)
-
-    def change(done, total, label):
-        write(seed=1)
-
-    write(seed=0)
-    with pytest.raises(WeightsError, match=f"other weights for {MODEL}"):
-        attnaudit.audit(MODEL, image_folder, weights=weights, out=tmp_path / "run", workers=2, progress=change)
-    assert not (tmp_path / "run").exists()
 
 
 def test_the_recipe_of_a_worker_holds_names_and_no_model():
