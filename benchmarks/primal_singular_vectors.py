@@ -32,8 +32,6 @@ from attnaudit.theories import PRIMAL_SVD
 from attnaudit.training import read_recipe
 from attnaudit.training.augmentation import DeviceAugmentation
 
-LEVEL = 0.95
-
 
 def measured(model: nn.Module, images: Tensor, repeats: int) -> Evidence:
     """The rows of its Primal-Attention layers."""
@@ -54,18 +52,18 @@ def measured(model: nn.Module, images: Tensor, repeats: int) -> Evidence:
 def show(name: str, model: nn.Module, evidence: Evidence) -> None:
     label = type(model).__name__
     print(f"\n{name}")
-    print(f"  {'measure':<20} {'observed':>10} {'gaussian':>10} {'planted':>10}  score [95 % over images]   power")
+    print(f"  {'measure':<20} {'observed':>10} {'gaussian':>10} {'planted':>10}  score [95 % over images]")
     for measure in MEASURES.values():
         if measure.scope is not Scope.PRIMAL or measure.ideal is None:
             continue
-        found = head_score(head_table(evidence, label, measure.name, PRIMAL_SVD.name), measure, level=LEVEL)
-        if found.mean is None or found.interval is None:
+        found = head_score(head_table(evidence, label, measure.name, PRIMAL_SVD.name), measure)
+        if found.score is None or found.means is None or found.null is None:
             print(f"  {measure.name:<20} missing: {found.rejected} rejected, {found.unidentifiable} not identifiable")
             continue
-        low, high = found.interval
+        observed, null, planted = (found.means[name] for name in (OBSERVED, found.null, "planted"))
         print(
-            f"  {measure.name:<20} {found.observed:10.4f} {found.null:10.4f} {found.planted:10.2e}  "
-            f"{found.mean:6.3f} [{low:6.3f}, {high:6.3f}]      {found.auc:.3f}  ({found.heads} heads)"
+            f"  {measure.name:<20} {observed:10.4f} {null:10.4f} {planted:10.2e}  "
+            f"{found.score}  ({found.informative} heads)"
         )
     values = evidence.where("value", measure="ksvd_objective", reference=OBSERVED)["value"].to_numpy()
     print(f"  J: mean {values.mean():.4g}, mean of |J| {np.abs(values).mean():.4g}, deviation {values.std():.2g}")

@@ -8,6 +8,7 @@ from enum import Enum
 from pathlib import Path
 
 import pytest
+import torch
 import typer
 
 import attnaudit
@@ -63,9 +64,9 @@ def test_a_theory_defined_in_a_script_is_computed_in_its_process(tmp_path, image
 
 
 #: Options that only one side has: tables of the terminal, objects of Python.
-ONE_SIDED = {"json", "fail_on", "measures", "progress"}
-#: Two options of the terminal that are one argument in Python.
-PLACES = {"images", "text", "parquet", "inputs", "kind"}
+ONE_SIDED = {"json", "fail_on", "details", "measures", "progress"}
+#: Options of the terminal that are one argument in Python, or take more there.
+PLACES = {"images", "text", "parquet", "inputs", "kind", "groups", "group_by_folder"}
 
 
 def functions():
@@ -200,3 +201,16 @@ def test_the_names_of_the_package_can_all_be_had():
 def test_an_unknown_device_is_a_usage_error(image_folder):
     with pytest.raises(UsageError, match="'tpu'"):
         attnaudit.audit("test_vit", image_folder, random_weights=True, device="tpu")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "groups", "message"),
+    [
+        (torch.zeros(2, 3, 160, 160), "folder", "A batch tensor has no folders"),
+        ("images", ["a", "b"], 'groups must be "folder" for named inputs'),
+    ],
+)
+def test_groups_are_folders_of_images_or_a_list_for_a_batch(inputs, groups, message):
+    pytest.importorskip("timm")
+    with pytest.raises(UsageError, match=message):
+        attnaudit.audit("test_vit", inputs, random_weights=True, groups=groups)

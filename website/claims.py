@@ -51,8 +51,10 @@ def _page(claim: Claim, results: Sequence[tuple[str, Path]]) -> str:
         lines += [f"**Compared with** `{claim.theory}`: {escape(_THEORIES[claim.theory])}.", ""]
     lines += _measures("Decided by", claim.decided_by)
     lines += _measures("Shown beside", claim.shown)
-    lines += ["## What the verdicts mean", "", "| verdict | meaning |", "| --- | --- |"]
-    lines += [*(f"| {word.value} | {_cell(meaning)} |" for word, meaning in claim.meanings.items()), ""]
+    if claim.limits:
+        lines += [f"**But.** {escape(claim.limits, quote=False)}", ""]
+    lines += ["## What the findings mean", "", "| finding | meaning |", "| --- | --- |"]
+    lines += [*(f"| {finding.value} | {_cell(meaning)} |" for finding, meaning in claim.meanings.items()), ""]
     lines += ["## Command", "", f"It needs {escape(claim.needs)}.", "", "```console", f"$ {claim.command}", "```", ""]
     if results:
         lines += ["## Results", "", *(f"- [{name}](../results/{path.as_posix()})" for name, path in results), ""]

@@ -23,8 +23,10 @@ def main(path: Path) -> None:
             tab.screenshot(path=HERE / f"{name}.png")
         tab = browser.new_page(viewport={"width": 1440, "height": 900})
         _open(tab, path)
+        to_heat_map = "document.querySelector('[data-draw=heatmap]').scrollIntoView({ behavior: 'instant' })"
+        tab.evaluate(to_heat_map)  # charts are drawn when they come into view
         tab.locator(".cell").nth(17).click()
-        tab.evaluate("document.querySelector('[data-draw=heatmap]').scrollIntoView({ behavior: 'instant' })")
+        tab.evaluate(to_heat_map)
         tab.screenshot(path=HERE / "heat-map.png")
         browser.close()
 

@@ -9,9 +9,11 @@ SEED = 0
 #: How many images or passages an audit draws.
 LIMIT = 25
 #: How often each random reference is drawn.
-REPEATS = 1
+REPEATS = 4
 #: The score from which on a claim counts as met.
 THRESHOLD = 0.8
+#: The score up to which a claim counts as being at chance.
+CHANCE = 0.05
 #: Where runs go that are given no folder.
 RUNS = "attnaudit-runs"
 

@@ -9,7 +9,9 @@ from torch import nn
 
 from attnaudit.audit import AuditSettings, plan_audit
 from attnaudit.audit.plan import AuditPlan
+from attnaudit.audit.unit import FitUnit
 from attnaudit.errors import WeightsError
+from attnaudit.measures import REFERENCES
 from attnaudit.protocol import Protocol
 from attnaudit.sources.inputs import tensor_shards
 from attnaudit.sources.model import ModelSpec, wrap_module
@@ -20,13 +22,20 @@ def network(seed=0):
     return wrap_module(nn.Linear(2, 2), "network")
 
 
-def plan(model=None, inputs=None, **settings):
-    inputs = torch.zeros(5, 2) if inputs is None else inputs
-    return plan_audit([model or network()], tensor_shards(inputs, 2), AuditSettings(**settings))
+def plan(model=None, inputs=None, groups=None, names=None, **settings):
+    inputs = torch.arange(10.0).view(5, 2) if inputs is None else inputs
+    return plan_audit([model or network()], tensor_shards(inputs, 2, names, groups), AuditSettings(**settings))
+
+
+FITTED = {"references": ("planted", "best_projection")}
 
 
 def keys(own):
     return [unit.key for unit in own.units]
+
+
+def fits(own):
+    return [unit for unit in own.units if isinstance(unit, FitUnit)]
 
 
 def test_every_shard_of_every_model_is_a_unit():
@@ -34,6 +43,54 @@ def test_every_shard_of_every_model_is_a_unit():
     own = plan_audit([one, other], tensor_shards(torch.arange(6.0).view(3, 2), 2), AuditSettings())
     assert [unit.label for unit in own.units] == ["network", "network", "other", "other"]
     assert len(set(keys(own))) == 4
+
+
+@pytest.mark.parametrize(("inputs", "parts"), [(1, 1), (4, 1), (5, 2), (13, 4), (99, 4)])
+def test_what_is_fitted_to_all_inputs_is_in_units_of_its_own_after_those_of_a_model(inputs, parts):
+    own = plan(inputs=torch.arange(2.0 * inputs).view(inputs, 2), **FITTED)
+    assert own.units[-parts:] == tuple(fits(own))
+    assert [unit.part for unit in fits(own)] == list(range(parts))
+    assert {unit.parts for unit in fits(own)} == {parts}
+    assert all(unit.shards == own.shards for unit in fits(own))
+    assert len(set(keys(own))) == len(own.units)
+    assert fits(own)[0].label == "network, best projections"
+
+
+@pytest.mark.parametrize("name", [name for name, reference in REFERENCES.items() if not reference.fitted])
+def test_without_a_reference_that_is_fitted_nothing_is(name):
+    assert fits(plan(references=(name,))) == []
+
+
+def test_halves_of_the_inputs_alternate_and_keep_together_what_belongs_together():
+    (first, *_) = fits(plan(names=tuple("abcde"), **FITTED))
+    assert first.halves == {"a": 0, "b": 1, "c": 0, "d": 1, "e": 0}
+    (first, *_) = fits(plan(names=tuple("abcde"), groups=("x", "y", "x", "x", "z"), **FITTED))
+    assert first.halves == {"a": 0, "c": 0, "d": 0, "b": 1, "e": 0}
+
+
+def test_a_fit_depends_on_the_halves_and_not_on_the_names_of_groups():
+    one, renamed, other = (plan(groups=own, **FITTED) for own in ("xyxyz", "uvuvw", "xxyyz"))
+    assert keys(one) == keys(renamed)
+    assert {unit.key for unit in fits(one)}.isdisjoint(unit.key for unit in fits(other))
+    assert keys(one)[:3] == keys(other)[:3]
+
+
+def groups_of(own):
+    return dict(own.identity["groups"])
+
+
+def test_copies_of_an_input_belong_together():
+    inputs = torch.arange(10.0).view(5, 2)
+    inputs[3] = inputs[1]
+    assert groups_of(plan(inputs=inputs, names=tuple("abcde"))) == {"b": "b", "d": "b"}
+    assert groups_of(plan(names=tuple("abcde"))) == {}
+
+
+def test_a_copy_belongs_to_the_group_of_its_first():
+    inputs = torch.arange(10.0).view(5, 2)
+    inputs[4] = inputs[0]
+    found = groups_of(plan(inputs=inputs, names=tuple("abcde"), groups=("x", "x", "y", "y", "z")))
+    assert found == {"a": "x", "b": "x", "c": "y", "d": "y", "e": "x"}
 
 
 def test_equal_plans_have_equal_units_and_names():
@@ -57,9 +114,14 @@ def test_equal_plans_have_equal_units_and_names():
     ],
 )
 def test_whatever_rows_depend_on_changes_key_identity_and_name(changed):
-    assert not {*keys(plan())} & {*keys(plan(**changed))}
-    assert plan().identity != plan(**changed).identity
-    assert plan().name != plan(**changed).name
+    usual, other = plan(**FITTED), plan(**FITTED | changed)
+    assert not {*keys(usual)} & {*keys(other)}
+    assert usual.identity != other.identity
+    assert usual.name != other.name
+
+
+def test_groups_change_the_identity_of_a_run():
+    assert plan(groups="abcde").identity != plan(groups="aacde").identity
 
 
 def test_the_name_is_a_file_name_that_counts_further_models():

@@ -9,8 +9,11 @@ import attnaudit
 from attnaudit import attention
 from attnaudit.measures import MEASURES as ALL
 from attnaudit.measures import Scope
+from attnaudit.statistics.decisions import LEAST_INPUTS
 from attnaudit.training import Monitor
 from tests.primal_models import MEASURES, at_kernel_svd, images, of_primal, vision_transformer
+
+REFERENCES = ("gaussian", "planted")
 
 
 def values(table, measure, reference):
@@ -27,7 +30,7 @@ def test_primal_layers_have_their_measures_with_their_references():
     for measure in MEASURES:
         assert len(values(mine, measure, "observed")) == 3 * 2
         assert len(values(mine, measure, "gaussian")) == 3 * 2 * 2
-    assert values(mine, "ksvd_left_overlap", "planted") == pytest.approx([1.0] * 12)
+    assert values(mine, "ksvd_left_overlap", "planted") == pytest.approx([1.0] * 6)  # only the null is repeated
     assert run.summary.capture.refused_layers == ()
     statistics = run.summary.models["VisionTransformer"]
     assert statistics["observed"]["ksvd_left_overlap"].n == 6
@@ -68,12 +71,18 @@ def test_the_claim_about_regularised_primal_attention_is_judged_on_a_model(exact
     model = at_kernel_svd(inputs)
     if not exact:
         model[1].weight_e.data.normal_(generator=torch.Generator().manual_seed(1))
-    (verdict,) = attnaudit.audit(model, inputs.repeat(3, 1, 1), claims=["ksvd-regularised"]).verdicts
+    # The same for the layer, whose weights fit one input, and other bytes, so that they do not count as copies.
+    several = inputs + 1e-12 * torch.arange(LEAST_INPUTS)[:, None, None]
+    (verdict,) = attnaudit.audit(model, several, claims=["ksvd-regularised"], references=REFERENCES).verdicts
     assert (verdict.claim, verdict.model) == ("ksvd-regularised", "Sequential")
-    left, right = (score.mean for score in verdict.scores)
+    left, right = (score.score.mean for score in verdict.scores)
     assert right == pytest.approx(1, abs=1e-6)
     assert (left == pytest.approx(1, abs=1e-6)) == exact
     assert (verdict.word == "supported") == exact
+    (copies,) = attnaudit.audit(
+        model, inputs.repeat(LEAST_INPUTS, 1, 1), claims=["ksvd-regularised"], references=REFERENCES
+    ).verdicts
+    assert (copies.word, copies.finding) == ("undecided", "too few inputs")  # copies count once
 
 
 def test_a_model_without_primal_attention_has_no_verdict_on_it(caplog):

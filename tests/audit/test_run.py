@@ -18,7 +18,6 @@ import attnaudit
 from attnaudit.audit import AuditSettings
 from attnaudit.audit.unit import AuditRecipe, AuditWorker
 from attnaudit.errors import InputError, RunFolderError, UsageError
-from attnaudit.measures import REFERENCES
 from attnaudit.sources.images import find_images
 from attnaudit.sources.model import ModelSpec
 
@@ -28,8 +27,17 @@ MODEL = "test_vit"
 KEY = ["model", "input", "layer", "head", "window", "theory", "reference", "repeat", "measure"]
 
 
+#: A reference of every kind: a null, an ideal, one that is fitted, and a network of its own.
+CHEAP = {
+    "claims": ("kpca-values", "ksvd-values"),
+    "measures": ("linear_cka", "value_subspace_overlap"),
+    "references": ("random_projection", "other_head", "best_projection", "planted", "untrained"),
+    "repeats": 2,
+}
+
+
 def run(folder, out, **more):
-    return attnaudit.audit(MODEL, folder, random_weights=True, out=out, **more)
+    return attnaudit.audit(MODEL, folder, random_weights=True, out=out, **CHEAP | more)
 
 
 def files(out):
@@ -47,11 +55,13 @@ def test_every_head_has_every_measure_once(finished):
     assert rows.num_rows == rows.group_by(KEY).aggregate([]).num_rows
     model = __import__("timm").create_model(MODEL)
     heads = 6 * len(model.blocks) * model.blocks[0].attn.num_heads
-    for reference in ("observed", *REFERENCES):
+    for reference in ("observed", *CHEAP["references"]):
+        measure = "value_subspace_overlap" if reference == "best_projection" else "linear_cka"
+        repeats = 2 if reference == "random_projection" else 1  # the null alone is repeated
         for theory in ("kpca", "ksvd"):
-            mine = (rows["reference"], reference), (rows["theory"], theory), (rows["measure"], "linear_cka")
+            mine = (rows["reference"], reference), (rows["theory"], theory), (rows["measure"], measure)
             masks = [pc.equal(column, value) for column, value in mine]
-            assert rows.filter(pc.and_(pc.and_(masks[0], masks[1]), masks[2])).num_rows == heads
+            assert rows.filter(pc.and_(pc.and_(masks[0], masks[1]), masks[2])).num_rows == repeats * heads
 
 
 def test_parts_are_plain_parquet_with_the_documented_columns(finished):
@@ -102,13 +112,13 @@ KILLER = """
 
     if __name__ == "__main__":
         attnaudit.audit("test_vit", Path(sys.argv[1]), random_weights=True, out=sys.argv[2], workers=int(sys.argv[3]),
-                        progress=progress)
+                        progress=progress, **CHEAP)
 """
 
 
 def test_a_killed_run_finishes_with_the_evidence_of_an_undisturbed_one(image_folder, finished, tmp_path):
     script, out = tmp_path / "killer.py", tmp_path / "killed"
-    script.write_text(textwrap.dedent(KILLER))
+    script.write_text(f"CHEAP = {CHEAP!r}\n{textwrap.dedent(KILLER)}")
     process = subprocess.run([sys.executable, script, image_folder, out, "2"], env=os.environ, check=False)
     assert process.returncode == -signal.SIGKILL
     parts = files(out)
@@ -117,6 +127,24 @@ def test_a_killed_run_finishes_with_the_evidence_of_an_undisturbed_one(image_fol
     resumed = run(image_folder, out)
     assert files(out) == files(finished.path)
     assert resumed.evidence.equals(finished.evidence)
+
+
+def test_an_audit_that_lost_any_of_its_parts_is_resumed_with_the_same_bytes(tmp_path):
+    """Fits, which need all inputs, are in parts of their own: here two after those of three shards."""
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(16, 2, 16, batch_first=True)
+    model, batch = torch.nn.TransformerEncoder(layer, 2).eval(), torch.randn(9, 20, 16)
+
+    def audited():
+        return attnaudit.audit(model, batch, out=tmp_path / "run", progress=False, **CHEAP)
+
+    summary, before = audited().summary, files(tmp_path / "run")
+    parts = [path for path in (tmp_path / "run" / "evidence").iterdir() if path.suffix == ".parquet"]
+    assert len(parts) == 5
+    for part in parts:
+        part.unlink()
+        assert audited().summary == summary
+        assert files(tmp_path / "run") == before
 
 
 def test_leftovers_of_a_killed_writer_are_cleared_away(image_folder, finished):
@@ -184,7 +212,7 @@ def test_a_module_in_memory_is_audited_without_a_folder():
 
     torch.manual_seed(0)
     model = timm.create_model(MODEL)
-    result = attnaudit.audit(model, torch.randn(5, 3, 160, 160))
+    result = attnaudit.audit(model, torch.randn(5, 3, 160, 160), **CHEAP)
     assert result.evidence.num_rows > 0
     assert "kpca-values" in repr(result)
     assert result.models == ["VisionTransformer"]

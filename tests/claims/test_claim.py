@@ -16,23 +16,29 @@ def trials(*observed, measure="alignment", subject="linear, gaussian", null=CHAN
 
 
 @pytest.mark.parametrize(
-    ("observed", "word"),
+    ("observed", "words"),
     [
-        ((0.99, 1.0, 0.98), VerdictWord.SUPPORTED),
-        ((0.4, 0.41, 0.42), VerdictWord.REFUTED),
-        ((0.05, 0.1, 0.12), VerdictWord.INDISTINGUISHABLE),
-        ((0.5, 1.0), VerdictWord.INCONCLUSIVE),
-        ((0.99,), VerdictWord.INCONCLUSIVE),
+        ((0.99, 1.0, 0.98), "supported on average"),
+        ((0.4, 0.41, 0.42), "refuted (partial)"),
+        ((0.05, 0.1, 0.12), "refuted (at chance)"),
+        ((-0.99, -1.0, -0.98), "refuted (below chance)"),
+        ((0.5, 1.0), "undecided (too wide)"),
+        ((0.99,), "undecided (too few inputs)"),
     ],
 )
-def test_repeated_trainings_come_to_a_word(observed, word):
+def test_repeated_trainings_come_to_a_word(observed, words):
     verdicts = judge([ALIGNMENT], [trials(*observed)]).verdicts
-    assert [verdict.word for verdict in verdicts] == [word]
+    assert [verdict.words for verdict in verdicts] == [words]
+
+
+def test_one_repetition_is_said_to_be_too_few():
+    (verdict,) = judge([ALIGNMENT], [trials(0.99)]).verdicts
+    assert verdict.reason.startswith("1 inputs, and 2 are needed. Scores: alignment 0.99")
 
 
 def test_a_measure_that_chance_reaches_decides_nothing():
-    verdicts = judge([ALIGNMENT], [trials(0.9, 0.91, null=(1.0, 0.0, 1.0, 0.0))]).verdicts
-    assert verdicts[0].word is VerdictWord.NOT_IDENTIFIABLE
+    verdicts = judge([ALIGNMENT], [trials(0.9, 0.91, null=(1.0, 1.0))]).verdicts
+    assert verdicts[0].words == "undecided (not identifiable)"
 
 
 def test_what_is_shown_beside_does_not_decide():
@@ -58,7 +64,7 @@ def test_subjects_are_judged_apart_and_measures_together():
     verdicts = found.verdicts
     assert [(verdict.model, verdict.word) for verdict in verdicts] == [
         ("linear, gaussian", VerdictWord.SUPPORTED),
-        ("reference", VerdictWord.INDISTINGUISHABLE),
+        ("reference", VerdictWord.REFUTED),
     ]
     assert len(verdicts[0].scores) == 2
     assert found.levels == {claim.name: pytest.approx(1 - 0.05 / 3)}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnaudit.claims import Claim, RecordKind, Verdict, VerdictWord
+from attnaudit.claims import Claim, Finding, RecordKind, Verdict, VerdictWord
 from attnaudit.claims.jury import judge
 from attnaudit.protocol import Protocol
 from attnaudit.records.audit import AuditedModel
@@ -16,13 +16,12 @@ def audited(name):
 
 
 def claim(name, kind, intervals):
-    """A claim whose verdicts say which subjects it saw, and at which level and threshold."""
+    """A claim whose verdicts say which subjects it saw, and on which terms."""
 
     def decide(records, terms):
         subjects = [getattr(record, "model", None) or record.subject for record in records]
-        return [
-            Verdict(name, subject, VerdictWord.REFUTED, f"{terms.level:.4f} {terms.threshold}") for subject in subjects
-        ]
+        words = f"{terms.level:.4f} {terms.threshold} {terms.chance}"
+        return [Verdict(name, subject, VerdictWord.REFUTED, Finding.LOSS, words) for subject in subjects]
 
     counted = (lambda records: intervals * len(records)) if intervals else None
     return Claim(name, "s", "c", "f", "r", ("x",), reads=(kind,), command="c", decide=decide, intervals=counted)
@@ -47,7 +46,7 @@ def test_a_claim_that_reads_two_kinds_is_judged_on_both_apart():
     ]  # fmt: skip
 
 
-def test_intervals_of_all_claims_about_audits_hold_together_and_of_any_other_claim_its_own():
+def test_intervals_of_a_claim_hold_together_whatever_else_is_judged():
     claims = [
         claim("a", RecordKind.AUDIT, 3),
         claim("b", RecordKind.AUDIT, 2),
@@ -55,14 +54,16 @@ def test_intervals_of_all_claims_about_audits_hold_together_and_of_any_other_cla
         claim("laboratory", RecordKind.LABORATORY, 4),
     ]
     found = judge(claims, [audited("one"), audited("two"), TRIALS])
-    shared, own = pytest.approx(1 - 0.05 / 10), pytest.approx(1 - 0.05 / 4)
-    assert found.levels == {"a": shared, "b": shared, "without intervals": shared, "laboratory": own}
-    assert found.level == shared
+    level = {count: pytest.approx(1 - 0.05 / count) for count in (1, 4, 6)}
+    assert found.levels == {"a": level[6], "b": level[4], "without intervals": level[1], "laboratory": level[4]}
+    assert found.level == level[6]
+    for own in claims:
+        assert judge([own], [audited("one"), audited("two"), TRIALS]).levels == {own.name: found.levels[own.name]}
 
 
-def test_the_threshold_reaches_the_claims():
-    (verdict,) = judge([claim("a", RecordKind.AUDIT, 1)], [audited("one")], threshold=0.5).verdicts
-    assert verdict.reason == "0.9500 0.5"
+def test_threshold_and_chance_reach_the_claims():
+    (verdict,) = judge([claim("a", RecordKind.AUDIT, 1)], [audited("one")], threshold=0.5, chance=0.1).verdicts
+    assert verdict.reason == "0.9500 0.5 0.1"
 
 
 def test_without_records_of_its_kind_a_claim_has_no_verdict():

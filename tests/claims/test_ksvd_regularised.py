@@ -32,7 +32,7 @@ def test_a_training_of_a_few_steps_has_found_no_singular_vectors(run):
     (verdict,) = judge([CLAIM], open_trainings([run])).verdicts
     assert verdict.model == "tiny, seed 0, η = 0.05"
     assert verdict.word is not VerdictWord.SUPPORTED
-    assert all(score.mean < 0.5 for score in verdict.scores)
+    assert all(score.score.mean < 0.5 for score in verdict.scores)
     assert {score.measure for score in verdict.shown} == {"ksvd_dual_residual"}
 
 
@@ -41,7 +41,7 @@ def test_the_trained_model_is_judged_by_an_audit_too(run):
     (verdict,) = attnaudit.audit(str(run), images, claims=[CLAIM.name]).verdicts
     assert verdict.model == str(run)
     assert verdict.word is not VerdictWord.SUPPORTED
-    assert all(0 < score.heads <= 4 * 2 for score in verdict.scores)
+    assert all(0 < score.informative <= 4 * 2 for score in verdict.scores)
 
 
 def test_weights_of_the_svd_are_recognised(run):
@@ -55,7 +55,7 @@ def test_weights_of_the_svd_are_recognised(run):
     add_part(run, "later", later)
     (verdict,) = judge([CLAIM], open_trainings([run])).verdicts
     assert verdict.word is VerdictWord.SUPPORTED
-    assert all(score.mean == pytest.approx(1) for score in verdict.scores)
+    assert all(score.score.mean == pytest.approx(1) for score in verdict.scores)
 
 
 def test_softmax_trainings_say_nothing_of_it(tmp_path):

@@ -13,9 +13,13 @@ from attnaudit.errors import RunFolderError, UsageError
 from attnaudit.kernel import Prediction
 from attnaudit.measures import Measure, Reference
 from attnaudit.measures.references import Role
+from attnaudit.records.verdict import Finding
+from attnaudit.statistics.decisions import LEAST_INPUTS
 from attnaudit.theories.base import Identifiability
 
-REFERENCES = ("gaussian", "shuffled_tokens", "other_head", "planted")
+REFERENCES = ("random_projection", "planted")
+#: The fewest that decide anything.
+INPUTS = LEAST_INPUTS
 
 
 class ValuesAreKeys:
@@ -52,30 +56,78 @@ class Encoder(nn.Module):
         return self.attention(x, x, x)[0]
 
 
-def judged(model, *claims, **more):
-    batch = torch.randn(4, 40, 16, generator=torch.Generator().manual_seed(1))
-    return attnaudit.audit(model, batch, claims=claims, references=REFERENCES, **more)
+def batch(inputs=INPUTS):
+    return torch.randn(inputs, 40, 16, generator=torch.Generator().manual_seed(1))
 
 
-@pytest.mark.parametrize(("tied", "word"), [(True, VerdictWord.SUPPORTED), (False, VerdictWord.INDISTINGUISHABLE)])
-def test_a_claim_of_ones_own_is_supported_exactly_where_it_is_true(tied, word):
+def judged(model, *claims, inputs=INPUTS, **more):
+    return attnaudit.audit(model, batch(inputs), **{"claims": claims, "references": REFERENCES} | more)
+
+
+@pytest.mark.parametrize(("tied", "words"), [(True, "supported in all heads"), (False, "refuted (at chance)")])
+def test_a_claim_of_ones_own_is_supported_exactly_where_it_is_true(tied, words):
     run = judged(Encoder(tied=tied), KEYS, "kpca-values", theories=[ValuesAreKeys()])
-    assert [(v.claim, v.word) for v in run.verdicts if v.claim == KEYS.name] == [(KEYS.name, word)]
+    assert [(v.claim, v.words) for v in run.verdicts if v.claim == KEYS.name] == [(KEYS.name, words)]
+
+
+def test_fewer_than_eight_independent_inputs_decide_nothing():
+    """Whether they are few, or several belong together."""
+    for more in ({"inputs": INPUTS - 1}, {"groups": ["film", "film", *"abcdef"]}):
+        (verdict,) = judged(Encoder(tied=True), KEYS, theories=[ValuesAreKeys()], **more).verdicts
+        assert verdict.words == "undecided (too few inputs)"
+        assert verdict.reason.startswith(
+            f"{INPUTS - 1} inputs, and {INPUTS} are needed. Scores: column_cosine_matched 1.00"
+        )
+        assert verdict.satisfying == 0
+
+
+class SomeTied(nn.Module):
+    """Ten heads of attention, the first of which have values that equal their keys."""
+
+    def __init__(self, true, heads=10, dim=4):
+        super().__init__()
+        torch.manual_seed(0)
+        self.attention = nn.MultiheadAttention(heads * dim, heads, batch_first=True)
+        width, tied = heads * dim, true * dim
+        with torch.no_grad():
+            weight = self.attention.in_proj_weight
+            weight[2 * width : 2 * width + tied] = weight[width : width + tied]
+
+    def forward(self, x):
+        return self.attention(x, x, x)[0]
+
+
+@pytest.mark.parametrize("true", [1, 3, 9])
+def test_the_heads_for_which_a_claim_is_true_are_counted_and_the_best_is_named(true):
+    inputs = torch.randn(INPUTS, 30, 40, generator=torch.Generator().manual_seed(1))
+    (verdict,) = attnaudit.audit(
+        SomeTied(true), inputs, claims=[KEYS], theories=[ValuesAreKeys()], references=REFERENCES,
+        measures=KEYS.decided_by,
+    ).verdicts  # fmt: skip
+    assert (verdict.word, verdict.finding) == (VerdictWord.SUPPORTED, Finding.IN_SOME_HEADS)
+    assert verdict.words == f"supported in {true} of 10 heads"
+    assert [own.head for own in verdict.scores[0].heads if own.satisfies] == list(range(true))
+    assert f"{true} of 10 heads satisfy it" in verdict.reason
+    assert "the best is layer 0, head " in verdict.reason
 
 
 def test_the_page_of_a_run_knows_the_words_and_the_theory_of_a_claim_it_has_never_heard_of(tmp_path):
     run = judged(Encoder(tied=True), KEYS, theories=[ValuesAreKeys()], out=tmp_path / "run")
     kept = json.loads((tmp_path / "run" / "summary.json").read_text())["claims"]
-    assert kept == {KEYS.name: {"statement": KEYS.statement, "theory": "keys"}}
+    assert kept == {KEYS.name: {"statement": KEYS.statement, "citation": "nobody", "theory": "keys", "limits": ""}}
     assert KEYS.statement in run.report().read_text().replace("&#39;", "'")
 
 
 def test_a_claim_may_decide_by_a_rule_of_its_own():
     def never(audits, terms):
-        return [Verdict("never", a.model, VerdictWord.REFUTED, f"{a.observed['linear_cka'].n} heads") for a in audits]
+        return [
+            Verdict("never", a.model, VerdictWord.REFUTED, Finding.LOSS, f"{a.observed['linear_cka'].n} heads")
+            for a in audits
+        ]
 
     run = judged(Encoder(tied=False), Claim("never", "s", "c", "f", "r", ("linear_cka",), decide=never))
-    assert [(v.word, v.reason) for v in run.verdicts] == [(VerdictWord.REFUTED, "8 heads")]
+    assert [(v.word, v.reason) for v in run.verdicts] == [(VerdictWord.REFUTED, f"{2 * INPUTS} heads")]
+    assert "refuted (a loss)" in run.report().read_text()
 
 
 def cosine_of_products(at):
@@ -87,7 +139,7 @@ def cosine_of_products(at):
 SIMILARITY = Measure("similarity", "cosine of VVᵀ and KKᵀ", cosine_of_products, closer="higher", ideal=1.0)
 
 
-@pytest.mark.parametrize(("tied", "word"), [(True, VerdictWord.SUPPORTED), (False, VerdictWord.INDISTINGUISHABLE)])
+@pytest.mark.parametrize(("tied", "word"), [(True, VerdictWord.SUPPORTED), (False, VerdictWord.REFUTED)])
 def test_a_measure_of_ones_own_decides_a_claim_of_ones_own(tied, word):
     claim = named("mine", decided_by=("similarity",), shown=("similarity",), theory="keys")
     run = judged(Encoder(tied=tied), claim, theories=[ValuesAreKeys()], measures=[SIMILARITY])
@@ -97,13 +149,11 @@ def test_a_measure_of_ones_own_decides_a_claim_of_ones_own(tied, word):
 def test_a_null_of_ones_own_counts_as_chance():
     """Values that equal the observed ones leave nothing above chance."""
     same = Reference("same", "the observed values", Role.NULL, lambda given: given.heads.value, random=False)
-    batch = torch.randn(4, 40, 16, generator=torch.Generator().manual_seed(1))
-    run = attnaudit.audit(
-        Encoder(tied=False), batch, claims=[KEYS], theories=[ValuesAreKeys()], references=["planted", same]
-    )
+    run = judged(Encoder(tied=False), KEYS, theories=[ValuesAreKeys()], references=["planted", same])
     (score,) = run.verdicts[0].scores
-    assert score.null_name == "same"
-    assert score.mean == 0
+    assert score.null == "same"
+    assert score.score.mean == 0
+    assert run.verdicts[0].finding is Finding.AT_CHANCE
 
 
 def test_a_head_that_the_guard_of_a_theory_refuses_is_named_with_what_it_needs():
@@ -111,8 +161,8 @@ def test_a_head_that_the_guard_of_a_theory_refuses_is_named_with_what_it_needs()
         guard = Identifiability("a name of its own", lambda heads, spectrum: ("it has none",) * len(heads))
 
     run = judged(Encoder(tied=True), KEYS, theories=[Choosy()])
-    assert [(v.word, v.reason) for v in run.verdicts] == [
-        (VerdictWord.NOT_IDENTIFIABLE, "none of 8 heads has a name of its own")
+    assert [(v.words, v.reason) for v in run.verdicts] == [
+        ("undecided (not identifiable)", f"none of {2 * INPUTS} heads has a name of its own")
     ]
 
 
@@ -164,10 +214,10 @@ def doubled(at):
 )
 def test_what_is_ones_own_is_known_by_its_code_and_not_by_its_name(before, after, tmp_path):
     """Rows of an object that has changed since must not be resumed."""
-    batch = torch.randn(4, 40, 16, generator=torch.Generator().manual_seed(1))
 
     def audited(**more):
-        return attnaudit.audit(Encoder(tied=False), batch, claims=(), references=(), **({"theories": ["pca"]} | more))
+        more = {"claims": (), "references": (), "theories": ["pca"]} | more
+        return judged(Encoder(tied=False), inputs=2, **more)
 
     first, again, changed = audited(**before), audited(**before), audited(**after)
     assert again.path == first.path

@@ -8,12 +8,12 @@ import pytest
 from attnaudit.api.audits import conclude
 from attnaudit.audit import AuditSettings, measure, plan_audit
 from attnaudit.claims.claim import RecordKind
-from attnaudit.claims.registry import claims_about
-from attnaudit.measures import REFERENCES
+from attnaudit.claims.registry import claims_named
 from attnaudit.protocol import Protocol
 from attnaudit.sources import parse_model
 from attnaudit.sources.images import choose_images, find_images, image_shards
 from attnaudit.sources.inputs import shard_size
+from attnaudit.statistics.decisions import LEAST_INPUTS
 
 pytestmark = [pytest.mark.realdata, pytest.mark.long]
 MODEL = "deit_tiny_patch16_224"
@@ -22,18 +22,25 @@ DATA = Path(os.environ.get("ATTNAUDIT_DATA", "unset"))
 
 @pytest.fixture(scope="module")
 def audits(tmp_path_factory):
-    """The first 8 images in order of path, with all references, under both protocols: what the tests below read."""
+    """The first 8 images in order of path under both protocols: what the tests below read."""
     folder = DATA / "imagenet_val"
-    shards = image_shards(choose_images(find_images(folder)[:8], folder, None, 0), shard_size())
-    claims = tuple(claim for claim in claims_about(RecordKind.AUDIT) if claim.name != "ksvd-values")
+    shards = image_shards(choose_images(find_images(folder)[:LEAST_INPUTS], folder, None, 0), shard_size())
+    claims = claims_named((*KPCA, "kpca-eigenvalues", "study-similarity"), RecordKind.AUDIT)
     deciding = [measure for claim in claims for measure in claim.decided_by]
     runs = {}
-    for protocol, more in (("paper", SECTION_1), ("exact", ())):
+    for protocol, more, references in (
+        ("paper", SECTION_1, COLUMNS[1:]),
+        ("exact", (), ("random_projection", "planted")),
+    ):
         measures = tuple(dict.fromkeys((*deciding, "eigenvalue_max", *more)))
-        settings = AuditSettings(Protocol(protocol), measures, references=tuple(REFERENCES))
+        settings = AuditSettings(Protocol(protocol), measures, references=references, repeats=2)
         plan = plan_audit([parse_model(MODEL)], shards, settings)
         runs[protocol] = conclude(measure(plan, tmp_path_factory.mktemp(protocol)), claims)
     return runs
+
+
+KPCA = ("kpca-values", "kpca-eigenvectors", "kpca-projection")
+COLUMNS = ("observed", "gaussian", "shuffled_tokens", "other_head", "planted")
 
 
 #: Means over 25 images: observed, gaussian, shuffled tokens, other head, planted; None: the reference has no number.
@@ -55,18 +62,22 @@ SECTION_1 = {
 def test_references_land_on_the_reference_table(audits, measure):
     found = audits["paper"].summary.models[MODEL]
     tolerance = 0.03 if measure == "kernel_cka" else 0.05 if measure.endswith("_max") else 0.02
-    columns = ("observed", "gaussian", "shuffled_tokens", "other_head", "planted")
-    for reference, expected in zip(columns, SECTION_1[measure], strict=True):
-        if expected is not None:
+    for reference, expected in zip(COLUMNS, SECTION_1[measure], strict=True):
+        if expected is not None and (measure in found[reference] or reference in ("observed", "gaussian", "planted")):
             assert found[reference][measure].mean == pytest.approx(expected, abs=tolerance), reference
     if measure == "column_cosine_matched":
         assert found["planted"][measure].mean >= 0.957
 
 
-@pytest.mark.parametrize("protocol", ["exact", "paper"])
-def test_verdicts_on_deit_tiny(audits, protocol):
-    words = {verdict.claim: verdict.word.value for verdict in audits[protocol].verdicts}
-    for claim in ("kpca-values", "kpca-eigenvectors", "kpca-projection"):
-        assert words[claim] in ("refuted", "indistinguishable")
-    assert words["kpca-eigenvalues"] == "refuted"
-    assert words["study-similarity"] == ("supported" if protocol == "paper" else "not measurable")
+def test_values_of_deit_tiny_are_as_near_to_kernel_pca_as_random_projections(audits):
+    verdicts = {verdict.claim: verdict for verdict in audits["exact"].verdicts}
+    for claim in KPCA:
+        assert verdicts[claim].words == "refuted (at chance)"
+        assert (verdicts[claim].satisfying, verdicts[claim].heads) == (0, 36)
+    assert verdicts["kpca-eigenvalues"].words == "refuted (impossible)"
+    assert "study-similarity" not in verdicts
+
+
+def test_the_studys_numbers_of_deit_tiny_are_repeated_in_its_convention(audits):
+    words = {verdict.claim: verdict.words for verdict in audits["paper"].verdicts}
+    assert words["study-similarity"] == "supported"

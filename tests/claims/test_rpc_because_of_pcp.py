@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnaudit.records.verdict import VerdictWord
+from attnaudit.records.verdict import Finding, VerdictWord
 from tests.claims.evaluations import (
     BECAUSE,
     CONTROLS,
@@ -29,18 +29,18 @@ def test_intervals_are_widened_for_corruption_and_attack_and_for_every_control(t
 
 
 @pytest.mark.parametrize(
-    ("controls", "word"),
+    ("controls", "word", "finding"),
     [
-        ({"one": 0.0, "random": 0.0, "tempered": 0.0}, VerdictWord.SUPPORTED),
-        ({"one": 0.05, "random": 0.0, "tempered": 0.0}, VerdictWord.REFUTED),
-        ({"one": 0.0, "random": 0.06, "tempered": 0.0}, VerdictWord.REFUTED),
-        ({"one": 0.0, "random": 0.0, "tempered": 0.05}, VerdictWord.REFUTED),
-        ({"one": 0.05, "random": 0.05, "tempered": 0.05}, VerdictWord.INDISTINGUISHABLE),
+        ({"one": 0.0, "random": 0.0, "tempered": 0.0}, VerdictWord.SUPPORTED, Finding.SHOWN),
+        ({"one": 0.05, "random": 0.0, "tempered": 0.0}, VerdictWord.REFUTED, Finding.NO_GAIN),
+        ({"one": 0.0, "random": 0.06, "tempered": 0.0}, VerdictWord.REFUTED, Finding.LOSS),
+        ({"one": 0.0, "random": 0.0, "tempered": 0.05}, VerdictWord.REFUTED, Finding.NO_GAIN),
+        ({"one": 0.05, "random": 0.05, "tempered": 0.05}, VerdictWord.REFUTED, Finding.NO_GAIN),
     ],
 )
-def test_pursuit_is_the_reason_only_if_every_control_falls_behind(tmp_path, controls, word):
+def test_pursuit_is_the_reason_only_if_every_control_falls_behind(tmp_path, controls, word, finding):
     (verdict,) = judged(BECAUSE, write_evaluation(tmp_path / "run", with_controls(0.05, **controls)))
-    assert (verdict.model, verdict.word) == ("rpc4", word)
+    assert (verdict.model, verdict.word, verdict.finding) == ("rpc4", word, finding)
     assert all(f"Points over {name}" in verdict.reason for name in controls)
     assert verdict.reason.count("the baseline keeps 43.0%") == 4  # which is the symmetric network, not the control
 
@@ -48,7 +48,7 @@ def test_pursuit_is_the_reason_only_if_every_control_falls_behind(tmp_path, cont
 def test_without_a_gain_there_is_nothing_to_explain(tmp_path):
     networks = with_controls(0.0, one=-0.05, random=-0.05, tempered=-0.05)
     (verdict,) = judged(BECAUSE, write_evaluation(tmp_path / "run", networks))
-    assert verdict.word is VerdictWord.NOT_IDENTIFIABLE
+    assert (verdict.word, verdict.finding) == (VerdictWord.UNDECIDED, Finding.NOT_IDENTIFIABLE)
     assert verdict.reason.startswith("No gain to explain is shown. Points over sym: ")
 
 

@@ -3,7 +3,7 @@
 import pytest
 from scipy import stats
 
-from attnaudit.records.verdict import VerdictWord
+from attnaudit.records.verdict import Finding, VerdictWord
 from tests.claims.evaluations import (
     BELOW_A_POINT,
     BEYOND_A_POINT,
@@ -23,23 +23,25 @@ from tests.claims.evaluations import (
 
 
 @pytest.mark.parametrize(
-    ("corrupted", "attacked", "word"),
+    ("corrupted", "attacked", "words"),
     [
-        (GAIN, GAIN, VerdictWord.SUPPORTED),
-        (GAIN, LOSS, VerdictWord.REFUTED),
-        (LOSS, GAIN, VerdictWord.REFUTED),
-        (GAIN, NONE, VerdictWord.REFUTED),
-        (LOSS, LOSS, VerdictWord.REFUTED),
-        (NONE, NONE, VerdictWord.INDISTINGUISHABLE),
-        (GAIN, WIDE, VerdictWord.INCONCLUSIVE),
-        (GAIN[:1], GAIN[:1], VerdictWord.INCONCLUSIVE),
-        (BELOW_A_POINT, BELOW_A_POINT, VerdictWord.INDISTINGUISHABLE),
-        (BEYOND_A_POINT, BEYOND_A_POINT, VerdictWord.INCONCLUSIVE),
+        (GAIN, GAIN, "supported"),
+        (GAIN, LOSS, "refuted (a loss)"),
+        (LOSS, GAIN, "refuted (a loss)"),
+        (GAIN, NONE, "refuted (no gain)"),
+        (LOSS, LOSS, "refuted (a loss)"),
+        (LOSS, NONE, "refuted (a loss)"),
+        (NONE, NONE, "refuted (no gain)"),
+        (NONE, WIDE, "refuted (no gain)"),
+        (GAIN, WIDE, "undecided (too wide)"),
+        (GAIN[:1], GAIN[:1], "undecided (too few inputs)"),
+        (BELOW_A_POINT, BELOW_A_POINT, "refuted (no gain)"),
+        (BEYOND_A_POINT, BEYOND_A_POINT, "undecided (too wide)"),
     ],
 )
-def test_robust_is_ahead_under_corruption_and_attack_by_more_than_seeds_differ(tmp_path, corrupted, attacked, word):
+def test_robust_is_ahead_under_corruption_and_attack_by_more_than_seeds_differ(tmp_path, corrupted, attacked, words):
     (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", pairs(corrupted, attacked)))
-    assert (verdict.model, verdict.word) == ("rpc4", word)
+    assert (verdict.model, verdict.words) == ("rpc4", words)
 
 
 def test_seeds_are_paired(tmp_path):
@@ -61,7 +63,7 @@ def test_the_budget_is_the_one_at_which_the_baseline_keeps_half_and_the_attack_t
 def test_where_the_baseline_keeps_too_little_or_too_much_an_attack_tells_nothing_apart(tmp_path, epsilon):
     networks = only(pairs(GAIN, GAIN), lambda c: c[0] != "attack" or c[2] == epsilon)
     (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
-    assert verdict.word is VerdictWord.NOT_IDENTIFIABLE
+    assert (verdict.word, verdict.finding) == (VerdictWord.UNDECIDED, Finding.NOT_IDENTIFIABLE)
     assert "tells nothing apart" in verdict.reason
 
 
@@ -70,7 +72,7 @@ def test_where_the_baseline_keeps_too_little_or_too_much_an_attack_tells_nothing
 )
 def test_what_was_not_run_is_not_taken_for_granted(tmp_path, kinds, missing):
     (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", pairs(GAIN, GAIN), kinds=kinds))
-    assert verdict.word is VerdictWord.NOT_MEASURABLE
+    assert (verdict.word, verdict.finding) == (VerdictWord.UNDECIDED, Finding.NOT_MEASURED)
     assert missing in verdict.reason
 
 
@@ -105,7 +107,7 @@ def test_attacks_of_another_norm_do_not_count(tmp_path):
 def test_a_gain_under_attack_does_not_count_while_gradients_are_masked(tmp_path):
     checks = ("one step is not stronger than many",)
     (gain,) = judged(ROBUST, write_evaluation(tmp_path / "gain", pairs(GAIN, GAIN, masked=checks)))
-    assert gain.word is VerdictWord.INCONCLUSIVE
+    assert gain.word is VerdictWord.UNDECIDED
     assert "3 of its networks fail a check for gradient masking" in gain.reason
     (loss,) = judged(ROBUST, write_evaluation(tmp_path / "loss", pairs(GAIN, LOSS, masked=checks)))
     assert loss.word is VerdictWord.REFUTED
@@ -117,14 +119,14 @@ def test_equal_gains_of_one_image_are_not_certain(tmp_path):
     (many,) = judged(ROBUST, write_evaluation(tmp_path / "many", networks))
     assert many.word is VerdictWord.SUPPORTED
     (few,) = judged(ROBUST, write_evaluation(tmp_path / "few", networks, images=10))
-    assert few.word is VerdictWord.INCONCLUSIVE
+    assert few.word is VerdictWord.UNDECIDED
     reach = 100 * stats.t.ppf(1 - 0.05 / 4, 1) / (6**0.5 * 10 * 2**0.5)
     assert few.reason.count(f"+20.00 [{20 - reach:+.2f}, {20 + reach:+.2f}] on 2 seeds") == 2
 
 
 def test_a_gain_under_attack_does_not_count_where_gradients_were_not_checked(tmp_path):
     (gain,) = judged(ROBUST, write_evaluation(tmp_path / "gain", pairs(GAIN, GAIN), checked=False))
-    assert gain.word is VerdictWord.INCONCLUSIVE
+    assert gain.word is VerdictWord.UNDECIDED
     assert "3 of its networks were not checked for gradient masking" in gain.reason
     assert "fail a check" not in gain.reason
 
@@ -133,8 +135,8 @@ def test_a_lack_of_gain_under_attack_does_not_count_while_gradients_of_the_basel
     """Of a baseline that only looks robust nothing can fall short; a gain over it is one all the more."""
     masked = ("one step is not stronger than many",)
     for attacked, word in (
-        (LOSS, VerdictWord.INCONCLUSIVE),
-        (NONE, VerdictWord.INCONCLUSIVE),
+        (LOSS, VerdictWord.UNDECIDED),
+        (NONE, VerdictWord.UNDECIDED),
         (GAIN, VerdictWord.SUPPORTED),
     ):
         networks = [(*own[:3], masked if own[0].startswith("sym") else ()) for own in pairs(GAIN, attacked)]
@@ -142,11 +144,11 @@ def test_a_lack_of_gain_under_attack_does_not_count_while_gradients_of_the_basel
         assert verdict.word is word
         assert "3 of the networks it is held against fail a check for gradient masking" in verdict.reason
     (loss,) = judged(ROBUST, write_evaluation(tmp_path / "unchecked", pairs(GAIN, LOSS), checked=False))
-    assert loss.word is VerdictWord.INCONCLUSIVE
+    assert loss.word is VerdictWord.UNDECIDED
 
 
 def test_none_under_one_kind_refutes_whatever_else_was_not_run(tmp_path):
-    """As it does where the other kind is inconclusive."""
+    """As it does where the other kind is open."""
     (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", pairs(NONE, NONE), kinds=("clean", "corruption")))
     assert verdict.word is VerdictWord.REFUTED
 
@@ -159,7 +161,7 @@ def test_a_gain_too_small_to_be_shown_has_no_sign_of_a_loss(tmp_path):
 @pytest.mark.parametrize(
     ("attack", "word"),
     [(name, VerdictWord.REFUTED) for name in ("pgd", "apgd", "autoattack")]
-    + [(name, VerdictWord.NOT_MEASURABLE) for name in ("noise", "fgsm", "square", "transfer")],
+    + [(name, VerdictWord.UNDECIDED) for name in ("noise", "fgsm", "square", "transfer")],
 )
 def test_networks_are_compared_by_an_attack_along_their_own_gradients_and_by_no_other_alone(tmp_path, attack, word):
     networks = [

@@ -13,6 +13,7 @@ from safetensors.torch import save_file
 from tests.cli.conftest import read_csv
 
 pytest.importorskip("timm")
+CHEAP = ("--limit", "2", "--claims", "kpca-values,kpca-eigenvalues", "--references", "random_projection,planted")
 
 
 @pytest.mark.parametrize("arguments", [(), ("audit",), ("robust",), ("gaussian", "align")], ids=" ".join)
@@ -29,7 +30,7 @@ def test_help_loads_no_heavy_package(arguments):
 
 
 def test_audit_prints_a_table_and_says_where_the_run_is(cli, capsys, image_folder):
-    arguments = ("audit", "timm:test_vit", "--random-weights", "--images", image_folder, "--limit", "2")
+    arguments = ("audit", "timm:test_vit", "--random-weights", "--images", image_folder, *CHEAP)
     assert cli(*arguments, "--out", "run") == 0
     out, err = capsys.readouterr()
     assert "kpca-eigenvalues" in out
@@ -40,19 +41,19 @@ def test_audit_prints_a_table_and_says_where_the_run_is(cli, capsys, image_folde
 
 
 def test_audit_in_json_prints_nothing_else_on_stdout(cli, capsys, image_folder):
-    assert cli("audit", "test_vit", "--random-weights", "--images", image_folder, "--limit", "2", "--json") == 0
+    assert cli("audit", "test_vit", "--random-weights", "--images", image_folder, *CHEAP, "--json") == 0
     content = json.loads(capsys.readouterr().out)
     assert content["models"]["test_vit (random weights)"]["observed"]["linear_cka"]["n"] > 0
 
 
 def test_audit_without_images_takes_those_of_an_installed_package(cli, capsys):
-    assert cli("audit", "test_vit", "--random-weights", "--limit", "2") == 0
+    assert cli("audit", "test_vit", "--random-weights", *CHEAP) == 0
     assert "photographs from scikit-image" in capsys.readouterr().err
 
 
 def test_a_second_audit_resumes_in_the_default_folder(cli, capsys, image_folder):
     for _ in range(2):
-        assert cli("audit", "test_vit", "--random-weights", "--images", image_folder, "--limit", "2") == 0
+        assert cli("audit", "test_vit", "--random-weights", "--images", image_folder, *CHEAP) == 0
     assert len(os.listdir("attnaudit-runs")) == 1
 
 

@@ -20,10 +20,10 @@ def text_file(tmp_path):
 
 def test_minilm_is_audited_on_text(cli, capsys, text_file):
     arguments = ("audit", "minilm", "--text", text_file, "--limit", "2", "--claims", "kpca-values", "--out", "run")
-    assert cli(*arguments, "--references", "gaussian,planted") == 0
+    assert cli(*arguments, "--references", "random_projection,planted") == 0
     out, err = capsys.readouterr()
     assert "2 passages of text.txt" in err
-    assert "supported: the observed heads score like" in err
+    assert "supported if the whole confidence interval is at or above 0.8" in " ".join(err.split())
     assert "kpca-values" in out
 
 
@@ -47,17 +47,19 @@ def test_json_has_no_infinity(capsys):
 def test_python_audits_text_by_name(text_file):
     import attnaudit
 
-    run = attnaudit.audit("minilm", text_file, limit=2, references=("gaussian", "planted"), claims=["kpca-values"])
+    cheap = {"limit": 2, "references": ("random_projection", "planted"), "claims": ["kpca-values"]}
+    run = attnaudit.audit("minilm", text_file, **cheap)
     assert [verdict.claim for verdict in run.verdicts] == ["kpca-values"]
 
 
 def test_one_short_line_is_not_identifiable_and_no_error(cli, capsys, tmp_path):
     (tmp_path / "short.txt").write_text("One short line of text.")
-    assert cli("audit", "minilm", "--text", tmp_path / "short.txt", "--json") == 0
-    words = {v["claim"]: (v["word"], v["reason"]) for v in json.loads(capsys.readouterr().out)["verdicts"]}
-    for claim in ("kpca-values", "kpca-eigenvectors", "kpca-projection", "ksvd-values"):
-        assert words[claim][0] == "not identifiable"
-        assert "N ≥ 2d" in words[claim][1]
+    claims = ("kpca-values", "kpca-eigenvectors", "kpca-projection", "ksvd-values")
+    cheap = ("--claims", ",".join(claims), "--references", "random_projection,planted")
+    assert cli("audit", "minilm", "--text", tmp_path / "short.txt", "--json", *cheap) == 0
+    for verdict in json.loads(capsys.readouterr().out)["verdicts"]:
+        assert (verdict["word"], verdict["finding"]) == ("undecided", "not identifiable")
+        assert "N ≥ 2d" in verdict["reason"]
 
 
 def test_table4_shows_minilm_beside_its_published_row(cli, capsys, text_file):

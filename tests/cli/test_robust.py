@@ -175,7 +175,7 @@ def test_an_evaluation_is_judged_by_the_cards_of_its_networks(tmp_path):
     assert run("robust", *models, *shared, "--attacks", "fgsm", "--eps", "0.0").exit_code == 0
     (verdict,) = json.loads(run("judge", "out", "--claims", "rpc-robust", "--json").stdout)
     assert verdict["model"] == "rpc-recipe"
-    assert verdict["word"] == "not measurable"
+    assert (verdict["word"], verdict["finding"]) == ("undecided", "not measured")
     assert "no corruption was run on both" in verdict["reason"]
     told = run("judge", "out", "--out", "images")
     assert "rpc-because-of-pcp is not judged: it needs" in told.stderr

@@ -5,27 +5,72 @@ import json
 import pytest
 
 pytest.importorskip("timm")
-AUDIT = ("audit", "test_vit", "--random-weights", "--limit", "2", "--references", "gaussian,other_head,planted")
+AUDIT = ("audit", "test_vit", "--random-weights", "--limit", "2", "--references", "random_projection,planted")
+VALUES = ("--claims", "kpca-values,kpca-eigenvalues")
 
 
-def test_verdicts_come_with_scores_words_and_their_meaning(cli, capsys, image_folder):
-    assert cli(*AUDIT, "--images", image_folder, "--theories", "pca") == 0
-    out = capsys.readouterr().out
-    for text in ("Measures and their references", "no power", "Verdicts:", "Which theory explains", "Bonferroni"):
+def test_verdicts_say_what_was_claimed_what_was_found_how_sure_it_is_and_what_it_does_not_say(
+    cli, capsys, image_folder
+):
+    assert cli(*AUDIT, "--images", image_folder, *VALUES, "--theories", "pca") == 0
+    out = " ".join(capsys.readouterr().out.split())
+    for text in (
+        "kpca-values: undecided (too few inputs)",
+        "claimed ",
+        "found Fewer than 8 independent inputs decide nothing. 2 inputs, and 8 are needed. Scores:",
+        "but This is about the weights as they are stored",
+        "Theories compared, best first",
+        "By theorem, for every network",
+        "Scores: 0 is chance",
+        "at chance up to 0.05",
+        "hold jointly with 95 %",
+    ):
         assert text in out
+    assert "Measures and their references" not in out
+
+
+def test_details_show_all_measures_and_chance_can_be_set(cli, capsys, image_folder):
+    arguments = (*AUDIT, "--images", image_folder, *VALUES)
+    assert cli(*arguments, "--details", "--chance", "0.2") == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "Measures and their references" in out
+    assert "(null: random_projection)" in out
+    assert "at chance up to 0.2" in out
+
+
+def test_images_of_one_folder_can_count_as_one(cli, capsys, image_folder):
+    """There are six in two folders."""
+    arguments = ("audit", "test_vit", "--random-weights", "--images", image_folder, "--claims", "kpca-values")
+    cheap = ("--references", "random_projection,planted", "--json")
+    for more, inputs in (((), 6), (("--group-by-folder",), 2)):
+        assert cli(*arguments, *cheap, *more) == 0
+        (verdict,) = json.loads(capsys.readouterr().out)["verdicts"]
+        assert {score["inputs"] for score in verdict["scores"]} == {inputs}
 
 
 def test_verdicts_are_in_the_summary(cli, capsys, image_folder):
     assert cli(*AUDIT, "--images", image_folder, "--claims", "kpca-values,kpca-eigenvalues", "--json") == 0
     verdicts = json.loads(capsys.readouterr().out)["verdicts"]
     assert [v["claim"] for v in verdicts] == ["kpca-values", "kpca-eigenvalues"]
-    assert verdicts[1]["word"] == "refuted"
+    assert (verdicts[0]["word"], verdicts[0]["finding"]) == ("undecided", "too few inputs")
+    assert (verdicts[1]["word"], verdicts[1]["finding"]) == ("refuted", "impossible")
 
 
-@pytest.mark.parametrize(("words", "code"), [("refuted", 3), ("supported", 0), ("supported,refuted", 3)])
-def test_fail_on_sets_exit_code_3(cli, image_folder, words, code):
-    arguments = (*AUDIT, "--images", image_folder, "--claims", "kpca-eigenvalues", "--fail-on", words)
-    assert cli(*arguments) == code
+@pytest.mark.parametrize(
+    ("claim", "words", "code"),
+    [
+        ("kpca-eigenvalues", "refuted", 3),
+        ("kpca-eigenvalues", "supported", 0),
+        ("kpca-eigenvalues", "undecided", 0),
+        ("kpca-eigenvalues", "supported,unsupported", 3),
+        ("kpca-values", "refuted", 0),
+        ("kpca-values", "undecided", 3),
+        ("kpca-values", "unsupported", 3),
+    ],
+)
+def test_fail_on_sets_exit_code_3(cli, image_folder, claim, words, code):
+    arguments = (*AUDIT, "--images", image_folder, "--claims", claim, "--limit", "1")
+    assert cli(*arguments, "--fail-on", words) == code
 
 
 def test_without_claims_the_plain_numbers_are_printed(cli, capsys, image_folder):

@@ -72,11 +72,10 @@ def test_measures_and_references_do_not_notice_that_layers_are_joined(heads_per_
         assert together[key] == pytest.approx(value, rel=1e-6, abs=1e-6), key
 
 
-@pytest.mark.parametrize("heads_per_input", [1, 2, 3])
-@pytest.mark.parametrize("fitting", [1, 2, 3, 4])
+@pytest.mark.parametrize(("heads_per_input", "fitting"), [(1, 1), (1, 2), (2, 1), (2, 3), (3, 4)])
 def test_measures_and_references_do_not_notice_the_cuts(allowing, heads_per_input, fitting):
     """Up to rounding, which in degrees and near 0 is 1e-6: arccos has an infinite slope there."""
-    layers = [layer(number, heads=heads_per_input) for number in range(3)]
+    layers = [layer(number, heads=heads_per_input) for number in range(2)]
     selection = select(references=REFERENCES, theories=THEORIES)
     whole = pa.concat_tables(tables_of(layers, selection))
     allowing(layers[0], fitting)

@@ -12,6 +12,7 @@ from attnaudit.measures.references import REFERENCES
 from attnaudit.measures.registry import MEASURES
 from attnaudit.measures.selection import select
 from attnaudit.protocol import Protocol
+from attnaudit.theories.base import is_fitted
 from attnaudit.theories.registry import THEORIES
 from tests.heads import random_heads
 from tests.primal_heads import random_primal
@@ -133,7 +134,7 @@ def test_every_solver_leaves_out_heads_without_a_kernel(backend):
 @pytest.mark.parametrize("size", [1e160, 1e-160, 1e80, 1e-80, 1e-78])
 def test_values_of_extreme_size_give_the_same_numbers_or_none(size):
     found, healthy = measured(with_factor("value", size)), measured(heads())
-    for theory in THEORIES:
+    for theory in (name for name, theory in THEORIES.items() if not is_fitted(theory)):
         for name in FREE_OF_SIZE:
             number = found[theory, "observed", name][0][0]
             assert math.isnan(number) or number == pytest.approx(healthy[theory, "observed", name][0][0], rel=1e-9)

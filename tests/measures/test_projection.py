@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from attnaudit.measures import MeasureInput
 from attnaudit.measures.key_kernel import KeyKernel
 from attnaudit.measures.projection import (
+    PROJECTION_ALIGNMENT_MATCHED,
+    PROJECTION_ALIGNMENT_ROTATED,
     PROJECTION_ERROR_FLOOR,
     PROJECTION_ERROR_MATCHED,
     PROJECTION_ERROR_ROTATED,
@@ -61,6 +63,48 @@ def test_planted_values_attain_the_floor(seed):
     torch.testing.assert_close(
         numbers["projection_error_matched"], numbers["projection_error_floor"], rtol=1e-9, atol=1e-15
     )
+
+
+def alignments(heads):
+    at = input_of(heads)
+    return [measure.function(at) for measure in (PROJECTION_ALIGNMENT_MATCHED, PROJECTION_ALIGNMENT_ROTATED)]
+
+
+@given(seeds, st.floats(0.1, 3))
+def test_alignment_is_between_0_and_1_and_a_rotation_does_not_lower_it(seed, size):
+    matched, rotated = alignments(random_heads(seed, key_size=size))
+    assert (matched >= 0).all()
+    assert (matched <= rotated + 1e-12).all()
+    assert (rotated <= 1 + 1e-12).all()
+
+
+@given(seeds)
+def test_planted_outputs_are_aligned(seed):
+    heads = random_heads(seed)
+    values = planted.values(reference_input(heads))
+    for alignment in alignments(replace(heads, value=values, output=heads.attended(values))):
+        torch.testing.assert_close(alignment, torch.ones_like(alignment))
+
+
+@given(seeds, st.floats(0.01, 100), st.sampled_from([1, -1]))
+def test_alignment_does_not_depend_on_the_size_of_values_as_the_error_does(seed, size, sign):
+    """V → sV is undone by the output projection: it changes nothing that the network computes."""
+    heads = random_heads(seed)
+    scaled = replace(heads, value=sign * size * heads.value, output=sign * size * heads.output)
+    torch.testing.assert_close(alignments(scaled), alignments(heads))
+    if abs(size - 1) > 0.1:
+        before, after = (errors_of(own)["projection_error_rotated"] for own in (heads, scaled))
+        assert not torch.isclose(before, after).any()
+
+
+@given(seeds)
+def test_a_rotation_of_values_changes_the_matched_alignment_alone(seed):
+    heads = random_heads(seed)
+    turn = torch.linalg.qr(torch.randn(4, 4, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)).Q
+    turned = alignments(replace(heads, value=heads.value @ turn, output=heads.output @ turn))
+    before = alignments(heads)
+    torch.testing.assert_close(turned[1], before[1])
+    assert not torch.allclose(turned[0], before[0])
 
 
 @given(seeds)

@@ -10,7 +10,7 @@ from attnaudit.papers.tables import TABLES, compare
 from attnaudit.protocol import Protocol
 from attnaudit.sources import parse_model
 from attnaudit.sources.inputs import shard_size
-from attnaudit.sources.texts import read_text, study_lines, text_shards
+from attnaudit.sources.texts import TextFiles, study_lines, text_shards
 
 pytestmark = [pytest.mark.realdata, pytest.mark.long]
 DATA = Path(os.environ.get("ATTNAUDIT_DATA", "unset"))
@@ -18,7 +18,7 @@ DATA = Path(os.environ.get("ATTNAUDIT_DATA", "unset"))
 
 def test_table_4_lands_on_the_published_row_of_minilm(tmp_path):
     """.40 / .57 / .13 / .38, with the 61 of 7,200 heads that the study lost without saying so."""
-    lines = study_lines([read_text(DATA / "wikitext" / "wiki.test.raw")], 100, 0)
+    lines = study_lines(TextFiles(DATA / "wikitext" / "wiki.test.raw"), 100, 0)
     table = TABLES["table4"]
     settings = AuditSettings(protocol=Protocol.PAPER, measures=table.measures)
     plan = plan_audit([parse_model("minilm")], text_shards(lines, Protocol.PAPER, shard_size()), settings)

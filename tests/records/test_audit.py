@@ -61,7 +61,8 @@ def test_no_edit_of_one_value_ends_in_a_traceback(folder, name):
         ("summary.json", ("models", "model", "observed", "procrustes", "n"), "models.model.observed.procrustes.n"),
         ("summary.json", ("claims", "kpca-values"), "claims.kpca-values is missing"),
         ("summary.json", ("verdicts", 0, "word"), "verdicts[0].word is missing"),
-        ("summary.json", ("verdicts", 0, "scores", 1, "auc"), "verdicts[0].scores[1].auc is missing"),
+        ("summary.json", ("verdicts", 0, "finding"), "verdicts[0].finding is missing"),
+        ("summary.json", ("verdicts", 0, "scores", 1, "measure"), "verdicts[0].scores[1].measure is missing"),
     ],
 )
 def test_what_is_gone_is_named_with_its_file(folder, name, place, fault):

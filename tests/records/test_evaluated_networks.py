@@ -8,7 +8,7 @@ from attnaudit.errors import RunFolderError
 from attnaudit.records.evaluated_networks import open_evaluation, open_evaluations
 from attnaudit.records.evaluation import ConditionKind
 from attnaudit.records.run_folder import FORMAT
-from attnaudit.records.verdict import VerdictWord
+from attnaudit.records.verdict import Finding, VerdictWord
 from tests.claims.evaluations import CONTROLS, GAIN, LOSS, ROBUST, SYMMETRIC, judged, network, pairs, write_evaluation
 from tests.sealed import content_of, seal
 
@@ -40,7 +40,7 @@ def test_conditions_of_one_network_add_up_across_folders_and_so_do_its_failed_ch
     assert len(joined.networks) == 6
     assert {own.condition.kind for own in joined.networks[0].accuracies} == {"clean", "corruption", "attack"}
     (verdict,) = judged(ROBUST, corrupted, attacked)
-    assert verdict.word is VerdictWord.INCONCLUSIVE
+    assert verdict.word is VerdictWord.UNDECIDED
 
 
 def test_attacks_of_other_strength_or_origin_are_not_compared_across_folders(tmp_path):
@@ -50,7 +50,7 @@ def test_attacks_of_other_strength_or_origin_are_not_compared_across_folders(tmp
         one = write_evaluation(tmp_path / f"b{place}", baseline, data="same")
         other = write_evaluation(tmp_path / f"o{place}", ours, data="same", **how)
         (verdict,) = judged(ROBUST, one, other)
-        assert verdict.word is VerdictWord.NOT_MEASURABLE
+        assert (verdict.word, verdict.finding) == (VerdictWord.UNDECIDED, Finding.NOT_MEASURED)
 
 
 def test_two_results_for_one_network_and_condition_are_refused(tmp_path):
@@ -100,7 +100,7 @@ def test_a_check_that_fails_in_another_evaluation_counts(tmp_path):
     strongest = write_evaluation(tmp_path / "strongest", failing, images=200)
     for paths in ((main, strongest), (strongest, main)):
         (verdict,) = judged(ROBUST, *paths)
-        assert verdict.word is VerdictWord.INCONCLUSIVE
+        assert verdict.word is VerdictWord.UNDECIDED
         assert "1 of its networks fail a check" in verdict.reason
 
 

@@ -9,5 +9,6 @@ from tests.report.synthetic import write_run
 def large_page(tmp_path_factory):
     """The page of as many heads as ViT-Large has on 100 images."""
     folder = tmp_path_factory.mktemp("large")
-    run = write_run(folder / "run", model="vit_large", layers=24, heads=16, inputs=100)
+    references = ("observed", "random_projection", "planted")
+    run = write_run(folder / "run", model="vit_large", layers=24, heads=16, inputs=100, references=references)
     return write_page([open_audit(run)], folder / "page.html")

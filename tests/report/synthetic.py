@@ -15,7 +15,7 @@ from attnaudit.records.parts import encode_part
 from attnaudit.records.run_folder import RunFolder, RunKind
 from attnaudit.records.schema import SCHEMA
 
-REFERENCES = ("observed", "gaussian", "shuffled_tokens", "other_head", "planted", "untrained")
+REFERENCES = ("observed", "random_projection", "gaussian", "other_head", "best_projection", "planted", "untrained")
 #: Centre of the observed heads; planted ones have the ideal, which is 1 or 0.
 MEASURES = {
     "column_cosine_matched": 0.15,
@@ -24,6 +24,8 @@ MEASURES = {
     "value_subspace_overlap": 0.2,
     "eigenvector_residual": 0.95,
     "centering_defect": 0.2,
+    "projection_alignment_matched": 0.1,
+    "projection_alignment_rotated": 0.2,
     "projection_error_matched": 9.0,
     "projection_error_rotated": 8.0,
     "projection_error_floor": 7.0,
@@ -42,12 +44,23 @@ JUDGED = ("kpca-values", "kpca-eigenvectors")
 
 
 def write_run(
-    path, *, model="model", layers=3, heads=4, inputs=3, lost=0.0, reason="lost", seed=0, shift=0.0, names=None
+    path,
+    *,
+    model="model",
+    layers=2,
+    heads=3,
+    inputs=8,
+    lost=0.0,
+    reason="lost",
+    seed=0,
+    shift=0.0,
+    names=None,
+    references=REFERENCES,
 ):
     """A finished run; a share `lost` of all values is missing, half of them NaN on disk."""
     generator = np.random.default_rng(seed)
     names = names or [f"input-{place}" for place in range(inputs)]
-    settings = AuditSettings(references=REFERENCES[1:], seed=seed)
+    settings = AuditSettings(references=references[1:], seed=seed)
     identity = plain(AuditIdentity(settings, ((model, "f" * 32),), tuple((name, "0" * 32) for name in names), ()))
     folder = RunFolder(path)
     description = {
@@ -63,8 +76,8 @@ def write_run(
         [
             _rows((model, names, layers, heads), reference, measure, values, reason)
             for measure in MEASURES
-            for reference in REFERENCES
-            if measure != "kernel_rank" or reference == "observed"
+            for reference in references
+            if _applies(measure, reference)
             for values in [_values(generator, size, reference, measure, shift, lost)]
         ]
     ).unify_dictionaries()
@@ -72,10 +85,16 @@ def write_run(
     folder.write_part("a", encode_part("a", table, notes))
     rows = folder.evidence(["a"])
     folder.extend_settings(certificates=notes.certificate, eigen_solvers={"dense": size})
-    summary = summarise(rows, [notes], AuditSettings(references=REFERENCES[1:], seed=seed).selection())
+    summary = summarise(rows, [notes], settings.selection())
     measured = AuditRun(path, folder.settings(AuditFile, RunKind.AUDIT), summary, rows)
     conclude(measured, claims_named(JUDGED, RecordKind.AUDIT))
     return path
+
+
+def _applies(measure, reference):
+    if measure == "kernel_rank":
+        return reference == "observed"
+    return reference != "best_projection" or measure == "value_subspace_overlap"
 
 
 def _values(generator, size, reference, measure, shift, lost):

@@ -57,7 +57,7 @@ def plain(tmp_path_factory):
 def test_the_page_fits_its_window_in_light_and_dark(opened, plain, width, scheme):
     tab = opened(plain, width, scheme)
     assert tab.locator(".card").count() == 2
-    assert tab.locator("[data-draw=strips] svg").count() == 5
+    assert tab.locator("[data-draw=strips] svg").count() == 3
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     background = tab.evaluate("getComputedStyle(document.body).backgroundColor")
     brightness = sum(int(part) for part in background[4:-1].split(","))
@@ -87,7 +87,7 @@ def test_the_heat_map_works_by_keyboard_and_tells_its_values(opened, plain):
 
 def test_tables_sort_both_ways(opened, plain):
     tab = opened(plain)
-    table = tab.locator("table[data-name=power]")
+    table = tab.locator("table[data-name=scores]")
     heading = table.get_by_role("button", name="observed")
     for direction in ("ascending", "descending"):
         heading.click()
@@ -115,7 +115,7 @@ def test_figures_can_be_taken_along(opened, plain, tmp_path):
 def test_several_runs_are_overlaid(opened, tmp_path):
     runs = [open_audit(write_run(tmp_path / name, shift=shift)) for name, shift in (("a", 0.0), ("b", 0.2))]
     tab = opened(write_page(runs, tmp_path / "page.html"))
-    assert tab.locator("[data-draw=overlays] svg").count() == 5
+    assert tab.locator("[data-draw=overlays] svg").count() == 3
     assert tab.locator("[data-draw=overlays] svg").first.locator("polyline").count() == 2
 
 
@@ -133,7 +133,7 @@ def test_a_run_in_which_nothing_could_be_computed_is_drawn(opened, tmp_path):
     tab = opened(write_page([open_audit(write_run(tmp_path / "run", lost=1.0))], tmp_path / "page.html"))
     tab.evaluate("dispatchEvent(new Event('beforeprint'))")
     tab.locator(".cell").first.click()
-    assert "missing, 3 inputs" in tab.locator(".detail").inner_text()
+    assert "missing, 8 inputs" in tab.locator(".detail").inner_text()
 
 
 def test_38_400_heads_are_drawn(opened, large_page):

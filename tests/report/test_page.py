@@ -60,7 +60,7 @@ def content(tmp_path_factory):
 
 def test_the_first_screen_says_what_was_audited_and_what_came_out(content):
     text = Elements(content).text
-    for words in ("model", "36", "exact", "replay error 1.0e-07", *JUDGED, "indistinguishable", "truncated"):
+    for words in ("model", "48", "exact", "replay error 1.0e-07", *JUDGED, "refuted (at chance)", "truncated"):
         assert words in text
 
 
@@ -75,13 +75,13 @@ def test_nothing_is_fetched(content):
 def test_figures_hold_the_aggregates_of_the_evidence(content):
     subject = drawn(content)["subjects"][0]
     maps = {measure["name"]: measure["map"] for measure in subject["measures"]}
-    assert maps["linear_cka"]["layers"] == [0, 1, 2]
-    assert len(maps["linear_cka"]["mean"][0]) == 4
-    assert maps["linear_cka"]["counted"] == 3
+    assert maps["linear_cka"]["layers"] == [0, 1]
+    assert len(maps["linear_cka"]["mean"][0]) == 3
+    assert maps["linear_cka"]["counted"] == 8
     assert maps["linear_cka"]["missing"] == 0
     references = [row["reference"] for row in subject["strips"][0]["rows"]]
     assert references[0] == "observed"
-    assert set(references) == {"observed", "gaussian", "shuffled_tokens", "other_head", "planted", "untrained"}
+    assert set(references) == {"observed", "random_projection", "gaussian", "other_head", "planted", "untrained"}
     assert [profile["title"].split()[0] for profile in subject["profiles"]] == [
         "Eigenvalues",
         "Largest",
@@ -132,7 +132,7 @@ def test_runs_are_compared(tmp_path):
 def test_a_run_without_claims_and_references_has_a_page(tmp_path):
     path = write_run(tmp_path / "run")
     summary = content_of(path / "summary.json")
-    nothing = {"verdicts": [], "ranking": [], "interval_level": None, "threshold": None}
+    nothing = {"verdicts": [], "ranking": [], "levels": {}, "threshold": None, "chance": None}
     seal(path / "summary.json", summary | nothing)
     assert "No claim was judged" in page([open_audit(path)]).decode()
 

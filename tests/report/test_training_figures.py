@@ -37,7 +37,7 @@ def test_one_seed_has_no_interval(tmp_path):
 def test_a_watched_training_has_scores_at_every_epoch(watched):
     records = score_records(watched)
     assert sorted({record.epoch for record in records}) == [0.0, 1.0, 2.0]
-    assert {record.measure for record in records} == {"column_cosine_matched", "subspace_overlap", "procrustes"}
+    assert {record.measure for record in records} == {"column_cosine_matched", "value_subspace_overlap", "procrustes"}
     assert all(record.heads == 2 * 4 for record in records)  # batches, heads
     assert all(record.low <= record.score <= record.high for record in records)
 

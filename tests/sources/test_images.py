@@ -62,3 +62,12 @@ def test_shards_cover_the_choice_without_overlap(image_folder):
     items = choose_images(find_images(image_folder), image_folder, None, seed=0)
     assert [item for shard in image_shards(items, 4) for item in shard.items] == list(items)
     assert [len(shard.items) for shard in image_shards(items, 4)] == [4, 2]
+
+
+def test_images_of_a_folder_belong_together_only_if_asked_for(image_folder):
+    paths = find_images(image_folder)
+    (alone,) = image_shards(choose_images(paths, image_folder, None, 0), 6)
+    (together,) = image_shards(choose_images(paths, image_folder, None, 0, by_folder=True), 6)
+    assert alone.groups == {}
+    assert together.groups == {f"class{place % 2}/image{place}.png": f"class{place % 2}" for place in range(6)}
+    assert together.identity == alone.identity

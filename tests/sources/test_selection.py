@@ -1,11 +1,12 @@
 """Models and inputs by name, alike for Python and the terminal."""
 
 import pytest
+import torch
 
-from attnaudit.errors import UsageError
+from attnaudit.errors import InputError, UsageError
 from attnaudit.protocol import Protocol
 from attnaudit.sources import load_model, parse_model
-from attnaudit.sources.selection import InputSelection, select_images, select_inputs, select_specs
+from attnaudit.sources.selection import InputSelection, select_images, select_inputs, select_specs, select_tensor
 
 
 @pytest.mark.parametrize(("name", "package"), [("minilm", "transformers"), ("vit-small-cifar", "timm")])
@@ -55,3 +56,20 @@ def test_a_folder_of_texts_may_have_images_beside_them(image_folder):
     (image_folder / "text.md").write_text("A sentence about nothing in particular, of some length. " * 9)
     selected = select_inputs([parse_model("minilm")], InputSelection(image_folder, 1), Protocol.EXACT)
     assert selected.words == f"1 passages of {image_folder.name}"
+
+
+def test_a_batch_may_say_which_inputs_belong_together():
+    batch = torch.arange(6.0).view(3, 2)
+    selected = select_tensor(batch, groups=["film", "film", 7])
+    groups = [own for shard in selected.shards for own in shard.groups.items()]
+    assert groups == [("input-0", "film"), ("input-1", "film"), ("input-2", "7")]
+    assert select_tensor(batch).shards[0].groups == {}
+    with pytest.raises(InputError, match="Got 2 groups for a batch of 3 inputs"):
+        select_tensor(batch, groups=["a", "b"])
+
+
+def test_texts_are_grouped_by_file_and_not_by_folder(tmp_path):
+    pytest.importorskip("transformers")
+    (tmp_path / "text.txt").write_text("A sentence about nothing in particular, of some length.")
+    with pytest.raises(UsageError, match="--group-by-folder is for images"):
+        select_inputs([parse_model("minilm")], InputSelection(tmp_path, by_folder=True), Protocol.EXACT)

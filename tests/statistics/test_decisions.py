@@ -1,68 +1,162 @@
 import pytest
 
-from attnaudit.records.verdict import Score, VerdictWord
-from attnaudit.statistics.decisions import combined_word, word_if_all_hold, word_of_gain, word_of_score
+from attnaudit.records.verdict import Finding, MeanEstimate, Score, VerdictWord
+from attnaudit.statistics.decisions import combine, decide_gain, decide_gains, decide_score, decides
+
+S, R, U = VerdictWord.SUPPORTED, VerdictWord.REFUTED, VerdictWord.UNDECIDED
+AVERAGE, SHOWN = (S, Finding.ON_AVERAGE), (S, Finding.SHOWN)
+PARTIAL, AT_CHANCE, BELOW = (R, Finding.PARTIAL), (R, Finding.AT_CHANCE), (R, Finding.BELOW_CHANCE)
+UNREALISABLE, NO_GAIN, LOSS = (R, Finding.UNREALISABLE), (R, Finding.NO_GAIN), (R, Finding.LOSS)
+TOO_WIDE, TOO_FEW = (U, Finding.TOO_WIDE), (U, Finding.TOO_FEW_INPUTS)
+NOT_IDENTIFIABLE, NOT_MEASURED = (U, Finding.NOT_IDENTIFIABLE), (U, Finding.NOT_MEASURED)
+DISAGREE = (U, Finding.MEASURES_DISAGREE)
+
+
+def estimate(low, high):
+    return MeanEstimate((low + high) / 2, (low, high))
 
 
 def scored(low, high, **more):
-    numbers = {"auc": 1.0, "heads": 100, "rejected": 0, "unidentifiable": 0} | more
-    return Score("column_cosine_matched", (low + high) / 2, (low, high), **numbers)
+    return Score("column_cosine_matched", **{"score": estimate(low, high), "inputs": 8, "informative": 100} | more)
 
 
 @pytest.mark.parametrize(
-    ("score", "word"),
+    ("score", "decision"),
     [
-        (scored(0.8, 0.9), VerdictWord.SUPPORTED),
-        (scored(0.79, 0.9), VerdictWord.INCONCLUSIVE),
-        (scored(0.1, 0.7), VerdictWord.REFUTED),
-        (scored(-0.1, 0.1), VerdictWord.INDISTINGUISHABLE),
-        (scored(-0.5, -0.1), VerdictWord.INDISTINGUISHABLE),
-        (scored(-0.1, 0.9), VerdictWord.INCONCLUSIVE),
-        (scored(0.9, 1.0, auc=0.94), VerdictWord.NOT_IDENTIFIABLE),
-        (scored(0.9, 1.0, heads=94, rejected=6), VerdictWord.NOT_MEASURABLE),
-        (scored(0.9, 1.0, heads=95, rejected=5), VerdictWord.SUPPORTED),
-        (Score("m", None, None, None, 0, 0, 7), VerdictWord.NOT_IDENTIFIABLE),
-        (Score("m", None, None, None, 0, 0, 0), VerdictWord.NOT_MEASURABLE),
-        (Score("m", 0.9, None, 1.0, 10, 0, 0), VerdictWord.INCONCLUSIVE),
+        (scored(0.8, 0.9), AVERAGE),
+        (scored(0.79, 0.9), TOO_WIDE),
+        (scored(-0.1, 0.9), TOO_WIDE),
+        (scored(0.051, 0.7), PARTIAL),
+        (scored(0.05, 0.7), AT_CHANCE),
+        (scored(0.0, 0.0), AT_CHANCE),
+        (scored(-0.5, -0.05), AT_CHANCE),
+        (scored(-2.72, -2.22), BELOW),
     ],
 )
-def test_the_rule_for_one_measure(score, word):
-    assert word_of_score(score) is word
-
-
-S, R, I = VerdictWord.SUPPORTED, VerdictWord.REFUTED, VerdictWord.INDISTINGUISHABLE
-N, M, U = VerdictWord.NOT_IDENTIFIABLE, VerdictWord.NOT_MEASURABLE, VerdictWord.INCONCLUSIVE
+def test_the_rule_for_one_measure(score, decision):
+    assert decide_score(score) == decision
+    assert decides(score)
 
 
 @pytest.mark.parametrize(
-    ("words", "word"),
+    ("score", "finding"),
     [
-        ((S, S), S), ((S, R), R), ((S, I), R), ((I, I), I), ((I, R), R), ((S, U), U), ((U, U), U), ((U, I), R),
-        ((N, S), S), ((N, N), N), ((M, N), M), ((M, I), I),
+        (scored(0.9, 1.0, inputs=7), Finding.TOO_FEW_INPUTS),
+        (scored(-1.0, -0.9, inputs=7), Finding.TOO_FEW_INPUTS),
+        (Score("m", MeanEstimate(0.9, None), inputs=8, informative=8), Finding.TOO_FEW_INPUTS),
+        (scored(0.9, 1.0, tolerance=0.049), Finding.NOT_IDENTIFIABLE),
+        (scored(0.9, 1.0, informative=94, rejected=6), Finding.NOT_MEASURED),
+        (Score("m", unidentifiable=7), Finding.NOT_IDENTIFIABLE),
+        (Score("m", uninformative=7), Finding.NOT_IDENTIFIABLE),
+        (Score("m"), Finding.NOT_MEASURED),
     ],
-)  # fmt: skip
-def test_the_rule_for_several_measures(words, word):
-    assert combined_word(words) is word
-
-
-def test_the_threshold_is_settable():
-    assert word_of_score(scored(0.55, 0.6), threshold=0.5) is VerdictWord.SUPPORTED
-
-
-@pytest.mark.parametrize(
-    ("words", "word"),
-    [
-        ((S, S), S), ((S, R), R), ((I, I), I), ((S, U), U),
-        ((S, M), M), ((S, N), N), ((U, M), M), ((N, M), N), ((M, N), M), ((R, M), R), ((I, N), R),
-    ],
-)  # fmt: skip
-def test_where_all_must_hold_an_unknown_part_leaves_it_open_and_a_failing_part_refutes(words, word):
-    assert word_if_all_hold(words) is word
-
-
-@pytest.mark.parametrize(
-    ("interval", "word"),
-    [((0.001, 0.3), S), ((-0.3, -0.001), R), ((-0.02, 0.009), I), ((-0.02, 0.01), U), ((0.0, 0.005), I), (None, U)],
 )
-def test_a_gain_is_supported_above_0_and_ruled_out_below_the_smallest_of_interest(interval, word):
-    assert word_of_gain(interval, smallest=0.01) is word
+def test_a_measure_that_cannot_be_trusted_decides_nothing(score, finding):
+    """Fewer than eight inputs, a fragile measure, too many rows without a number, or no score at all."""
+    assert decide_score(score) == (U, finding)
+    assert not decides(score)
+
+
+@pytest.mark.parametrize("more", [{"tolerance": 0.05}, {"informative": 95, "rejected": 5}, {"unidentifiable": 900}])
+def test_at_the_bounds_of_trust_a_measure_still_decides(more):
+    assert decide_score(scored(0.9, 1.0, **more)) == AVERAGE
+
+
+@pytest.mark.parametrize(
+    ("more", "decision"),
+    [
+        ({"fitted_reach": estimate(0.1, 0.19)}, UNREALISABLE),
+        ({"fitted_reach": estimate(0.1, 0.2)}, AT_CHANCE),
+        ({"fitted_reach": MeanEstimate(0.1, None)}, AT_CHANCE),
+        ({"reach": estimate(0.01, 0.02)}, AT_CHANCE),
+        ({"reach": estimate(0.01, 0.02), "fitted_reach": estimate(0.1, 0.3)}, AT_CHANCE),
+    ],
+)
+def test_only_the_upper_end_of_what_was_fitted_makes_a_claim_unrealisable(more, decision):
+    assert decide_score(scored(0.0, 0.02, **more)) == decision
+
+
+def test_a_claim_that_holds_is_not_called_unrealisable():
+    assert decide_score(scored(0.9, 1.0, fitted_reach=estimate(0.0, 0.1))) == AVERAGE
+
+
+def test_thresholds_and_the_least_number_of_inputs_are_settable():
+    assert decide_score(scored(0.55, 0.6), threshold=0.5) == AVERAGE
+    assert decide_score(scored(0.15, 0.3), chance=0.2) == AT_CHANCE
+    assert decide_score(scored(0.9, 1.0, inputs=2), least=2) == AVERAGE
+    assert not decides(scored(0.9, 1.0, inputs=2))
+
+
+@pytest.mark.parametrize(
+    ("decisions", "decision"),
+    [
+        ((AVERAGE, AVERAGE), AVERAGE),
+        ((AVERAGE, PARTIAL), PARTIAL),
+        ((AVERAGE, AT_CHANCE), AT_CHANCE),
+        ((TOO_WIDE, BELOW), BELOW),
+        ((AVERAGE, TOO_WIDE), DISAGREE),
+        ((TOO_WIDE, TOO_WIDE), TOO_WIDE),
+        ((NOT_IDENTIFIABLE, AVERAGE), AVERAGE),
+        ((NOT_MEASURED, AT_CHANCE), AT_CHANCE),
+        ((NOT_IDENTIFIABLE, NOT_MEASURED), NOT_IDENTIFIABLE),
+        ((NOT_MEASURED, NOT_IDENTIFIABLE, TOO_FEW), TOO_FEW),
+        ((), NOT_MEASURED),
+    ],
+)
+def test_all_measures_must_support_a_claim_and_one_refutes_it_while_silent_ones_do_not_count(decisions, decision):
+    assert combine(decisions) == decision
+    assert combine(decisions[::-1]) == decision
+
+
+@pytest.mark.parametrize(
+    ("decisions", "decision"),
+    [
+        ((AT_CHANCE, PARTIAL), AT_CHANCE),
+        ((BELOW, AT_CHANCE), AT_CHANCE),
+        ((PARTIAL, BELOW), AT_CHANCE),
+        ((PARTIAL, PARTIAL, AVERAGE), PARTIAL),
+        ((BELOW, BELOW), BELOW),
+        ((PARTIAL, UNREALISABLE), UNREALISABLE),
+    ],
+)
+def test_a_claim_is_off_chance_only_by_all_measures_that_refute_it(decisions, decision):
+    assert combine(decisions) == decision
+    assert combine(decisions[::-1]) == decision
+
+
+@pytest.mark.parametrize(
+    ("interval", "decision"),
+    [
+        ((0.001, 0.3), SHOWN),
+        ((-0.3, -0.001), LOSS),
+        ((-0.02, 0.009), NO_GAIN),
+        ((0.0, 0.005), NO_GAIN),
+        ((-0.02, 0.01), TOO_WIDE),
+        (None, TOO_FEW),
+    ],
+)
+def test_a_gain_is_supported_above_0_and_refuted_below_the_smallest_of_interest(interval, decision):
+    assert decide_gain(interval, smallest=0.01) == decision
+
+
+@pytest.mark.parametrize(
+    ("gains", "decision"),
+    [
+        ((SHOWN, SHOWN), SHOWN),
+        ((SHOWN, TOO_WIDE), TOO_WIDE),
+        ((SHOWN, NOT_MEASURED), NOT_MEASURED),
+        ((SHOWN, NO_GAIN), NO_GAIN),
+        ((NO_GAIN, LOSS), LOSS),
+        ((TOO_WIDE, LOSS), LOSS),
+        ((), NOT_MEASURED),
+    ],
+)
+def test_where_all_gains_must_hold_an_unknown_one_leaves_it_open_and_a_missing_one_refutes(gains, decision):
+    assert decide_gains(gains) == decision
+    assert decide_gains(gains[::-1]) == decision
+
+
+@pytest.mark.parametrize("other", [NO_GAIN, LOSS, TOO_WIDE, TOO_FEW, NOT_MEASURED, SHOWN])
+def test_no_gain_twice_is_never_milder_than_no_gain_and_anything_else(other):
+    assert decide_gains((NO_GAIN, NO_GAIN)) == NO_GAIN
+    assert decide_gains((NO_GAIN, other))[0] is R

@@ -7,7 +7,7 @@ import torch
 import attnaudit
 from attnaudit.measures import Measure
 from attnaudit.records import json_file
-from attnaudit.records.head_values import HeadTable
+from attnaudit.records.head_values import HeadName, HeadTable
 from attnaudit.statistics.huge import deviation, mean, median, shrinkage
 from attnaudit.statistics.intervals import bootstrap_interval
 from attnaudit.statistics.scores import head_score
@@ -40,18 +40,23 @@ def test_a_deviation_beyond_float64_is_missing():
 def test_a_score_does_not_depend_on_the_unit_even_if_differences_are_beyond_float64():
     measure = Measure("m", "a measure", lambda at: None, closer="higher")
     null, planted, observed = (np.array(own) for own in ((-1.7, -1.6, -1.5), (1.7, 1.6, 1.7), (0.1, 0.2, 0.4)))
+    references = {"observed": observed, "random_projection": null, "planted": planted}
     huge, usual = (
         head_score(
             HeadTable(
-                np.arange(3), {"observed": observed * unit, "gaussian": null * unit, "planted": planted * unit}, 0
+                np.arange(3),
+                np.zeros(3, dtype=int),
+                (HeadName(0, 0),),
+                {name: unit * own for name, own in references.items()},
+                {name: unit * own[:, None] for name, own in references.items()},
+                0,
             ),
             measure,
-            level=0.95,
         )
         for unit in (2.0**1023, 1.0)
     )
-    assert (huge.mean, *huge.interval, huge.auc) == pytest.approx((usual.mean, *usual.interval, usual.auc))
-    assert huge.planted / 2.0**1023 == pytest.approx(usual.planted)
+    assert (huge.score.mean, *huge.score.interval) == pytest.approx((usual.score.mean, *usual.score.interval))
+    assert huge.means["planted"] / 2.0**1023 == pytest.approx(usual.means["planted"])
 
 
 def test_an_audit_of_numbers_near_the_end_of_float64_ends_with_a_summary(tmp_path):

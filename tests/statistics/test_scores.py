@@ -4,74 +4,225 @@ import numpy as np
 import pytest
 
 from attnaudit.measures import Measure
-from attnaudit.records.head_values import HeadTable
-from attnaudit.statistics.scores import head_score, trial_score
+from attnaudit.measures.references.planted import NOISES
+from attnaudit.records.head_values import HeadName, HeadTable
+from attnaudit.statistics.decisions import LEAST_INPUTS
+from attnaudit.statistics.scores import Bounds, head_score, trial_score
+
+OBSERVED, NULL, PLANTED = (0.2, 0.3, 0.6), (0.1, 0.1, 0.2), (1.1, 0.6, 1.0)
 
 
 def measure(closer="higher", **more):
     return Measure("m", "a measure", lambda at: None, closer=closer, **more)
 
 
-def scored(closer="higher", inputs=(0, 0, 1), unidentifiable=0, of=None, **references):
-    table = HeadTable(np.array(inputs), {name: np.array(own) for name, own in references.items()}, unidentifiable)
-    return head_score(table, of or measure(closer), level=0.95)
+def table(references, inputs=(0, 0, 1), heads=None, unidentifiable=0):
+    """A column is a number for each row, or a row of repeats."""
+    repeats = {name: np.array(own, dtype=float).reshape(len(inputs), -1) for name, own in references.items()}
+    heads = np.zeros(len(inputs), dtype=int) if heads is None else np.array(heads)
+    names = tuple(HeadName(0, head) for head in range(heads.max(initial=0) + 1))
+    means = {name: own.mean(axis=1) for name, own in repeats.items()}
+    return HeadTable(np.array(inputs), heads, names, means, repeats, unidentifiable)
 
 
-OBSERVED, NULL, PLANTED = (0.2, 0.3, 0.6), (0.1, 0.1, 0.2), (1.1, 0.6, 1.0)
+def scored(closer="higher", of=None, **references):
+    return head_score(table(references), of or measure(closer))
 
 
 @pytest.mark.parametrize(("closer", "sign"), [("higher", 1), ("lower", -1)])
 def test_a_score_lies_between_chance_and_the_claim_in_the_direction_of_its_measure(closer, sign):
     observed, null, planted = ([sign * x for x in own] for own in (OBSERVED, NULL, PLANTED))
-    score = scored(closer, observed=observed, gaussian=null, planted=planted)
-    assert score.mean == pytest.approx(((0.1 + 0.4) / 2 + 0.5) / 2)  # inputs count alike, whatever their heads
-    assert (score.observed, score.null, score.planted) == pytest.approx(
-        tuple(float(np.mean(own)) for own in (observed, null, planted))
+    score = scored(closer, observed=observed, random_projection=null, planted=planted)
+    assert score.score.mean == pytest.approx(((0.1 + 0.4) / 2 + 0.5) / 2)  # inputs count alike, whatever their heads
+    assert score.means == pytest.approx(
+        {
+            name: float(np.mean(own))
+            for name, own in (("observed", observed), ("random_projection", null), ("planted", planted))
+        }
     )
-    assert (score.heads, score.rejected, score.auc, score.null_name) == (3, 0, 1.0, "gaussian")
-    low, high = score.interval
-    assert low <= score.mean <= high
+    assert (score.inputs, score.informative, score.rejected, score.null) == (2, 3, 0, "random_projection")
+    low, high = score.score.interval
+    assert low <= score.score.mean <= high
 
 
-def test_chance_is_the_best_null_of_each_head():
-    other = (0.0, 0.2, 0.5)
-    score = scored(observed=OBSERVED, gaussian=NULL, shuffled_tokens=other, planted=PLANTED)
-    assert score.mean == pytest.approx(((0.1 + 0.1 / 0.4) / 2 + 0.1 / 0.5) / 2)
-    assert score.null_name == "shuffled_tokens"
+def test_the_null_is_a_mean_over_repeats_and_not_the_best_of_them():
+    repeats = np.stack([np.array(NULL) - 0.1, np.array(NULL) + 0.1], axis=1)
+    score = scored(observed=OBSERVED, random_projection=repeats, planted=PLANTED)
+    assert score.score.mean == pytest.approx(((0.1 + 0.4) / 2 + 0.5) / 2)
 
 
-def test_a_null_without_a_number_does_not_count_and_a_head_without_any_is_rejected():
-    first, second = (np.nan, 0.1, np.nan), (0.1, np.nan, np.nan)
-    score = scored(observed=OBSERVED, gaussian=first, shuffled_tokens=second, planted=PLANTED)
-    assert (score.heads, score.rejected) == (2, 1)
-    assert score.mean == pytest.approx((0.1 + 0.4) / 2)
-    assert score.interval is None  # one input is left
+def test_values_turned_at_random_are_the_null_only_where_inputs_of_layers_are_not_known():
+    both = scored(observed=OBSERVED, rotated=(9, 9, 9), random_projection=NULL, planted=PLANTED)
+    assert both.null == "random_projection"
+    unknown = (np.nan, np.nan, np.nan)
+    assert scored(observed=OBSERVED, random_projection=unknown, rotated=NULL, planted=PLANTED).null == "rotated"
 
 
-def test_a_head_that_scores_no_better_planted_than_by_chance_is_rejected():
-    score = scored(observed=OBSERVED, gaussian=NULL, planted=(1.1, 0.1, 0.1))
-    assert (score.heads, score.rejected) == (1, 2)
+@pytest.mark.parametrize("name", ["shuffled_tokens", "other_head", "untrained"])
+def test_what_is_shown_for_context_does_not_move_a_score(name):
+    references = {"observed": OBSERVED, "random_projection": NULL, "planted": PLANTED}
+    beside = scored(**references, **{name: (9.0, 9.0, 9.0)})
+    assert beside.score == scored(**references).score
+    assert beside.means[name] == 9.0
 
 
-def test_the_untrained_network_is_no_null_of_a_measure_in_units_of_the_head():
-    references = {"observed": OBSERVED, "gaussian": NULL, "untrained": (9.0, 9.0, 9.0), "planted": PLANTED}
-    assert scored(**references).null_name == "untrained"
-    assert scored(**references, of=measure(in_units_of_the_head=True)).null_name == "gaussian"
+def test_a_row_without_a_null_is_rejected_and_counted():
+    score = scored(observed=OBSERVED, random_projection=(0.1, 0.1, np.nan), planted=PLANTED)
+    assert (score.informative, score.rejected, score.uninformative) == (2, 1, 0)
+    assert score.score.mean == pytest.approx((0.1 + 0.4) / 2)
+    assert score.score.interval is None  # one input is left
 
 
-@pytest.mark.parametrize("missing", ["observed", "gaussian", "planted"])
+def test_a_row_in_which_planted_values_are_no_closer_than_the_null_is_uninformative_and_counted():
+    score = scored(observed=OBSERVED, random_projection=NULL, planted=(1.1, 0.1, 0.1))
+    assert (score.informative, score.uninformative, score.rejected) == (1, 2, 0)
+    assert score.score.mean == pytest.approx(0.1)
+    nothing = scored(observed=OBSERVED, random_projection=NULL, planted=NULL)
+    assert (nothing.score, nothing.uninformative) == (None, 3)
+
+
+@pytest.mark.parametrize("missing", ["observed", "random_projection", "planted"])
 def test_without_a_null_an_ideal_or_the_head_itself_there_is_no_score(missing):
-    references = {"observed": OBSERVED, "gaussian": NULL, "planted": PLANTED}
+    references = {"observed": OBSERVED, "random_projection": NULL, "planted": PLANTED}
     del references[missing]
-    score = scored(**references, unidentifiable=5)
-    assert (score.mean, score.interval, score.auc) == (None, None, None)
-    assert (score.heads, score.rejected, score.unidentifiable) == (0, 3, 5)
+    score = head_score(table(references, unidentifiable=5), measure())
+    assert (score.score, score.reach, score.heads, score.means) == (None, None, (), None)
+    assert (score.informative, score.rejected, score.unidentifiable) == (0, 3, 5)
+
+
+def test_reach_and_realised_are_those_of_the_best_projection():
+    numbers = {"observed": (0.2, 0.3, 0.4), "random_projection": (0.1, 0.2, 0.3), "planted": (1.1, 1.2, 1.3)}
+    ceiling = {"best_projection": (0.3, 0.4, 0.6), "best_projection_fitted": (0.5, 0.6, 0.7)}
+    score = head_score(table(numbers | ceiling, inputs=(0, 1, 2)), measure(has_ceiling=True))
+    assert score.reach.mean == pytest.approx((0.2 + 0.2 + 0.3) / 3)
+    assert score.fitted_reach.mean == pytest.approx(0.4)
+    assert score.realised.mean == pytest.approx(0.1 / score.reach.mean)
+    low, high = score.realised.interval
+    assert low < score.realised.mean < high
+
+
+def test_a_measure_that_the_best_projection_does_not_maximise_has_no_reach():
+    numbers = {"observed": OBSERVED, "random_projection": NULL, "planted": PLANTED}
+    score = scored(**numbers, best_projection=PLANTED, best_projection_fitted=PLANTED)
+    assert (score.reach, score.fitted_reach, score.realised) == (None, None, None)
+
+
+def test_nothing_is_realised_of_a_ceiling_that_is_no_higher_than_the_null():
+    numbers = {"observed": OBSERVED, "random_projection": NULL, "planted": PLANTED}
+    score = scored(of=measure(has_ceiling=True), **numbers, best_projection=NULL, best_projection_fitted=NULL)
+    assert score.reach.mean == 0
+    assert score.realised is None
+
+
+def with_noise(*scores):
+    """Rows whose planted values keep these scores at the shares of noise."""
+    curve = np.tile(scores, (3, 1))
+    return scored(
+        observed=(0.5, 0.5, 0.5), random_projection=(0, 0, 0), planted=(1, 1, 1), planted_with_noise=curve
+    ).tolerance
+
+
+def test_the_tolerance_is_the_noise_at_which_planted_values_fall_below_the_threshold():
+    assert NOISES == (0.001, 0.01, 0.05, 0.2, 0.5)
+    assert with_noise(1, 1, 0.9, 0.7, 0.2) == pytest.approx((0.05 + 0.2) / 2)  # .8 is half-way from .9 to .7
+    assert with_noise(0.6, 0.5, 0.4, 0.3, 0.2) == pytest.approx(0.0005)
+    assert with_noise(1, 1, 1, 1, 0.9) == 0.5  # the most that was tried
+
+
+def test_the_tolerance_is_of_the_sample_of_rows_that_has_noise():
+    curve = np.full((3, len(NOISES)), np.nan)
+    curve[1] = 1, 1, 0.9, 0.7, 0.2
+    numbers = {"observed": (0.5, 0.5, 0.5), "random_projection": (0, 0, 0), "planted": (1, 1, 1)}
+    assert scored(**numbers, planted_with_noise=curve).tolerance == pytest.approx(0.125)
+    assert scored(**numbers, planted_with_noise=np.full((3, len(NOISES)), np.nan)).tolerance is None
+    assert scored(**numbers).tolerance is None
+
+
+def test_the_range_over_gauges_is_of_scores_against_the_null_in_the_same_gauge():
+    missing = np.full((2, 2), np.nan)
+    observed = np.concatenate([[[0.6, 0.4]], missing])
+    null = np.concatenate([[[0.2, 0.4]], missing])
+    numbers = {"observed": (0.5, 0.5, 0.5), "random_projection": (0, 0, 0), "planted": (1, 1, 1)}
+    score = scored(**numbers, reparametrised=observed, reparametrised_null=null)
+    assert score.gauges == pytest.approx((0.0, 0.5))
+    assert scored(**numbers).gauges is None
+    as_close = np.concatenate([[[0.2, 1.0]], missing])
+    assert scored(**numbers, reparametrised=observed, reparametrised_null=as_close).gauges is None
+
+
+def of_heads(*means, inputs=LEAST_INPUTS, spread=0.02, null_spread=0.0):
+    """Heads with these mean scores; inputs differ by noise, and repeats of the null by their projection."""
+    generator = np.random.default_rng(0)
+    count = len(means)
+    heads, places = np.tile(np.arange(count), inputs), np.repeat(np.arange(inputs), count)
+    observed = np.array(means)[heads] + spread * generator.standard_normal(len(heads))
+    repeats = null_spread * generator.standard_normal((count, 4))
+    references = {
+        "observed": observed,
+        "random_projection": (repeats - repeats.mean(axis=1, keepdims=True))[heads],
+        "planted": np.ones(len(heads)),
+    }
+    return head_score(table(references, places, heads), measure(), Bounds(chance=0.05))
+
+
+def test_every_head_has_a_score_and_those_that_satisfy_the_claim_or_are_above_chance_are_marked():
+    score = of_heads(1.0, 0.5, 0.0, 0.95)
+    assert [(own.layer, own.head) for own in score.heads] == [(0, 0), (0, 1), (0, 2), (0, 3)]
+    assert [own.score.mean for own in score.heads] == pytest.approx([1.0, 0.5, 0.0, 0.95], abs=0.03)
+    assert [own.satisfies for own in score.heads] == [True, False, False, True]
+    assert [own.above_chance for own in score.heads] == [True, True, False, True]
+
+
+def test_the_spread_of_the_null_over_projections_is_part_of_every_interval():
+    """One projection is better than another by chance, which more inputs do not change."""
+    few, many = (of_heads(0.1, 0.0, null_spread=0.2, inputs=inputs) for inputs in (8, 200))
+    sure = of_heads(0.1, 0.0, inputs=200)
+
+    def width(estimate):
+        return estimate.interval[1] - estimate.interval[0]
+
+    assert width(many.heads[0].score) > 0.8 * width(few.heads[0].score)
+    assert width(many.score) > 10 * width(sure.score)
+    assert sure.heads[0].above_chance
+    assert not many.heads[0].above_chance
+
+
+def test_a_head_that_is_exactly_true_satisfies_the_claim_however_much_projections_differ():
+    """The null cancels from a score of 1, and nothing is left to chance."""
+    score = of_heads(1.0, *[0.0] * 9, null_spread=0.3)
+    assert [own.satisfies for own in score.heads] == [True] + [False] * 9
+    low, high = score.heads[0].score.interval
+    assert 0.95 < low <= high < 1.05
+
+
+def test_intervals_of_the_mean_contain_it_when_some_heads_are_true_and_chance_moves_the_others():
+    generator = np.random.default_rng(0)
+    heads, places = np.tile(np.arange(10), 25), np.repeat(np.arange(25), 10)
+    for true in (0, 9):
+        contained = 0
+        for _ in range(200):
+            luck = 0.2 * generator.standard_normal((10, 5))
+            noise = 0.05 * generator.standard_normal((250, 5))
+            drawn = luck[heads] + noise
+            references = {
+                "observed": np.where(heads < true, 1.0, drawn[:, 0]),
+                "random_projection": drawn[:, 1:],
+                "planted": np.ones(250),
+            }
+            low, high = head_score(table(references, places, heads), measure()).score.interval
+            contained += low <= true / 10 <= high
+        assert 0.9 <= contained / 200 <= 0.99
 
 
 def test_scores_of_repetitions_are_calibrated_between_chance_and_the_claim():
     score = trial_score("alignment", np.array([0.1, 1.0]), np.array([0.0, 0.1, 0.2]), 1.0, level=0.95)
-    assert score.mean == pytest.approx(0.5)
-    assert score.heads == 2
-    low, high = score.interval
+    assert score.score.mean == pytest.approx(0.5)
+    assert score.inputs == 2
+    low, high = score.score.interval
     assert low == pytest.approx(0.5 - 12.706 * 0.5, rel=1e-3)
     assert high == pytest.approx(0.5 + 12.706 * 0.5, rel=1e-3)
+
+
+def test_repetitions_that_chance_does_as_well_are_uninformative():
+    score = trial_score("alignment", np.array([0.9, 1.0]), np.array([1.0, 1.1]), 1.0, level=0.95)
+    assert (score.score, score.uninformative) == (None, 2)

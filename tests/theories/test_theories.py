@@ -8,11 +8,12 @@ from attnaudit.errors import UsageError
 from attnaudit.kernel import Prediction, spectrum
 from attnaudit.protocol import Protocol
 from attnaudit.theories import THEORIES, Theory, theory_named
+from attnaudit.theories.base import is_fitted
 from tests.heads import random_heads
 
 
-@pytest.mark.parametrize("theory", THEORIES.values(), ids=lambda t: t.name)
-def test_every_theory_predicts_values_for_every_head(theory):
+@pytest.mark.parametrize("theory", [own for own in THEORIES.values() if not is_fitted(own)], ids=lambda t: t.name)
+def test_every_theory_that_is_not_fitted_predicts_values_for_every_head(theory):
     heads = random_heads(0)
     heads = replace(heads, source=torch.cat([heads.key, heads.value], dim=-1))
     prediction = theory.predict(heads, spectrum(heads.key), Protocol.EXACT)
@@ -95,9 +96,12 @@ class TiedAttention(torch.nn.Module):
 
 
 def test_a_users_own_theory_is_ranked_first_where_it_is_true():
-    inputs = torch.randn(6, 40, 16, generator=torch.Generator().manual_seed(0))
-    run = attnaudit.audit(TiedAttention(), inputs, theories=[ValuesAreKeys()], claims=["kpca-values"])
+    inputs = torch.randn(8, 40, 16, generator=torch.Generator().manual_seed(0))
+    references = ["random_projection", "rotated", "planted"]
+    run = attnaudit.audit(
+        TiedAttention(), inputs, theories=[ValuesAreKeys()], claims=["kpca-values"], references=references
+    )
     assert [entry.theory for entry in run.ranking] == ["keys", "kpca"]
     assert run.ranking[0].word.value == "supported"
     assert run.ranking[0].mean == pytest.approx(1.0)
-    assert run.verdicts[0].word.value in ("refuted", "indistinguishable")
+    assert run.verdicts[0].word.value == "refuted"

@@ -63,6 +63,7 @@ def test_the_ksvd_loss_of_a_pass_under_way_survives_a_measurement():
         ({"scores": -1}, "scores must be ≥ 0, got -1"),
         ({"mode": "both"}, "mode .* got 'both'"),
         ({"references": ["untrained"]}, "'untrained': compare with step 0"),
+        ({"references": ["best_projection"]}, "'best_projection': audit the network"),
         ({"references": ["vibes"]}, "'vibes'"),
     ],
 )

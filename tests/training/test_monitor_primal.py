@@ -34,10 +34,11 @@ def test_the_line_and_the_scores_say_where_the_layer_lies():
     assert "singular vectors left and right " in line
     scores = monitor.latest.batches["test"].scores
     for name in ("ksvd_left_overlap", "ksvd_right_overlap"):
-        assert scores[name].heads == 4
-        assert scores[name].planted == pytest.approx(1)
-        assert scores[name].null < 1
-    assert scores["ksvd_dual_residual"].planted == pytest.approx(0, abs=1e-6)
+        assert scores[name].informative == 4
+        assert scores[name].null == "gaussian"
+        assert scores[name].means["planted"] == pytest.approx(1)
+        assert scores[name].means["gaussian"] < 1
+    assert scores["ksvd_dual_residual"].means["planted"] == pytest.approx(0, abs=1e-6)
 
 
 def test_a_layer_at_the_kernel_svd_of_its_input_scores_one():
@@ -45,7 +46,7 @@ def test_a_layer_at_the_kernel_svd_of_its_input_scores_one():
     monitor = Monitor(at_kernel_svd(inputs), inputs, tell=lambda line: None)
     monitor.measure(0)
     for name in ("ksvd_left_overlap", "ksvd_right_overlap", "ksvd_dual_residual"):
-        assert monitor.latest.batches["batch"].scores[name].mean == pytest.approx(1, abs=1e-6)
+        assert monitor.latest.batches["batch"].scores[name].score.mean == pytest.approx(1, abs=1e-6)
 
 
 def test_the_objective_is_that_of_the_loss():

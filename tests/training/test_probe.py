@@ -12,6 +12,7 @@ import attnaudit
 from attnaudit.capture import HeadId
 from attnaudit.records.schema import SCHEMA
 from attnaudit.training import Monitor
+from attnaudit.training.monitor_log import ALIGNMENT
 from attnaudit.training.probe import batch_measures, token_numbers, why_missing
 from tests.heads import fixture_heads, random_heads
 from tests.training.networks import HEADS, batch, network
@@ -53,8 +54,8 @@ def test_scored_inputs_have_the_evidence_of_an_audit():
         assert sorted(mine["value"].to_pylist()) == pytest.approx(sorted(audited), rel=1e-5)
         assert set(mine["input"].to_pylist()) == {"batch/0", "batch/1"}
     score = monitor.latest.batches["batch"].scores["column_cosine_matched"]
-    assert score.heads == 2 * 2 * HEADS
-    assert score.null < score.planted == pytest.approx(1)
+    assert score.informative == 2 * 2 * HEADS
+    assert score.means[score.null] < score.means["planted"] == pytest.approx(1)
 
 
 def test_a_head_that_obeys_the_theory_scores_one():
@@ -72,8 +73,8 @@ def test_a_head_that_obeys_the_theory_scores_one():
     monitor = Monitor(Obeying(), inputs, tell=quiet)
     monitor.measure(0)
     reading = monitor.latest.batches["batch"]
-    assert reading.scores["column_cosine_matched"].mean == pytest.approx(1, abs=1e-6)
-    assert reading.scores["projection_error_matched"].mean == pytest.approx(1, abs=1e-6)
+    assert set(reading.scores) == set(ALIGNMENT)
+    assert [own.score.mean for own in reading.scores.values()] == pytest.approx([1] * len(ALIGNMENT), abs=1e-6)
     assert reading.means["projection_error_signed"] > 0
     assert reading.means["output_above_phi"] == 0
     assert reading.explained == pytest.approx(

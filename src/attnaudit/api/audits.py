@@ -16,7 +16,7 @@ from attnaudit.api.runs import Run
 from attnaudit.audit import AuditPlan, AuditSettings, measure, plan_audit
 from attnaudit.audit.ranking import rank
 from attnaudit.audit.summary import losses
-from attnaudit.claims.claim import MEANINGS, Claim, RecordKind, Terms
+from attnaudit.claims.claim import Claim, RecordKind, Terms
 from attnaudit.claims.jury import judge
 from attnaudit.claims.registry import claims_about, claims_named, theories_for
 from attnaudit.errors import UsageError
@@ -36,7 +36,10 @@ from attnaudit.sources.selection import (
     select_specs,
     select_tensor,
 )
+from attnaudit.statistics.scores import Bounds
 from attnaudit.theories import Theory
+from attnaudit.theories.base import is_fitted
+from attnaudit.theories.registry import THEORIES
 
 _log = logging.getLogger(__name__)
 
@@ -52,6 +55,7 @@ def audit(
     limit: int | None = defaults.LIMIT,
     first: bool = False,
     lines: bool = False,
+    groups: Sequence[str] | Literal["folder"] | None = None,
     seed: int = defaults.SEED,
     protocol: Protocol | str = Protocol.EXACT,
     claims: Sequence[str | Claim] | Literal["all"] = "all",
@@ -60,6 +64,7 @@ def audit(
     theories: Sequence[str | Theory] = (),
     measures: Sequence[str | Measure] = DEFAULT_MEASURES,
     threshold: float = defaults.THRESHOLD,
+    chance: float = defaults.CHANCE,
     device: str = defaults.DEVICE,
     workers: int | None = None,
     cluster: str | None = None,
@@ -81,15 +86,19 @@ def audit(
         limit: how many images or passages to draw; all if None. A batch tensor is used as it is.
         first: take the first inputs in order instead of a draw.
         lines: of texts, draw lines as the study does instead of passages.
+        groups: which inputs belong together, so that they count as one: the group of each input of a batch tensor, or
+            `"folder"` for images. Passages of one file out of several, and copies, belong together anyway.
         seed: of every random choice.
         protocol: `exact` or `paper`.
-        claims: which claims to judge: `"all"`, or names, see `attnaudit ls claims`, and claims of your own.
+        claims: which claims to judge: `"all"` that a usual audit decides, or names, see `attnaudit ls claims`, and
+            claims of your own.
         references: which references to compute: `"all"`, or names, see `attnaudit ls references`, and objects of your
             own; without a null and an ideal one no claim can be judged.
         repeats: how often each random reference is drawn.
         theories: theories to rank beside those the claims need: names, or objects of your own class.
         measures: which measures to compute: names, see `attnaudit ls measures`, or objects of your own.
         threshold: the score from which on a claim counts as met.
+        chance: the score up to which it counts as being at chance.
         device: `cpu` or `cuda`; `auto` is where a module is already, and for a named model the GPU if there is one.
         workers: processes, for named models; as many as pay off if None.
         cluster: address of a dask scheduler whose workers do the work instead, for named models.
@@ -122,12 +131,17 @@ def audit(
     else:
         subjects = select_specs(models, weights=weights, random_weights=random_weights, seed=seed, download=download)
     if isinstance(inputs, Tensor):
-        selected = select_tensor(inputs, settings.device)
+        if groups == "folder":
+            raise UsageError('A batch tensor has no folders: give the group of each input instead of "folder".')
+        selected = select_tensor(inputs, settings.device, groups)
     else:
-        asked = InputSelection(None if inputs is None else Path(inputs), limit, seed, first, lines, kind=kind)
+        if groups not in (None, "folder"):
+            raise UsageError('groups must be "folder" for named inputs; lists are for batch tensors.')
+        place_of_inputs = None if inputs is None else Path(inputs)
+        asked = InputSelection(place_of_inputs, limit, seed, first, lines, kind=kind, by_folder=groups is not None)
         selected = select_inputs(subjects, asked, settings.protocol, settings.device)
     plan = plan_audit(subjects, selected.shards, settings, selection.own)
-    _announce(plan, selected, judged)
+    _announce(plan, selected, judged, Bounds(threshold, chance))
     folder = RunFolder(Path(out) if out is not None else Path(defaults.RUNS) / plan.name)
     with folder.locked():
         with (
@@ -137,7 +151,7 @@ def audit(
             measured = measure(plan, folder, resources=resources, progress=told)
         for line in losses(measured.summary):
             _log.warning(line)
-        run = conclude(measured, judged, threshold, own=selection.own)
+        run = conclude(measured, judged, Bounds(threshold, chance), own=selection.own)
     for claim in judged if claims != "all" else ():
         if claim.name not in {verdict.claim for verdict in run.verdicts}:
             _log.warning("%s is not judged: it needs %s.", claim.name, claim.needs)
@@ -147,39 +161,44 @@ def audit(
 def conclude(
     measured: AuditRun,
     claims: Sequence[Claim],
-    threshold: float = defaults.THRESHOLD,
+    bounds: Bounds | None = None,
     *,
     own: tuple[Measure | Theory | Reference, ...] = (),
 ) -> Run:
     """Judge the claims, and write `summary.json`: statistics and verdicts together, once."""
     audits = [
-        AuditedModel(model, measured.rows, measured.summary.observed(model), measured.protocol, measured.seed)
+        AuditedModel(
+            model, measured.rows, measured.summary.observed(model), measured.protocol, measured.seed, measured.groups
+        )
         for model in measured.models
     ]
-    judgement = judge(claims, audits, threshold=threshold, own=own)
-    theories = measured.settings.identity.settings.theories
-    references = Terms(threshold, own=own).references
+    bounds = bounds or Bounds()
+    judgement = judge(claims, audits, threshold=bounds.threshold, chance=bounds.chance, own=own)
+    fitted = {name for name, theory in THEORIES.items() if is_fitted(theory)}
+    theories = [name for name in measured.settings.identity.settings.theories if name not in fitted]
+    references = Terms(own=own).references
     ranking = tuple(
         entry
         for model in measured.models
         if len(theories) > 1
-        for entry in rank(
-            measured.rows, model, theories, threshold=threshold, seed=measured.seed, references=references
-        )
+        for entry in rank(measured.rows, model, theories, bounds, references, measured.groups)
     )
     summary = replace(
         measured.summary,
-        claims={claim.name: ClaimWords(claim.statement, claim.theory) for claim in claims},
+        claims={
+            claim.name: ClaimWords(claim.statement, claim.citation, claim.theory, claim.limits) for claim in claims
+        },
         verdicts=judgement.verdicts,
         ranking=ranking,
-        interval_level=judgement.level,
-        threshold=threshold,
+        levels=judgement.levels,
+        threshold=bounds.threshold,
+        chance=bounds.chance,
     )
     RunFolder(measured.path).write_summary(summary)
     return Run(measured.path, measured.settings, summary, measured.rows)
 
 
-def _announce(plan: AuditPlan, selected: SelectedInputs, judged: Sequence[Claim]) -> None:
+def _announce(plan: AuditPlan, selected: SelectedInputs, judged: Sequence[Claim], bounds: Bounds) -> None:
     """What will be computed, and before anybody has seen a number, what the verdicts will mean."""
     for model in plan.loaded:
         weights = (
@@ -190,6 +209,8 @@ def _announce(plan: AuditPlan, selected: SelectedInputs, judged: Sequence[Claim]
         protocol = plan.settings.protocol.value
         _log.info("Auditing %s on %s, protocol %s, %s.", model.label, selected.words, protocol, weights)
     if judged:
-        _log.info("What the verdicts mean:")
-        for word, meaning in MEANINGS[RecordKind.AUDIT].items():
-            _log.info("  %s: %s", word.value, meaning)
+        _log.info(
+            "Heads are scored from 0, a random projection of the same inputs, to 1, the claim itself. A claim is "
+            "supported if the whole confidence interval is at or above %g, refuted if all of it is below.",
+            bounds.threshold,
+        )

@@ -12,6 +12,7 @@ from attnaudit.audit.inspection import with_any_weights
 from attnaudit.audit.plan import plan_audit
 from attnaudit.audit.settings import AuditSettings
 from attnaudit.audit.stages import MEASURES, Stages, measure_stages
+from attnaudit.audit.unit import AuditUnit
 from attnaudit.errors import UsageError
 from attnaudit.numerics.threads import single_threaded
 from attnaudit.protocol import Protocol
@@ -61,7 +62,8 @@ def benchmark(name: str, limit: int | None, protocol: Protocol, device: str) -> 
     count = limit or shard_size(device)
     noise = torch.randn(count, *config["input_size"], generator=torch.Generator().manual_seed(0))
     settings = AuditSettings(protocol=protocol, measures=MEASURES, device=device)
-    (unit,) = plan_audit([loaded], tensor_shards(noise, count), settings).units
+    unit, *_ = plan_audit([loaded], tensor_shards(noise, count), settings).units
+    assert isinstance(unit, AuditUnit)
     where = torch.cuda.get_device_name() if device == "cuda" else "one CPU thread"
     trained = "random" if loaded.weights_origin == "random" else "trained"
     plain = loaded.label.partition(" ")[0]

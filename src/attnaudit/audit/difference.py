@@ -17,7 +17,8 @@ from attnaudit.records.audit import AuditRun
 from attnaudit.records.schema import OBSERVED
 from attnaudit.records.verdict import VerdictWord
 from attnaudit.statistics.huge import mean
-from attnaudit.statistics.intervals import bootstrap_interval, widened_level
+from attnaudit.statistics.intervals import widened_level
+from attnaudit.statistics.means import mean_interval
 
 _HEAD = ["input", "layer", "head", "window", "theory"]
 
@@ -125,7 +126,7 @@ def _change(
         measure=measure,
         theory=theory,
         mean=mean(means) if len(means) else None,
-        interval=bootstrap_interval(means, first.seed, level),
+        interval=mean_interval(means, level),
         inputs=len(means),
         pairs=usable.num_rows,
         missing=both.num_rows - usable.num_rows,

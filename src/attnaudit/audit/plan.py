@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from attnaudit.audit.settings import AuditSettings
-from attnaudit.audit.unit import AuditRecipe, AuditUnit, AuditWorker
+from attnaudit.audit.unit import AuditRecipe, AuditUnit, AuditWorker, FitUnit
 from attnaudit.measures import Measure, Reference, Selection
 from attnaudit.numerics.digest import digest
 from attnaudit.records import json_file
@@ -20,7 +20,10 @@ from attnaudit.records.schema import SCHEMA
 from attnaudit.sources.inputs import Shard
 from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
 from attnaudit.sources.module_identity import object_fingerprint
-from attnaudit.theories.base import Theory
+from attnaudit.theories.base import Theory, is_fitted
+
+#: Best projections are fitted for every so many-th layer at a time, which bounds memory and keeps workers busy.
+MOST_PARTS = 4
 
 
 @dataclass(frozen=True)
@@ -34,12 +37,26 @@ class AuditPlan:
     selection: Selection
 
     @cached_property
-    def units(self) -> tuple[AuditUnit, ...]:
-        """Model by model, in order of inputs."""
-        return tuple(
-            AuditUnit(model.label, model.fingerprint, shard, self.settings, self.selection.own, self._own)
-            for model in self.loaded
-            for shard in self.shards
+    def units(self) -> tuple[AuditUnit | FitUnit, ...]:
+        """Model by model, in order of inputs, and then what needs all of them."""
+        found: list[AuditUnit | FitUnit] = []
+        for model in self.loaded:
+            named = (model.label, model.fingerprint)
+            own = (self.selection.own, self._own)
+            found += [AuditUnit(*named, shard, self.settings, *own) for shard in self.shards]
+            if self._needs_fits:
+                parts = min(MOST_PARTS, (len(self.shards) + 1) // 2)  # few inputs are not worth a worker each
+                found += [
+                    FitUnit(*named, self.shards, self._groups, part, parts, self.settings, *own)
+                    for part in range(parts)
+                ]
+        return tuple(found)
+
+    @property
+    def _needs_fits(self) -> bool:
+        """Whether anything needs all inputs."""
+        return any(reference.fitted for reference in self.selection.references) or any(
+            map(is_fitted, self.selection.theories)
         )
 
     @cached_property
@@ -47,7 +64,19 @@ class AuditPlan:
         """Everything the evidence depends on, as plain data."""
         models = tuple((model.label, model.fingerprint) for model in self.loaded)
         inputs = tuple(entry for shard in self.shards for entry in shard.identity)
-        return dict(json_file.plain(AuditIdentity(self.settings, models, inputs, self._own)))
+        return dict(json_file.plain(AuditIdentity(self.settings, models, inputs, self._own, self._groups)))
+
+    @cached_property
+    def _groups(self) -> tuple[tuple[str, str], ...]:
+        """Inputs that belong together: by document or folder, or because they are the same."""
+        groups = {name: group for shard in self.shards for name, group in shard.groups.items()}
+        copies: dict[str, list[str]] = {}
+        for name, content in dict.fromkeys(entry for shard in self.shards for entry in shard.identity):
+            copies.setdefault(content, []).append(name)
+        for names in copies.values():
+            if len(names) > 1:
+                groups |= dict.fromkeys(names, groups.get(names[0], names[0]))
+        return tuple(sorted(groups.items()))
 
     @cached_property
     def _own(self) -> tuple[tuple[str, str], ...]:
@@ -78,7 +107,7 @@ class AuditPlan:
         """A worker with the models as they are loaded here."""
         return AuditWorker(self.loaded, memory)
 
-    def recipe(self, unit: AuditUnit) -> AuditRecipe | None:
+    def recipe(self, unit: AuditUnit | FitUnit) -> AuditRecipe | None:
         """How to load the model of a unit elsewhere; None for one that was given in memory."""
         return self._recipes[unit.model_label, unit.model_fingerprint]
 

@@ -104,8 +104,8 @@ def statistic_of(rows: pa.Table, seed: int) -> Statistic:
 
 
 def input_means(rows: pa.Table) -> Numbers:
-    """Mean over all heads of each input, in order of input name."""
-    grouped = rows.select(["input", "value"]).group_by("input").aggregate([("value", "mean")])
+    """Mean over all heads of each input, in order of input name; by one thread, so that sums have the same order."""
+    grouped = rows.select(["input", "value"]).group_by("input", use_threads=False).aggregate([("value", "mean")])
     order = np.argsort(np.array(grouped["input"].to_pylist()))
     means: Numbers = grouped["value_mean"].to_numpy()[order]
     if np.isfinite(means).all():

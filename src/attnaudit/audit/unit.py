@@ -15,8 +15,18 @@ from attnaudit.audit.memory import check_fits, room_for_inputs
 from attnaudit.audit.settings import AuditSettings
 from attnaudit.capture import Capture, Heads, capture
 from attnaudit.errors import AttnAuditError, CaptureError, WeightsError, first_line
-from attnaudit.measures import Measure, Reference
-from attnaudit.measures.measuring import measure_heads, measure_network, measure_primal
+from attnaudit.measures import Measure, Reference, Selection
+from attnaudit.measures.batches import batches
+from attnaudit.measures.ceiling import Ceiling, has_ceiling
+from attnaudit.measures.gauges import Gauges
+from attnaudit.measures.key_kernel import KeyKernel
+from attnaudit.measures.measuring import (
+    measure_gauges,
+    measure_heads,
+    measure_network,
+    measure_primal,
+    measure_sensitivity,
+)
 from attnaudit.numerics.digest import digest
 from attnaudit.numerics.threads import single_threaded
 from attnaudit.records.notes import Notes
@@ -24,6 +34,10 @@ from attnaudit.records.schema import SCHEMA, VERSION, rows
 from attnaudit.sources.inputs import Prepared, Shard
 from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
 from attnaudit.theories.base import Theory
+from attnaudit.theories.registry import ANY_GAUGE
+
+#: Noise and other gauges are tried on this many inputs of the first shard.
+SAMPLE = 2
 
 
 @dataclass(frozen=True)
@@ -50,6 +64,47 @@ class AuditUnit:
 
 
 @dataclass(frozen=True)
+class FitUnit:
+    """The best projections of some layers, which need all inputs: those whose number modulo `parts` is `part`.
+
+    `groups` says which inputs belong together, as (name, group).
+    """
+
+    model_label: str
+    model_fingerprint: str
+    shards: tuple[Shard, ...]
+    groups: tuple[tuple[str, str], ...]
+    part: int
+    parts: int
+    settings: AuditSettings
+    own: tuple[Measure | Theory | Reference, ...]
+    own_fingerprints: tuple[tuple[str, str], ...] = ()
+
+    @cached_property
+    def key(self) -> str:
+        """A hash of version, model weights, inputs and their halves, settings, what is the user's own, and layers."""
+        model, own = [self.model_label, self.model_fingerprint], self.own_fingerprints
+        inputs = [[*entry, self.halves[entry[0]]] for shard in self.shards for entry in shard.identity]
+        return digest(VERSION, "fit", self.part, self.parts, model, inputs, self.settings.identity, own)
+
+    @property
+    def label(self) -> str:
+        """The model."""
+        return f"{self.model_label}, best projections"
+
+    @cached_property
+    def halves(self) -> dict[str, int]:
+        """The half of every input: they alternate, but inputs that belong together are in the same one."""
+        groups, names = dict(self.groups), [name for shard in self.shards for name, _ in shard.identity]
+        places = {group: place for place, group in enumerate(dict.fromkeys(groups.get(own, own) for own in names))}
+        return {name: places[groups.get(name, name)] % 2 for name in names}
+
+
+def _asks_for_gauges(selection: Selection) -> bool:
+    return any(theory.name == ANY_GAUGE for theory in selection.theories)
+
+
+@dataclass(frozen=True)
 class AuditWorker:
     """Measures the heads of models that are loaded in this process; heads that do not fit into `memory` are refused."""
 
@@ -60,7 +115,42 @@ class AuditWorker:
         """One thread, so that sums do not depend on the number of cores."""
         return single_threaded()
 
-    def compute(self, unit: AuditUnit) -> tuple[pa.Table, Notes]:
+    def compute(self, unit: AuditUnit | FitUnit) -> tuple[pa.Table, Notes]:
+        """The rows of a unit of either kind."""
+        return self._heads(unit) if isinstance(unit, AuditUnit) else self._fits(unit)
+
+    def _fits(self, unit: FitUnit) -> tuple[pa.Table, Notes]:
+        """The best projections, and on a sample of inputs what noise and other gauges do to scores."""
+        selection = unit.settings.selection(unit.own)
+        ceiling, sample = Ceiling(selection.predicting if has_ceiling(selection) else (), unit.halves), set[str]()
+        gauges = Gauges(unit.halves, selection.seed, selection.repeats) if _asks_for_gauges(selection) else None
+        tables = [SCHEMA.empty_table()]
+        for heads in self._layers(unit):
+            for batch, _ in batches(heads, None):
+                keys = KeyKernel(batch, selection.protocol)
+                ceiling.add(keys)
+                if gauges is not None:
+                    gauges.add(keys)
+            sample = sample or set(list(dict.fromkeys(entry.input for entry in heads.index))[:SAMPLE])
+            if count := sum(entry.input in sample for entry in heads.index):
+                tables += map(rows, measure_sensitivity(heads.part(0, count), selection))
+        tables += map(rows, ceiling.measure(selection.protocol))
+        if gauges is not None:
+            gauges.fit()
+            tables += map(rows, measure_gauges(self._layers(unit), gauges, selection))
+        return pa.concat_tables(tables), Notes()
+
+    def _layers(self, unit: FitUnit) -> Iterator[Heads]:
+        """The layers of a unit, shard by shard."""
+        model = self._model(unit)
+        for shard in unit.shards:
+            prepared = shard.prepare(model, unit.settings.protocol, room_for_inputs(model.module, self.memory))
+            if prepared.inputs is not None:
+                captured = capture_prepared(model.module, prepared, unit.settings.device, unit.model_label)
+                check_fits(captured.layers, model.module, self.memory)
+                yield from (heads for heads in captured.layers if heads.index[0].layer % unit.parts == unit.part)
+
+    def _heads(self, unit: AuditUnit) -> tuple[pa.Table, Notes]:
         """Prepare the inputs, run the model once (and its untrained twin, if asked for), and measure every head."""
         model = self._model(unit)
         prepared = unit.shard.prepare(model, unit.settings.protocol, room_for_inputs(model.module, self.memory))
@@ -85,7 +175,7 @@ class AuditWorker:
             tables += map(rows, measure_network(_emptying(layers), network, selection))
         return pa.concat_tables(tables), Notes(prepared.skipped, certificate, refusals, dict(solved))
 
-    def _model(self, unit: AuditUnit) -> LoadedModel:
+    def _model(self, unit: AuditUnit | FitUnit) -> LoadedModel:
         """The model of a unit, which must be the one that the run began with."""
         for model in self.models:
             if (model.label, model.fingerprint) == (unit.model_label, unit.model_fingerprint):

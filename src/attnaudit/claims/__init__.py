@@ -2,6 +2,6 @@
 
 from attnaudit.claims.claim import Claim, RecordKind, Terms, score
 from attnaudit.records.audit import AuditedModel
-from attnaudit.records.verdict import Score, Verdict, VerdictWord
+from attnaudit.records.verdict import Finding, Score, Verdict, VerdictWord
 
-__all__ = ["AuditedModel", "Claim", "RecordKind", "Score", "Terms", "Verdict", "VerdictWord", "score"]
+__all__ = ["AuditedModel", "Claim", "Finding", "RecordKind", "Score", "Terms", "Verdict", "VerdictWord", "score"]

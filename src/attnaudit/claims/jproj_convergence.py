@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from attnaudit.claims.claim import Claim, RecordKind, Terms
 from attnaudit.records.training import TrainingRun
-from attnaudit.records.verdict import Verdict, VerdictWord
+from attnaudit.records.verdict import Finding, Verdict, VerdictWord
 
 _ERROR, _OUTPUT, _PHI, _ABOVE = "projection_error_mae", "output_norm2", "phi_norm2", "output_above_phi"
 #: Up to this share of tokens may be too long for a projection, by rounding or chance.
@@ -23,16 +23,18 @@ def _verdict(training: TrainingRun) -> Verdict:
     ends = _ends(training)
     if ends is None:
         reason = "the monitor lacks numbers of a first or of a later step"
-        return Verdict(CLAIM.name, training.name, VerdictWord.NOT_MEASURABLE, reason)
+        return Verdict(CLAIM.name, training.name, VerdictWord.UNDECIDED, Finding.NOT_MEASURED, reason)
     first, last = ends
     explained = [1 - end[_ERROR] / end[_PHI] for end in ends]
     if last[_ABOVE] <= _FEW and explained[1] > max(explained[0], _MOST):
-        word = VerdictWord.SUPPORTED
+        word, finding = VerdictWord.SUPPORTED, Finding.SHOWN
+    elif last[_ABOVE] > 0.5:
+        word, finding = VerdictWord.REFUTED, Finding.IMPOSSIBLE
     else:
-        word = VerdictWord.REFUTED if last[_ABOVE] > 0.5 else VerdictWord.INCONCLUSIVE
+        word, finding = VerdictWord.UNDECIDED, Finding.IN_BETWEEN
     course = " ".join(f"{name} {first[m]:.3g} → {last[m]:.3g}," for name, m in (("J", _ERROR), ("‖h‖²", _OUTPUT)))
     reason = f"{course} and ‖h‖² > ‖φ(q)‖² for {last[_ABOVE]:.1%} of tokens at the end ({first[_ABOVE]:.1%} at first)"
-    return Verdict(CLAIM.name, training.name, word, reason)
+    return Verdict(CLAIM.name, training.name, word, finding, reason)
 
 
 def _ends(training: TrainingRun) -> tuple[dict[str, float], dict[str, float]] | None:

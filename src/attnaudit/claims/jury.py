@@ -13,7 +13,7 @@ from attnaudit.records.evaluated_networks import Evaluation
 from attnaudit.records.training import TrainingRun
 from attnaudit.records.trials import Trials
 from attnaudit.records.verdict import Verdict
-from attnaudit.statistics.decisions import THRESHOLD
+from attnaudit.statistics.decisions import CHANCE, THRESHOLD
 from attnaudit.statistics.intervals import CONFIDENCE, widened_level
 from attnaudit.theories.base import Theory
 
@@ -44,17 +44,19 @@ def judge(
     records: Sequence[Any],
     *,
     threshold: float = THRESHOLD,
+    chance: float = CHANCE,
     own: tuple[Measure | Theory | Reference, ...] = (),
 ) -> Judgement:
     """Judge each claim on the records of every kind that it reads.
 
-    Several intervals are several tests, so each is widened (Bonferroni) until all of them hold together with 95 %
-    confidence: those of all claims about audits, which are judged on the same heads, and of any other claim its own.
+    Several intervals are several tests, so those of a claim are widened (Bonferroni) until all of them hold together
+    with 95 % confidence. Which other claims are judged makes no difference.
 
     Args:
         claims: what is judged.
         records: what it is judged on; those of a kind that no claim reads are ignored.
         threshold: the score that counts as the claim.
+        chance: the score up to which it counts as chance.
         own: measures, theories and references of the user's that the records were made with.
     """
     cases = [
@@ -63,11 +65,10 @@ def judge(
         for kind in claim.reads
         if (read := [record for record in records if isinstance(record, RECORDS[kind])])
     ]
-    on_heads = sum(claim.count_intervals(read) for claim, kind, read in cases if kind is RecordKind.AUDIT)
     verdicts: list[Verdict] = []
     levels: dict[str, float] = {}
-    for claim, kind, read in cases:
-        level = widened_level(on_heads if kind is RecordKind.AUDIT else claim.count_intervals(read))
+    for claim, _, read in cases:
+        level = widened_level(claim.count_intervals(read))
         levels[claim.name] = max(level, levels.get(claim.name, 0.0))
-        verdicts += claim.judge(read, Terms(threshold, level, own))
+        verdicts += claim.judge(read, Terms(threshold, chance, level, own))
     return Judgement(tuple(verdicts), levels)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from attnaudit.claims.claim import Claim, Terms
-from attnaudit.papers.published_tables import TEO_NGUYEN_EIGENVALUES
 from attnaudit.records.audit import AuditedModel
-from attnaudit.records.verdict import Verdict, VerdictWord
+from attnaudit.records.verdict import Finding, Verdict, VerdictWord
 
 
 def _decide(audits: Sequence[AuditedModel], terms: Terms) -> list[Verdict]:
@@ -15,16 +14,17 @@ def _decide(audits: Sequence[AuditedModel], terms: Terms) -> list[Verdict]:
 
 
 def _verdict(audit: AuditedModel) -> Verdict:
-    claimed = TEO_NGUYEN_EIGENVALUES["max"]
     ratio, largest = (audit.observed.get(name) for name in ("eigenvalue_bound_ratio", "eigenvalue_max"))
     if ratio is None or largest is None or ratio.max is None or largest.max is None:
-        return Verdict(CLAIM.name, audit.model, VerdictWord.NOT_MEASURABLE, "the run has no eigenvalues and bounds")
-    measured = f"largest of {largest.n:,} heads {largest.max:.2e}, at most {ratio.max:.3f} of its bound"
+        reason = "the run has no eigenvalues and bounds"
+        return Verdict(CLAIM.name, audit.model, VerdictWord.UNDECIDED, Finding.NOT_MEASURED, reason)
+    measured = f"here the largest is {largest.max:.2e} ({largest.n:,} heads and inputs), {ratio.max:.3f} of its bound"
     return Verdict(
         CLAIM.name,
         audit.model,
         VerdictWord.REFUTED,
-        f"μ₁ ≤ 1/min g < 1 for every network, so {claimed:g} cannot be an eigenvalue of K̃; {measured}",
+        Finding.IMPOSSIBLE,
+        f"every eigenvalue of K̃ is at most 1/min g < 1, and all published ones exceed 1; {measured}",
     )
 
 
@@ -37,6 +37,7 @@ CLAIM = Claim(
         "A theorem decides, for any model: the largest published eigenvalue exceeds the bound. What the run adds is "
         "how close the heads come to it. `attnaudit paper forensics` tries other conventions for these numbers."
     ),
+    limits="This is about the numbers in the paper, not about this model.",
     decided_by=("eigenvalue_bound_ratio", "eigenvalue_max"),
     decide=_decide,
 )

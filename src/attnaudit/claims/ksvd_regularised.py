@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pyarrow.compute as pc
 
-from attnaudit.claims.claim import Claim, RecordKind, Terms, score
+from attnaudit.claims.claim import MEANINGS, Claim, RecordKind, Terms, score
 from attnaudit.protocol import Protocol
 from attnaudit.records.audit import AuditedModel
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.schema import SCHEMA
 from attnaudit.records.training import TrainingRun
-from attnaudit.records.verdict import Score, Verdict
+from attnaudit.records.verdict import Finding, Score, Verdict
 from attnaudit.theories.registry import PRIMAL_SVD
 
 _NOTHING = Evidence.of_table(SCHEMA.empty_table())
@@ -63,6 +63,12 @@ CLAIM = Claim(
     decided_by=_OVERLAPS,
     shown=("ksvd_dual_residual",),
     theory=PRIMAL_SVD.name,
+    meanings={
+        **MEANINGS[RecordKind.AUDIT],
+        Finding.PARTIAL: "closer to the singular vectors than random weights, but far from them",
+        Finding.AT_CHANCE: "as close to the singular vectors as random weights",
+        Finding.BELOW_CHANCE: "farther from the singular vectors than random weights",
+    },
     reads=(RecordKind.TRAINING, RecordKind.AUDIT),
     decide=_judge,
     intervals=lambda records: len(_OVERLAPS) * len(_subjects(records)),

@@ -14,6 +14,7 @@ from attnaudit.claims import (
     kpca_eigenvectors,
     kpca_projection,
     kpca_values,
+    kpca_values_any_gauge,
     ksvd_regularised,
     ksvd_values,
     rpc_because_of_pcp,
@@ -29,6 +30,7 @@ CLAIMS: Mapping[str, Claim] = {
     module.CLAIM.name: module.CLAIM
     for module in (
         kpca_values,
+        kpca_values_any_gauge,
         kpca_eigenvectors,
         kpca_eigenvalues,
         kpca_projection,
@@ -53,8 +55,8 @@ _RECORDS = {
 
 
 def claims_about(*kinds: RecordKind) -> tuple[Claim, ...]:
-    """All claims that are judged on records of these kinds."""
-    return tuple(claim for claim in CLAIMS.values() if set(claim.reads) & set(kinds))
+    """All claims that are judged on records of these kinds, without those that must be named."""
+    return tuple(claim for claim in CLAIMS.values() if set(claim.reads) & set(kinds) and not claim.on_request)
 
 
 def claims_named(
@@ -78,7 +80,7 @@ def claims_named(
 
 def _named(name: str, kinds: Sequence[RecordKind]) -> Claim:
     if name not in CLAIMS:
-        raise unknown("claim", name, [claim.name for claim in claims_about(*kinds)])
+        raise unknown("claim", name, [claim.name for claim in CLAIMS.values() if set(claim.reads) & set(kinds)])
     return CLAIMS[name]
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from attnaudit.claims.claim import Claim, RecordKind, Terms
 from attnaudit.records.evaluated_networks import Evaluation
-from attnaudit.records.verdict import Verdict, VerdictWord
+from attnaudit.records.verdict import Finding, Verdict, VerdictWord
 from attnaudit.robustness.gains import DIFFERENCES, RULE, Gain, PairedComparison
 from attnaudit.robustness.network_groups import NetworkGroup, ResolvedAttention, comparable_groups
-from attnaudit.statistics.decisions import word_if_all_hold
+from attnaudit.statistics.decisions import decide_gains
 
 #: A sparse part with fewer entries than this is empty, and its positions make no difference.
 _EMPTY = 0.001
@@ -71,15 +71,15 @@ def _judge(evaluations: Sequence[Evaluation], terms: Terms) -> list[Verdict]:
 def _verdict(subject: _Subject, evaluations: Sequence[Evaluation], level: float) -> Verdict:
     """Gains over symmetric attention have to be explained; each control must fall behind under the same condition."""
     first, *others = ((comparison, comparison.gains(evaluations, level)) for comparison in subject.comparisons)
-    explained = [place for place, gain in enumerate(first[1]) if gain.word is VerdictWord.SUPPORTED]
+    explained = [place for place, gain in enumerate(first[1]) if gain.is_shown]
     reason = ". ".join(_sentence(comparison, gains, evaluations) for comparison, gains in (first, *others))
     if not explained:
         words = f"No gain to explain is shown. {reason}"
-        return Verdict(CLAIM.name, subject.ours.name, VerdictWord.NOT_IDENTIFIABLE, words)
+        return Verdict(CLAIM.name, subject.ours.name, VerdictWord.UNDECIDED, Finding.NOT_IDENTIFIABLE, words)
     deciding = [gains[place] for comparison, gains in others if not _is_same(comparison) for place in explained]
     if len(deciding) < len(explained) * len(others):
         reason = f"{reason}. The sparse part is empty, or not known not to be, so that its places decide nothing"
-    return Verdict(CLAIM.name, subject.ours.name, word_if_all_hold([gain.word for gain in deciding]), reason)
+    return Verdict(CLAIM.name, subject.ours.name, *decide_gains([gain.decision for gain in deciding]), reason)
 
 
 def _is_same(comparison: PairedComparison) -> bool:
@@ -105,8 +105,8 @@ CLAIM = Claim(
         "Where RPC-Attention gains over symmetric attention, under corruption or attack, it must gain over each of "
         "three controls too: one iteration, which only clips keys; a sparse part of the same density at random places, "
         "unless S is nearly empty (below 0.1 % of its entries); symmetric attention at the temperature of the same "
-        "entropy. Refuted if the gain over one of them is absent, indistinguishable if it is absent over all, not "
-        f"identifiable if no gain to explain is shown. {RULE}"
+        "entropy. Refuted if the gain over one of them is absent or a loss, undecided if no gain to explain is shown. "
+        f"{RULE}"
     ),
     decided_by=(
         "difference in accuracy from each control under corruption",

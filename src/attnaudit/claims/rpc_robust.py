@@ -9,7 +9,7 @@ from attnaudit.records.evaluated_networks import Evaluation
 from attnaudit.records.verdict import Verdict
 from attnaudit.robustness.gains import DIFFERENCES, RULE, PairedComparison
 from attnaudit.robustness.network_groups import comparable_groups
-from attnaudit.statistics.decisions import word_if_all_hold
+from attnaudit.statistics.decisions import decide_gains
 
 
 def _comparisons(evaluations: Sequence[Evaluation]) -> list[PairedComparison]:
@@ -30,9 +30,9 @@ def _judge(evaluations: Sequence[Evaluation], terms: Terms) -> list[Verdict]:
 
 def _verdict(comparison: PairedComparison, evaluations: Sequence[Evaluation], level: float) -> Verdict:
     gains = comparison.gains(evaluations, level)
-    word = word_if_all_hold([gain.word for gain in gains])
+    decision = decide_gains([gain.decision for gain in gains])
     reason = "; ".join((*(gain.reason for gain in gains), comparison.clean(evaluations)))
-    return Verdict(CLAIM.name, comparison.ours.name, word, f"points over {comparison.theirs.name}: {reason}")
+    return Verdict(CLAIM.name, comparison.ours.name, *decision, f"points over {comparison.theirs.name}: {reason}")
 
 
 CLAIM = Claim(
@@ -41,8 +41,8 @@ CLAIM = Claim(
     citation="Teo & Nguyen 2024, section 4: ahead of SymViT under all attacks and on ImageNet-C, -A, -R and -O",
     formula="L of K = L + S after n steps with L = softmax(ZZᵀ/√d) V, against softmax(KKᵀ/√d) V",
     rule=(
-        "Supported if there is a gain under corruption and under attack, indistinguishable if there is none under "
-        f"either, and otherwise refuted if one of them is absent or a loss. {RULE}"
+        "Supported if there is a gain under corruption and under attack, refuted if one of them is absent or a loss, "
+        f"and undecided otherwise. {RULE}"
     ),
     decided_by=("difference in accuracy under corruption", "difference in accuracy under attack"),
     shown=("difference in accuracy on clean images",),

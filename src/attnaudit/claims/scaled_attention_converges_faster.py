@@ -13,8 +13,8 @@ from attnaudit.errors import UsageError
 from attnaudit.records import json_file
 from attnaudit.records.architecture import AttentionChoice
 from attnaudit.records.training import TrainingRun
-from attnaudit.records.verdict import Verdict, VerdictWord
-from attnaudit.statistics.decisions import word_of_gain
+from attnaudit.records.verdict import Finding, Verdict, VerdictWord
+from attnaudit.statistics.decisions import decide_gain
 from attnaudit.statistics.intervals import student_interval
 
 _EPOCHS, _LEAST_EPOCHS = 50, 10
@@ -76,13 +76,13 @@ def _verdict(variant: str, runs: BySeed, softmax: BySeed, level: float) -> Verdi
     if interval is None or epochs < _LEAST_EPOCHS:
         common = f"{len(seeds)} seeds and {epochs} epochs in common with softmax attention"
         reason = f"{common}, but 2 and {_LEAST_EPOCHS} are needed"
-        return Verdict(CLAIM.name, variant, VerdictWord.INCONCLUSIVE, reason)
+        return Verdict(CLAIM.name, variant, VerdictWord.UNDECIDED, Finding.TOO_FEW_INPUTS, reason)
     low, high = (100 * bound for bound in interval)
     reason = (
         f"mean test accuracy over epochs 1 to {epochs} is {100 * gains.mean():+.2f} points [{low:+.2f}, {high:+.2f}] "
         f"against softmax, {len(seeds)} seeds"
     )
-    return Verdict(CLAIM.name, variant, word_of_gain(interval, _PUBLISHED_GAIN), reason)
+    return Verdict(CLAIM.name, variant, *decide_gain(interval, _PUBLISHED_GAIN), reason)
 
 
 CLAIM = Claim(
@@ -93,8 +93,8 @@ CLAIM = Claim(
     rule=(
         "The mean test accuracy over the first 50 epochs (fewer if a run has fewer, at least 10), less that of softmax "
         "attention with the same recipe, data and seed; Student's t over seeds, widened for several variants. "
-        "Supported above 0, refuted below, indistinguishable if the interval contains 0 and excludes the published "
-        "gain of 0.84 points."
+        "Supported if the interval lies above 0, refuted if it lies below 0 (a loss) or excludes the published gain of "
+        "0.84 points (no gain)."
     ),
     decided_by=("mean test accuracy over the first epochs, compared with softmax attention",),
     reads=(RecordKind.TRAINING,),

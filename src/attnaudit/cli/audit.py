@@ -29,6 +29,9 @@ def audit(
     limit: Annotated[int, typer.Option(help="Number of images or passages to draw.")] = defaults.LIMIT,
     first: options.First = False,
     lines: Annotated[bool, typer.Option("--lines", help="Use lines of text, as in the study, not passages.")] = False,
+    group_by_folder: Annotated[
+        bool, typer.Option("--group-by-folder", help="Count images of one folder as one independent input.")
+    ] = False,
     seed: options.Seed = defaults.SEED,
     protocol: Annotated[Protocol, typer.Option(help="exact: correct; paper: as in the study.")] = Protocol.EXACT,
     claims: Annotated[str, typer.Option(help="Claims to judge: comma-separated, `all` or `none`.")] = "all",
@@ -40,14 +43,23 @@ def audit(
     threshold: Annotated[
         float, typer.Option(min=0, max=1, help="Score at which a claim counts as met.")
     ] = defaults.THRESHOLD,
+    chance: Annotated[
+        float, typer.Option(min=0, max=1, help="Score up to which a claim counts as being at chance.")
+    ] = defaults.CHANCE,
     fail_on: Annotated[
-        str, typer.Option(help="Verdicts that cause exit code 3, comma-separated.", show_default=False)
+        str,
+        typer.Option(
+            help="Verdicts that cause exit code 3, comma-separated: supported, refuted, undecided, or unsupported for "
+            "the last two.",
+            show_default=False,
+        ),
     ] = "none",
     device: options.DeviceOption = Device(defaults.DEVICE),
     workers: options.Workers = None,
     cluster: options.Cluster = None,
     memory: options.Memory = None,
     out: options.Out = None,
+    details: Annotated[bool, typer.Option("--details", help="Also print every measure with its references.")] = False,
     json: options.Json = False,
 ) -> None:
     """Capture every attention head of MODELS, measure it against references, and judge what papers claim about it.
@@ -70,7 +82,7 @@ def audit(
     from attnaudit.api.audits import audit as audited
     from attnaudit.records import json_file
     from attnaudit.report.terminal import statistics_table
-    from attnaudit.report.verdicts import verdict_report
+    from attnaudit.report.verdicts import audit_report
 
     failing = _failing_words(fail_on)
     run = audited(
@@ -83,6 +95,7 @@ def audit(
         limit=limit,
         first=first,
         lines=lines,
+        groups="folder" if group_by_folder else None,
         seed=seed,
         protocol=protocol,
         claims=options.names_or_all(claims, "--claims"),
@@ -90,6 +103,7 @@ def audit(
         repeats=repeats,
         theories=options.names(theories, "--theories"),
         threshold=threshold,
+        chance=chance,
         device=device.value,
         workers=workers,
         cluster=cluster,
@@ -99,7 +113,7 @@ def audit(
     if json:
         print_json(json_file.plain(run.summary))
     elif run.verdicts or run.ranking:
-        data_console().print(verdict_report(run.verdicts, run.levels, run.ranking, audit=True))
+        data_console().print(audit_report(run, details=details))
     else:
         for label in run.models:
             data_console().print(statistics_table(label, run.summary.observed(label)))
@@ -130,8 +144,10 @@ def _failing_words(text: str) -> tuple[str, ...]:
     from attnaudit.errors import unknown
     from attnaudit.records.verdict import VerdictWord
 
+    unsupported = (VerdictWord.REFUTED, VerdictWord.UNDECIDED)
+    meant = {**{word.value: (word,) for word in VerdictWord}, "unsupported": unsupported}
     words = options.names(text, "--fail-on")
     for word in words:
-        if word not in tuple(VerdictWord):
-            raise unknown("--fail-on verdict", word, VerdictWord)
-    return words
+        if word not in meant:
+            raise unknown("--fail-on verdict", word, meant)
+    return tuple(own.value for word in words for own in meant[word])

@@ -13,6 +13,9 @@ from attnaudit.kernel.gram import finite_heads
 from attnaudit.measures import gpu_assignment
 from attnaudit.measures.gpu_assignment import ROUNDS, SHARPNESS
 
+#: With fewer rows, preparing a matrix for the exact solver takes longer than it saves.
+_LARGE = 100
+
 
 def matched(scores: Float[Tensor, "heads rows columns"]) -> Float[Tensor, "heads pairs"]:
     """The entries of each matrix in the assignment with the largest sum; NaN for a matrix that is not finite.
@@ -41,8 +44,10 @@ def _reduced(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     Good numbers are the potentials of the entropy-regularised problem, which a few Sinkhorn rounds approximate; SciPy's
     exact solver then finds most rows already decided and takes half the time.
     """
+    if len(matrix) < _LARGE or matrix.shape[0] != matrix.shape[1]:
+        return matrix
     spread = float(np.ptp(matrix))
-    if spread == 0.0 or matrix.shape[0] != matrix.shape[1]:
+    if spread == 0.0:
         return matrix
     softness = spread / SHARPNESS
     kernel = np.exp((matrix - matrix.max()) / softness)

@@ -60,7 +60,7 @@ def procrustes(at: MeasureInput) -> PerHead:
 
 COLUMN_COSINE_MATCHED = Measure(
     "column_cosine_matched",
-    "|cosine| of columns, best assignment, mean",
+    "mean |cosine| of columns of V and V̇ in the best assignment",
     column_cosine_matched,
     closer="higher",
     ideal=1.0,
@@ -69,7 +69,7 @@ COLUMN_COSINE_MATCHED = Measure(
 )
 PROCRUSTES = Measure(
     "procrustes",
-    "similarity after the best rotation",
+    "similarity of V and V̇ after the best rotation",
     procrustes,
     closer="higher",
     ideal=1.0,

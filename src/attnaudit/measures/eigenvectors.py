@@ -111,11 +111,8 @@ GAMMA_ABS = Measure(
     "|γ_i - γ_j| of Â, mean over pairs of tokens",
     lambda at: at.shared(implied_gamma).absolute_mean.mean(dim=-1),
     scope=Scope.VALUES,
-    closer="lower",
-    ideal=0.0,
     guard=VISIBLE_KERNEL,
     cost=Cost.EIGENPAIRS,
-    in_units_of_the_head=True,
 )
 GAMMA_REL = Measure(
     "gamma_rel",

@@ -63,8 +63,7 @@ class Measure:
         cost: what makes it expensive.
         default: whether an audit computes it unless other measures are named.
         every_theory: of scope PREDICTION: whether it is computed for every theory or only for the first.
-        in_units_of_the_head: whether its size is set by the head's own queries and keys, so that only references that
-            keep these can be compared with it.
+        has_ceiling: whether the best projection of a layer's inputs maximises it, so that no network exceeds that.
     """
 
     name: str
@@ -77,4 +76,4 @@ class Measure:
     cost: Cost = Cost.CHEAP
     default: bool = True
     every_theory: bool = True
-    in_units_of_the_head: bool = False
+    has_ceiling: bool = False

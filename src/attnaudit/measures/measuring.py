@@ -12,16 +12,28 @@ from attnaudit.capture.heads import Heads
 from attnaudit.capture.primal_heads import PrimalHeads
 from attnaudit.measures.batches import batches, joined_layers, with_following
 from attnaudit.measures.evaluation import Numbers, evaluate
+from attnaudit.measures.gauges import Gauges
 from attnaudit.measures.identifiability import IDENTIFIABLE, KERNEL_RANK
 from attnaudit.measures.key_kernel import KeyKernel
 from attnaudit.measures.measure import Measure, Scope
 from attnaudit.measures.measure_input import MeasureInput, PredictedValues
 from attnaudit.measures.primal_input import PrimalInput
-from attnaudit.measures.references import PrimalReferenceInput, Reference, ReferenceInput
+from attnaudit.measures.references import PrimalReferenceInput, Reference, ReferenceInput, Role
+from attnaudit.measures.references.base import with_values
+from attnaudit.measures.references.planted import NOISES, PLANTED_WITH_NOISE
+from attnaudit.measures.references.planted import values as planted_values
+from attnaudit.measures.references.random_projection import RANDOM_PROJECTION
+from attnaudit.measures.references.reparametrised import (
+    GAUGES,
+    REPARAMETRISED,
+    REPARAMETRISED_NULL,
+    reparametrised,
+)
 from attnaudit.measures.selection import Selection
-from attnaudit.records.schema import Measurement, RowKey
+from attnaudit.measures.subspace import VALUE_SUBSPACE_OVERLAP
+from attnaudit.records.schema import OBSERVED, Measurement, RowKey
 from attnaudit.theories.base import Theory
-from attnaudit.theories.registry import PRIMAL_SVD
+from attnaudit.theories.registry import ANY_GAUGE, PRIMAL_SVD, THEORIES
 
 Measured = tuple[RowKey, dict[str, Numbers]]
 
@@ -53,12 +65,33 @@ def measure_primal(heads: PrimalHeads, selection: Selection) -> Iterator[Measure
     measures = [measure for measure in selection.measures if measure.scope is Scope.PRIMAL]
     also = [measure for measure in selection.measures if measure is KERNEL_RANK] + _guards(selection)
     yield from _joined(heads, [[(RowKey(PRIMAL_SVD.name), evaluate([*measures, *also], observed))]], selection)
+    repeats = _Repeats(selection)
     for reference in selection.references:
-        for repeat in _repeats(reference, selection):
+        for repeat in repeats.of(reference):
             changed = reference.apply_primal(PrimalReferenceInput(heads, observed.kernel, selection.seed, repeat))
-            if changed is not None:
-                numbers = evaluate(measures, PrimalInput(changed, observed.kernel))
-                yield from _joined(heads, [[(RowKey(PRIMAL_SVD.name, reference.name, repeat), numbers)]], selection)
+            if changed is None:
+                break
+            numbers = evaluate(measures, PrimalInput(changed, observed.kernel))
+            yield from _joined(heads, [[(RowKey(PRIMAL_SVD.name, reference.name, repeat), numbers)]], selection)
+            repeats.null(reference)
+
+
+def measure_sensitivity(heads: Heads, selection: Selection) -> Iterator[Measurement]:
+    """How much noise planted values bear, and what is left of scores in other gauges: of heads of a few inputs."""
+    if PLANTED_WITH_NOISE in selection.references:
+        yield from _joined(heads, (_with_noise(batch, selection) for batch, _ in batches(heads, None)), selection)
+    first = heads.part(0, sum(entry.input == heads.index[0].input for entry in heads.index))
+    for repeat in range(GAUGES if REPARAMETRISED in selection.references else 0):
+        other = reparametrised(first, selection.seed, repeat)
+        found = (_in_gauge(batch, repeat, selection) for batch, _ in batches(other, None))
+        yield from _joined(other, found, selection)
+
+
+def measure_gauges(layers: Iterable[Heads], gauges: Gauges, selection: Selection) -> Iterator[Measurement]:
+    """Layers in the gauges that were fitted to them."""
+    for heads in layers:
+        found = (_in_fitted_gauge(batch, gauges, selection) for batch, _ in batches(heads, None))
+        yield from _joined(heads, found, selection)
 
 
 def _joined(
@@ -82,28 +115,87 @@ def _joined(
 
 def _observed(heads: Heads, other: Heads | None, selection: Selection, solved: Counter[str]) -> Iterator[Measured]:
     keys = KeyKernel(heads, selection.protocol, solved.update)
-    for theory in selection.theories:
+    for theory in selection.predicting:
         predicted, key = PredictedValues(keys, theory), RowKey(theory.name)
         at = MeasureInput(heads, keys, predicted, selection.seed)
         yield key, evaluate([*_measures(selection, theory), *_guards(selection)], at)
-        measures = _measures(selection, theory, shares_keys=True)
+        every, cheap = _measures(selection, theory, shares_keys=True), _comparing(selection, theory)
+        repeats = _Repeats(selection)
         for reference in (each for each in selection.references if each.values is not None):
-            for repeat in _repeats(reference, selection):
+            for repeat in repeats.of(reference):
                 changed = reference.apply(ReferenceInput(heads, predicted.prediction, other, selection.seed, repeat))
-                if changed is not None:
-                    at = MeasureInput(changed, keys, predicted, selection.seed)
-                    yield replace(key, reference=reference.name, repeat=repeat), evaluate(measures, at)
+                if changed is None:
+                    break
+                at = MeasureInput(changed, keys, predicted, selection.seed)
+                decides = reference.role is Role.IDEAL or reference is repeats.null(reference)
+                measures = every if decides and not repeat else cheap
+                yield replace(key, reference=reference.name, repeat=repeat), evaluate(measures, at)
 
 
 def _of_network(heads: Heads, reference: Reference, selection: Selection) -> Iterator[Measured]:
     keys = KeyKernel(heads, selection.protocol)
-    for theory in selection.theories:
+    for theory in selection.predicting:
         at = MeasureInput(heads, keys, PredictedValues(keys, theory), selection.seed)
-        yield RowKey(theory.name, reference.name), evaluate(_measures(selection, theory), at)
+        yield RowKey(theory.name, reference.name), evaluate(_comparing(selection, theory), at)
 
 
-def _repeats(reference: Reference, selection: Selection) -> range:
-    return range(selection.repeats if reference.random else 1)
+def _with_noise(heads: Heads, selection: Selection) -> Iterator[Measured]:
+    keys = KeyKernel(heads, selection.protocol)
+    for theory in selection.predicting:
+        predicted = PredictedValues(keys, theory)
+        given = ReferenceInput(heads, predicted.prediction, None, selection.seed)
+        for place, noise in enumerate(NOISES):
+            at = MeasureInput(with_values(heads, planted_values(given, noise)), keys, predicted, selection.seed)
+            yield RowKey(theory.name, PLANTED_WITH_NOISE.name, place), evaluate(_comparing(selection, theory), at)
+
+
+def _in_gauge(heads: Heads, repeat: int, selection: Selection) -> Iterator[Measured]:
+    keys = KeyKernel(heads, selection.protocol)
+    for theory in selection.predicting:
+        predicted, measures = PredictedValues(keys, theory), _comparing(selection, theory)
+        at = MeasureInput(heads, keys, predicted, selection.seed)
+        yield RowKey(theory.name, REPARAMETRISED.name, repeat), evaluate(measures, at)
+        null = RANDOM_PROJECTION.apply(ReferenceInput(heads, predicted.prediction, None, selection.seed))
+        if null is not None:
+            at = MeasureInput(null, keys, predicted, selection.seed)
+            yield RowKey(theory.name, REPARAMETRISED_NULL.name, repeat), evaluate(measures, at)
+
+
+def _in_fitted_gauge(heads: Heads, gauges: Gauges, selection: Selection) -> Iterator[Measured]:
+    keys = KeyKernel(heads, selection.protocol)
+    theory, nothing = THEORIES[ANY_GAUGE], (None,) * len(heads)
+    guard = evaluate([IDENTIFIABLE], MeasureInput(heads, keys, PredictedValues(keys, theory)))
+    for reference, repeat, overlaps in gauges.overlaps(keys):
+        numbers = {VALUE_SUBSPACE_OVERLAP.name: Numbers(overlaps, nothing)}
+        yield RowKey(theory.name, reference, repeat), (numbers | guard if reference == OBSERVED else numbers)
+
+
+def _comparing(selection: Selection, theory: Theory) -> list[Measure]:
+    """Measures that say how close values are to a theory, without those that compare all pairs of tokens.
+
+    These take most of the time, decide nothing, and are of interest beside the theory and one null only.
+    """
+    measures = _measures(selection, theory, shares_keys=True)
+    return [measure for measure in measures if measure.closer != "neither" and not measure.cost.needs_pairs]
+
+
+class _Repeats:
+    """How often references are drawn: the first null that applies as often as asked for, since its spread counts."""
+
+    def __init__(self, selection: Selection) -> None:
+        self._selection = selection
+        self._null: Reference | None = None
+
+    def of(self, reference: Reference) -> range:
+        """The repeats of a reference."""
+        counts = reference.random and reference.role is Role.NULL and self._null in (None, reference)
+        return range(self._selection.repeats if counts else 1)
+
+    def null(self, reference: Reference) -> Reference | None:
+        """The null of these heads, to which this reference applies."""
+        if reference.role is Role.NULL and self._null is None:
+            self._null = reference
+        return self._null
 
 
 def _measures(selection: Selection, theory: Theory, *, shares_keys: bool = False) -> list[Measure]:

@@ -91,18 +91,12 @@ def _measure(name: str, text: str, guard: Guard = _NORMS, **more: Any) -> Measur
 
 PHI_NORM2 = _measure("phi_norm2", "‖φ(q)‖², mean over tokens")
 OUTPUT_NORM2 = _measure("output_norm2", "‖h‖², mean over tokens", ANY_HEAD)
-PROJECTION_ERROR_MAE = _measure(
-    "projection_error_mae",
-    "|‖φ(q)‖² - ‖h‖²|, mean over tokens",
-    closer="lower",
-    ideal=0.0,
-    in_units_of_the_head=True,
-)
+PROJECTION_ERROR_MAE = _measure("projection_error_mae", "|‖φ(q)‖² - ‖h‖²|, mean over tokens")
 PROJECTION_ERROR_REL_OUTPUT = _measure(
-    "projection_error_rel_output", "|‖φ(q)‖² - ‖h‖²| relative to ‖h‖², mean over tokens", closer="lower", ideal=0.0
+    "projection_error_rel_output", "|‖φ(q)‖² - ‖h‖²| relative to ‖h‖², mean over tokens"
 )
 PROJECTION_ERROR_REL_PHI = _measure(
-    "projection_error_rel_phi", "|‖φ(q)‖² - ‖h‖²| relative to ‖φ(q)‖², mean over tokens", closer="lower", ideal=0.0
+    "projection_error_rel_phi", "|‖φ(q)‖² - ‖h‖²| relative to ‖φ(q)‖², mean over tokens"
 )
 #: For curves of training, on request.
 PHI_NORM2_MEDIAN = _measure("phi_norm2_median", "‖φ(q)‖², median over tokens", default=False)
@@ -111,6 +105,4 @@ PROJECTION_ERROR_SIGNED = _measure(
     "‖φ(q)‖² - ‖h‖², mean over tokens: negative for outputs that are not projections",
     default=False,
 )
-OUTPUT_ABOVE_PHI = _measure(
-    "output_above_phi", "share of tokens with ‖h‖² > ‖φ(q)‖²", closer="lower", ideal=0.0, default=False
-)
+OUTPUT_ABOVE_PHI = _measure("output_above_phi", "share of tokens with ‖h‖² > ‖φ(q)‖²", default=False)

@@ -7,6 +7,11 @@ order π and signs s of the components, has the error
 
 so the best π and s maximise Σ|M_{m,π(m)}|. Allowing any rotation gives the nuclear norm of M instead, and kernel PCA
 itself attains mean_i (‖φ(q_i)‖² - ‖c_i‖²), the floor: floor ≤ rotated ≤ matched, always.
+
+The size of J is a matter of units: V → sV, undone by the output projection, moves it at will, and ‖φ(q)‖² is nearly all
+of it. So J describes. What J says whatever the size of H is how well H and C point the same way, the *alignment*,
+
+    max_{π,s} Σ_m s_m M_{m,π(m)} / (‖H‖_F ‖C‖_F), or ‖M‖_* / (‖H‖_F ‖C‖_F) with the best rotation: 1 for kernel PCA.
 """
 
 from __future__ import annotations
@@ -28,10 +33,11 @@ from attnaudit.measures.measure_input import MeasureInput
 
 @dataclass(frozen=True)
 class Projection:
-    """M = HᵀC, and mean_i (‖φ(q_i)‖² + ‖h_i‖²)."""
+    """M = HᵀC, mean_i (‖φ(q_i)‖² + ‖h_i‖²), and ‖H‖_F ‖C‖_F."""
 
     product: Float[Tensor, "heads value_dim components"]
     both: PerHead
+    sizes: PerHead
 
 
 def projected_queries(keys: KeyKernel) -> Float[Tensor, "heads queries components"]:
@@ -44,19 +50,37 @@ def projection(at: MeasureInput) -> Projection:
     """What the error is made of."""
     output = at.heads.output.double()
     both = at.keys.phi.mean(dim=-1) + output.square().sum(dim=-1).mean(dim=-1)
-    return Projection(output.mT @ at.keys.shared(projected_queries), both)
+    projected = at.keys.shared(projected_queries)
+    sizes = torch.linalg.matrix_norm(output) * torch.linalg.matrix_norm(projected)
+    return Projection(output.mT @ projected, both, sizes)
 
 
 def projection_error_matched(at: MeasureInput) -> PerHead:
     """J with the best order and signs."""
-    found = at.shared(projection)
-    return found.both - 2 / at.heads.output.shape[1] * matched(found.product.abs()).sum(dim=-1)
+    return at.shared(projection).both - 2 / at.heads.output.shape[1] * at.shared(_matched)
 
 
 def projection_error_rotated(at: MeasureInput) -> PerHead:
     """J with the best rotation."""
-    found = at.shared(projection)
-    return found.both - 2 / at.heads.output.shape[1] * singular_values(found.product).sum(dim=-1)
+    return at.shared(projection).both - 2 / at.heads.output.shape[1] * at.shared(_rotated)
+
+
+def projection_alignment_matched(at: MeasureInput) -> PerHead:
+    """Σ|M_{m,π(m)}| / (‖H‖_F ‖C‖_F) with the best order."""
+    return at.shared(_matched) / at.shared(projection).sizes
+
+
+def projection_alignment_rotated(at: MeasureInput) -> PerHead:
+    """‖M‖_* / (‖H‖_F ‖C‖_F)."""
+    return at.shared(_rotated) / at.shared(projection).sizes
+
+
+def _matched(at: MeasureInput) -> PerHead:
+    return matched(at.shared(projection).product.abs()).sum(dim=-1)
+
+
+def _rotated(at: MeasureInput) -> PerHead:
+    return singular_values(at.shared(projection).product).sum(dim=-1)
 
 
 def projection_error_floor(at: MeasureInput) -> PerHead:
@@ -69,20 +93,36 @@ PROJECTION_ERROR_MATCHED = Measure(
     "J_proj with the best order and signs",
     projection_error_matched,
     scope=Scope.VALUES,
-    closer="lower",
     guard=EIGENPAIRS,
     cost=Cost.ASSIGNMENT,
-    in_units_of_the_head=True,
 )
 PROJECTION_ERROR_ROTATED = Measure(
     "projection_error_rotated",
     "J_proj with the best rotation",
     projection_error_rotated,
     scope=Scope.VALUES,
-    closer="lower",
     guard=EIGENPAIRS,
     cost=Cost.EIGENPAIRS,
-    in_units_of_the_head=True,
+)
+PROJECTION_ALIGNMENT_MATCHED = Measure(
+    "projection_alignment_matched",
+    "similarity of outputs and projected queries, with the best order and signs",
+    projection_alignment_matched,
+    scope=Scope.VALUES,
+    closer="higher",
+    ideal=1.0,
+    guard=EIGENPAIRS,
+    cost=Cost.ASSIGNMENT,
+)
+PROJECTION_ALIGNMENT_ROTATED = Measure(
+    "projection_alignment_rotated",
+    "similarity of outputs and projected queries, with the best rotation",
+    projection_alignment_rotated,
+    scope=Scope.VALUES,
+    closer="higher",
+    ideal=1.0,
+    guard=EIGENPAIRS,
+    cost=Cost.EIGENPAIRS,
 )
 PROJECTION_ERROR_FLOOR = Measure(
     "projection_error_floor",

@@ -32,6 +32,8 @@ MEASURES: Mapping[str, Measure] = {
         eigenvectors.EIGENVECTOR_RESIDUAL,
         eigenvectors.CENTERING_DEFECT,
         eigenvectors.SUBSPACE_OVERLAP,
+        projection.PROJECTION_ALIGNMENT_MATCHED,
+        projection.PROJECTION_ALIGNMENT_ROTATED,
         projection.PROJECTION_ERROR_MATCHED,
         projection.PROJECTION_ERROR_ROTATED,
         projection.PROJECTION_ERROR_FLOOR,

@@ -11,7 +11,7 @@ from attnaudit.measures.measure import Measure
 from attnaudit.measures.references import REFERENCES, Reference
 from attnaudit.measures.registry import DEFAULT_MEASURES, MEASURES
 from attnaudit.protocol import Protocol
-from attnaudit.theories.base import Theory
+from attnaudit.theories.base import Theory, is_fitted
 from attnaudit.theories.registry import PRIMAL_SVD, THEORIES
 
 T = TypeVar("T", Measure, Theory, Reference)
@@ -33,6 +33,11 @@ class Selection:
             raise UsageError(f"repeats must be ≥ 1, got {self.repeats}.")
         if not self.theories:
             raise UsageError("theories must name at least one theory of values, got none.")
+
+    @property
+    def predicting(self) -> tuple[Theory, ...]:
+        """The theories that predict the values of every head by itself; others are fitted to several inputs first."""
+        return tuple(theory for theory in self.theories if not is_fitted(theory))
 
     @property
     def own(self) -> tuple[Measure | Theory | Reference, ...]:

@@ -52,6 +52,7 @@ VALUE_SUBSPACE_OVERLAP = Measure(
     closer="higher",
     ideal=1.0,
     guard=PREDICTED,
+    has_ceiling=True,
 )
 PRINCIPAL_ANGLE_MEDIAN = Measure(
     "principal_angle_median",

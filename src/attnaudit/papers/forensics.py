@@ -38,7 +38,7 @@ class Convention:
 
 
 @dataclass(frozen=True)
-class Finding:
+class EigenvalueMatch:
     """What a convention gives, averaged over heads, and by which factor it misses the published numbers at worst."""
 
     convention: Convention
@@ -67,7 +67,7 @@ def conventions() -> Iterator[Convention]:
         yield Convention(*choice)
 
 
-def investigate(layers: Sequence[Heads]) -> list[Finding]:
+def investigate(layers: Sequence[Heads]) -> list[EigenvalueMatch]:
     """Every convention on all heads, the closest first."""
     findings = []
     spectra: dict[Convention, Tensor] = {}
@@ -80,7 +80,7 @@ def investigate(layers: Sequence[Heads]) -> list[Finding]:
     return sorted(findings, key=lambda finding: finding.worst_factor)
 
 
-def _compare(convention: Convention, sizes: Float[Tensor, "heads ranks"]) -> Finding:
+def _compare(convention: Convention, sizes: Float[Tensor, "heads ranks"]) -> EigenvalueMatch:
     by_rank = sizes.mean(dim=0)
     ours = {
         "max": by_rank.max().item(),
@@ -89,7 +89,7 @@ def _compare(convention: Convention, sizes: Float[Tensor, "heads ranks"]) -> Fin
         "median": by_rank.median().item(),
     }
     misses = [_factor(ours[name], published) for name, published in TEO_NGUYEN_EIGENVALUES.items()]
-    return Finding(convention, **ours, worst_factor=max(misses))
+    return EigenvalueMatch(convention, **ours, worst_factor=max(misses))
 
 
 def _factor(ours: float, published: float) -> float:

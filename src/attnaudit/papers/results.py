@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from attnaudit.papers.forensics import Finding
+from attnaudit.papers.forensics import EigenvalueMatch
 from attnaudit.papers.head_figures import GammaRecord, NormRecord
 from attnaudit.papers.tables import Comparison
 from attnaudit.papers.training_curves import CurveRecord
@@ -49,7 +49,7 @@ class Forensics:
 
     name: str
     path: Path
-    findings: Mapping[str, tuple[Finding, ...]]
+    findings: Mapping[str, tuple[EigenvalueMatch, ...]]
 
     @property
     def rows(self) -> list[dict[str, Any]]:

@@ -35,13 +35,15 @@ class AuditConventions:
 class AuditIdentity:
     """Everything the evidence depends on: models as (label, fingerprint), inputs as (name, hash).
 
-    `own` are measures, theories and references of the user's, as (name, fingerprint).
+    `own` are measures, theories and references of the user's, as (name, fingerprint). `groups` says which inputs belong
+    together, as (name, group).
     """
 
     settings: AuditConventions
     models: tuple[tuple[str, str], ...]
     inputs: tuple[tuple[str, str], ...]
     own: tuple[tuple[str, str], ...]
+    groups: tuple[tuple[str, str], ...] = ()
     kind: Literal[RunKind.AUDIT] = RunKind.AUDIT
 
 
@@ -100,7 +102,9 @@ class ClaimWords:
     """What a reader of a run needs to know of a claim, which may be its author's own."""
 
     statement: str
+    citation: str
     theory: str
+    limits: str = ""
 
 
 @dataclass(frozen=True)
@@ -126,7 +130,8 @@ class AuditSummary:
 
     `models` has the statistics of every model and reference, for the first theory; `other_theories` those of observed
     heads for every other theory. `skipped_inputs` are (name, reason). `measures`, `references` and `claims` say what
-    the names mean. All that comes from judging claims is empty where none were judged.
+    the names mean. `levels` are the confidence levels of intervals, by claim. All that comes from judging claims is
+    empty where none were judged.
     """
 
     models: Mapping[str, Mapping[str, Statistics]]
@@ -138,8 +143,9 @@ class AuditSummary:
     claims: Mapping[str, ClaimWords] = field(default_factory=dict)
     verdicts: tuple[Verdict, ...] = ()
     ranking: tuple[Rank, ...] = ()
-    interval_level: float | None = None
+    levels: Mapping[str, float] = field(default_factory=dict)
     threshold: float | None = None
+    chance: float | None = None
 
     def __post_init__(self) -> None:
         for verdict in self.verdicts:
@@ -185,8 +191,7 @@ class AuditRun:
     @property
     def levels(self) -> dict[str, float]:
         """The confidence level of the intervals behind verdicts, by claim."""
-        level = self.summary.interval_level
-        return {} if level is None else dict.fromkeys(self.summary.claims, level)
+        return dict(self.summary.levels)
 
     @property
     def ranking(self) -> tuple[Rank, ...]:
@@ -202,6 +207,11 @@ class AuditRun:
     def seed(self) -> int:
         """Of every random choice."""
         return self.settings.identity.settings.seed
+
+    @property
+    def groups(self) -> dict[str, str]:
+        """What inputs belong to, by name, where they are not independent."""
+        return dict(self.settings.identity.groups)
 
     def statistic(self, model: str, measure: str, theory: str) -> Statistic:
         """One measure on the observed heads of a model, for one theory.
@@ -226,7 +236,7 @@ class AuditRun:
         lines = [f"{type(self).__name__}({len(self.rows):,} rows of evidence in {self.path})"]
         for model in self.models:
             lines.append(f"  {model}")
-            lines += [f"    {v.claim:<20}{v.word.value:<20}{v.reason}" for v in self.verdicts if v.model == model]
+            lines += [f"    {v.claim:<20}{v.words:<28}{v.reason}" for v in self.verdicts if v.model == model]
         return "\n".join(lines)
 
 
@@ -234,7 +244,8 @@ class AuditRun:
 class AuditedModel:
     """One model of an audit, on which claims about models are judged.
 
-    `rows` hold every head and reference, `observed` the statistics of each measure.
+    `rows` hold every head and reference, `observed` the statistics of each measure; `groups` says which inputs belong
+    together.
     """
 
     model: str
@@ -242,6 +253,7 @@ class AuditedModel:
     observed: Statistics
     protocol: Protocol
     seed: int = 0
+    groups: Mapping[str, str] = field(default_factory=dict)
 
 
 def open_audit(path: Path) -> AuditRun:

@@ -1,8 +1,9 @@
-"""The values of one measure as arrays: a row per head, a column per reference."""
+"""The values of one measure as arrays: a row per head and input, a column per reference."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +11,30 @@ from numpy.typing import NDArray
 Numbers = NDArray[np.float64]
 
 
+class HeadName(NamedTuple):
+    """A head of a network, whatever its input."""
+
+    layer: int
+    head: int
+
+    def __str__(self) -> str:
+        return f"layer {self.layer}, head {self.head}"
+
+
 @dataclass(frozen=True)
 class HeadTable:
-    """One measure of one model: a row per identifiable head, a column per reference, NaN where it is missing."""
+    """One measure of one model: a row per identifiable head and input, a column per reference, NaN where it is missing.
+
+    `inputs` numbers independent inputs, or groups of them; `heads` is a place in `names`. Windows of one input are
+    averaged. `references` are means over repeats, `repeats` has every one, as a column. `unidentifiable` counts the
+    rows that the guard of the theory does not accept.
+    """
 
     inputs: NDArray[np.int64]
+    heads: NDArray[np.int64]
+    names: tuple[HeadName, ...]
     references: dict[str, Numbers]
+    repeats: dict[str, Numbers]
     unidentifiable: int
 
     def __len__(self) -> int:

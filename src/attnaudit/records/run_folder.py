@@ -24,7 +24,7 @@ from attnaudit.records.parts import check_part, key_of, part_name, read_notes, r
 from attnaudit.records.schema import SCHEMA
 
 #: Of run folders: raised when older ones can no longer be read.
-FORMAT = 3
+FORMAT = 4
 _log = logging.getLogger(__name__)
 
 Settings = TypeVar("Settings")

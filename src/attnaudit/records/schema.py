@@ -17,7 +17,7 @@ if typing.TYPE_CHECKING:
     from torch import Tensor
 
 #: Raised when the meaning of a number changes, so that older parts are not taken for newer ones.
-VERSION = 1
+VERSION = 2
 
 OBSERVED = "observed"
 #: A measure of observed heads that is 1 for those that can tell a theory from chance; null, with a reason, for others.
@@ -45,10 +45,18 @@ SCHEMA = pa.schema(
 
 
 class Role(StrEnum):
-    """What a reference is for: NULL is chance, score 0; IDEAL is the theory itself, score 1."""
+    """What a reference is for.
+
+    NULL is a network that knows nothing of the theory, score 0; IDEAL is the theory itself, score 1; CEILING is the
+    best that a network could have; SENSITIVITY is the theory with some noise; CONTEXT is shown beside them and decides
+    nothing.
+    """
 
     NULL = "null"
     IDEAL = "ideal"
+    CEILING = "ceiling"
+    SENSITIVITY = "sensitivity"
+    CONTEXT = "context"
 
 
 class Indexed(typing.Protocol):

@@ -1,12 +1,9 @@
-"""What a run says of a claim: a word, its reason, and the scores behind it."""
+"""What a run says of a claim: a word, what was found, the reason, and the scores behind it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-
-#: Least area under the curve of planted against null heads for a measure to decide anything.
-POWER = 0.95
 
 
 class VerdictWord(StrEnum):
@@ -14,52 +11,126 @@ class VerdictWord(StrEnum):
 
     SUPPORTED = "supported"
     REFUTED = "refuted"
-    INDISTINGUISHABLE = "indistinguishable"
+    UNDECIDED = "undecided"
+
+
+class Finding(StrEnum):
+    """Why a claim is supported, refuted or undecided."""
+
+    IN_ALL_HEADS = "in all heads"
+    IN_SOME_HEADS = "in some heads"
+    ON_AVERAGE = "on average"
+    SHOWN = "shown"
+    PARTIAL = "partial"
+    AT_CHANCE = "at chance"
+    BELOW_CHANCE = "below chance"
+    IMPOSSIBLE = "impossible"
+    UNREALISABLE = "unrealisable"
+    NO_GAIN = "no gain"
+    LOSS = "a loss"
+    OTHER_NUMBERS = "other numbers"
+    IN_BETWEEN = "in between"
+    TOO_FEW_INPUTS = "too few inputs"
+    TOO_WIDE = "too wide"
     NOT_IDENTIFIABLE = "not identifiable"
-    NOT_MEASURABLE = "not measurable"
-    INCONCLUSIVE = "inconclusive"
+    MEASURES_DISAGREE = "measures disagree"
+    NOT_MEASURED = "not measured"
+
+
+@dataclass(frozen=True)
+class MeanEstimate:
+    """A mean with its interval; None for fewer than two independent inputs."""
+
+    mean: float
+    interval: tuple[float, float] | None
+
+    def __str__(self) -> str:
+        if self.interval is None:
+            return f"{self.mean:z.2f}"
+        return f"{self.mean:z.2f} [{self.interval[0]:z.2f}, {self.interval[1]:z.2f}]"
+
+
+@dataclass(frozen=True)
+class HeadScore:
+    """One head of a network: its score over inputs, and whether it satisfies the claim or is at least above chance."""
+
+    layer: int
+    head: int
+    score: MeanEstimate
+    satisfies: bool
+    above_chance: bool
 
 
 @dataclass(frozen=True)
 class Score:
-    """What one measure says of one model; `interval` is None for a single input."""
+    """What one measure says of one model, on a scale from 0, the null, to 1, the theory itself.
+
+    Attributes:
+        measure: its name.
+        score: (observed - null) / (planted - null).
+        reach: the same of the best projection, on inputs it was not fitted to; only of measures that it maximises.
+        fitted_reach: the same on the inputs it was fitted to, the upper end of what any network could reach.
+        realised: (observed - null) / (best projection - null).
+        tolerance: the share of noise at which planted values fall below the threshold; None if it was not measured.
+        gauges: the smallest and largest score in other gauges of the same network, on a sample of inputs.
+        inputs: how many independent inputs there are; those of one group count as one.
+        heads: every head that has a score.
+        informative: rows that have one.
+        uninformative: rows for which the planted values are no closer to the theory than the null.
+        rejected: rows without a number.
+        unidentifiable: rows that the guard of the theory does not accept.
+        means: of the measure itself, by reference.
+        null: the name of the reference that is the null.
+    """
 
     measure: str
-    mean: float | None
-    interval: tuple[float, float] | None
-    auc: float | None
-    heads: int
-    rejected: int
-    unidentifiable: int
-    observed: float | None = None
-    null: float | None = None
-    null_name: str | None = None
-    planted: float | None = None
-
-    @property
-    def has_power(self) -> bool:
-        """Whether planted and null heads are told apart."""
-        return self.auc is not None and self.auc >= POWER
+    score: MeanEstimate | None = None
+    reach: MeanEstimate | None = None
+    fitted_reach: MeanEstimate | None = None
+    realised: MeanEstimate | None = None
+    tolerance: float | None = None
+    gauges: tuple[float, float] | None = None
+    inputs: int = 0
+    heads: tuple[HeadScore, ...] = ()
+    informative: int = 0
+    uninformative: int = 0
+    rejected: int = 0
+    unidentifiable: int = 0
+    means: dict[str, float] | None = None
+    null: str | None = None
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the evidence says of one claim for one model: a word, the reason, the deciding scores, and others shown."""
+    """What the evidence says of one claim for one model: `satisfying` of `heads` heads satisfy it by every measure."""
 
     claim: str
     model: str
     word: VerdictWord
+    finding: Finding
     reason: str
     scores: tuple[Score, ...] = ()
     shown: tuple[Score, ...] = ()
+    satisfying: int = 0
+    heads: int = 0
+
+    @property
+    def words(self) -> str:
+        """Word and finding, such as `refuted (at chance)` or `supported in 3 of 10 heads`."""
+        if self.finding is Finding.IN_SOME_HEADS:
+            return f"{self.word} in {self.satisfying} of {self.heads} heads"
+        if self.word is VerdictWord.SUPPORTED:
+            return f"{self.word} {self.finding}" if self.finding is not Finding.SHOWN else self.word.value
+        return f"{self.word} ({self.finding})"
 
 
 @dataclass(frozen=True)
 class Rank:
-    """One theory on one model: the mean of its scores, each of them, and the word they come to."""
+    """One theory on one model: its scores, and what they come to."""
 
     model: str
     theory: str
     mean: float | None
     scores: tuple[Score, ...]
     word: VerdictWord
+    finding: Finding

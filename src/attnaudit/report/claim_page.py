@@ -36,6 +36,8 @@ def _lines(claim: Claim) -> Iterator[tuple[str, str]]:
     yield "source", claim.citation
     yield "formula", claim.formula
     yield "rule", claim.rule
+    if claim.limits:
+        yield "does not say", claim.limits
     yield "decided by", ", ".join(claim.decided_by)
     if claim.shown:
         yield "shown beside", ", ".join(claim.shown)

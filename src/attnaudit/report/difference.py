@@ -11,7 +11,7 @@ from rich.text import Text
 
 from attnaudit.audit.difference import Change, ChangedSetting, ChangedVerdict, Difference
 from attnaudit.display import shortened
-from attnaudit.report.verdicts import word_text
+from attnaudit.report.verdict_cards import verdict_text
 
 #: With fewer inputs, resampling understates their variance.
 _FEW_INPUTS = 10
@@ -29,7 +29,7 @@ def difference_report(found: Difference) -> RenderableType:
     parts.append(
         Text(
             f"{clear} of {len(found.changes)} measures changed beyond noise: the interval of the difference excludes 0 "
-            f"(bootstrap over inputs at {found.level:.2%}, so that all hold jointly with 95 %)."
+            f"(over inputs, Student's t corrected for skewness, at {found.level:.2%}: all hold jointly with 95 %)."
         )
     )
     fewest = min(change.inputs for change in found.changes)
@@ -52,7 +52,7 @@ def _verdicts(verdicts: Sequence[ChangedVerdict]) -> Table:
     for name in ("model", "claim", "first", "second"):
         table.add_column(name, overflow="fold")
     for changed in verdicts:
-        words = word_text(changed.before), word_text(changed.after)
+        words = verdict_text(changed.before), verdict_text(changed.after)
         table.add_row(Text(shortened(changed.model)), Text(changed.claim), *words)
     return table
 

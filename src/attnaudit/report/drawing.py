@@ -12,8 +12,8 @@ from attnaudit.extras import optional
 from attnaudit.records.files import write_whole
 
 # Okabe & Ito's palette keeps its contrast for colour-blind readers.
-BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"
-_COLOURS = (BLUE, VERMILION, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+BLUE, VERMILION, GREEN, YELLOW, GREY = "#0072B2", "#D55E00", "#009E73", "#E69F00", "#808080"
+_COLOURS = (BLUE, VERMILION, GREEN, "#CC79A7", YELLOW, "#56B4E9", "#000000")
 _LINES = ("-", "--", "-.", ":")
 _STYLE = {
     "font.size": 8,

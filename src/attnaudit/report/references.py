@@ -10,21 +10,24 @@ import numpy as np
 from attnaudit.records.audit import AuditRun, ReferenceWords
 from attnaudit.records.head_table import head_table
 from attnaudit.records.schema import OBSERVED, Role
-from attnaudit.report.drawing import BLUE, GREEN, VERMILION, drawing
+from attnaudit.report.drawing import BLUE, GREEN, GREY, VERMILION, YELLOW, drawing
 
-#: One measure for each kind of question; all have power for identifiable heads.
-MEASURES = ("column_cosine_matched", "subspace_overlap", "eigenvector_residual")
+#: One measure for each kind of question; all recognise planted values even with noise.
+MEASURES = ("column_cosine_matched", "value_subspace_overlap", "procrustes")
 _MOST_DOTS = 500
 
 
-_COLOURS = {"observed": VERMILION, "negative": BLUE, "positive": GREEN}
-_KINDS = {Role.NULL: "negative", Role.IDEAL: "positive"}
+_COLOURS = {"observed": VERMILION, "null": BLUE, "ceiling": YELLOW, "ideal": GREEN, "context": GREY}
 
 
 def reference_kinds(references: Mapping[str, ReferenceWords]) -> dict[str, str]:
-    """The rows of a figure in order: observed heads, negative references (nulls), positive ones (ideals)."""
-    kinds = {name: _KINDS[words.role] for name, words in references.items()}
-    return {OBSERVED: "observed", **dict(sorted(kinds.items(), key=lambda kind: kind[1]))}
+    """The rows of a figure in order: observed heads, nulls, ceilings, ideals, and what is shown beside them.
+
+    References of a sample of inputs have no row: they say how much a score can be trusted.
+    """
+    kinds = {name: words.role.value for name, words in references.items() if words.role is not Role.SENSITIVITY}
+    order = list(_COLOURS)
+    return {OBSERVED: "observed", **dict(sorted(kinds.items(), key=lambda kind: order.index(kind[1])))}
 
 
 def reference_figure(run: AuditRun, path: Path) -> None:
@@ -33,12 +36,14 @@ def reference_figure(run: AuditRun, path: Path) -> None:
     generator = np.random.default_rng(0)
     with drawing([path], len(models), len(MEASURES), (7.2, 0.5 + 1.9 * len(models))) as axes:
         for row, model in enumerate(models):
-            for column, measure in enumerate(MEASURES):
+            tables = [head_table(run.rows, model, measure, "kpca").references for measure in MEASURES]
+            # All panels of a model have the same rows, because only the first one names them.
+            names = [name for name in kinds if any(name in table for table in tables)]
+            for column, (measure, table) in enumerate(zip(MEASURES, tables, strict=True)):
                 axis = axes[row, column]
-                table = head_table(run.rows, model, measure, "kpca").references
-                names = [name for name in kinds if name in table]
                 for place, name in enumerate(names):
-                    values = table[name][np.isfinite(table[name])]
+                    values = table.get(name, np.empty(0))
+                    values = values[np.isfinite(values)]
                     if not len(values):
                         continue
                     colour = _COLOURS[kinds[name]]
@@ -48,6 +53,6 @@ def reference_figure(run: AuditRun, path: Path) -> None:
                     axis.plot([values.mean()] * 2, [place - 0.38, place + 0.38], color="black", lw=1.5)
                 labels = [name.replace("_", " ") for name in names] if column == 0 else []
                 axis.set_yticks(range(len(names)), labels or [""] * len(names))
-                axis.invert_yaxis()
+                axis.set_ylim(len(names) - 0.5, -0.5)
                 axis.set_xlabel(measure.replace("_", " "))
             axes[row, 0].set_title(model, loc="left")

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from attnaudit.papers.forensics import FACTOR, STATISTICS, Finding
+from attnaudit.papers.forensics import FACTOR, STATISTICS, EigenvalueMatch
 from attnaudit.papers.published_tables import TEO_NGUYEN_EIGENVALUES
 from attnaudit.papers.results import Forensics, RepeatedFigure, RepeatedTable
 from attnaudit.papers.tables import TABLES, Comparison, Table
@@ -70,7 +70,7 @@ def statistics_table(model: str, observed: Statistics) -> RichTable:
     return shown
 
 
-def forensics_table(model: str, findings: Sequence[Finding], shown: int = 8) -> RichTable:
+def forensics_table(model: str, findings: Sequence[EigenvalueMatch], shown: int = 8) -> RichTable:
     """The conventions whose eigenvalues are closest to those of Teo & Nguyen."""
     fitting = sum(finding.fits for finding in findings)
     title = f"{model}: {fitting} of {len(findings)} conventions are within a factor of {FACTOR:g} of all four numbers"

@@ -77,10 +77,12 @@ def _of_training(training: TrainingRun) -> list[ScoreRecord]:
         ((model,),) = evidence.combinations("model")
         for measure in CLAIM.decided_by:
             table = head_table(evidence, model, measure, CLAIM.theory)
-            found = head_score(table, measure_named(measure), level=CONFIDENCE)
-            low, high = found.interval or (None, None)
+            found = head_score(table, measure_named(measure))
+            mean, (low, high) = None, (None, None)
+            if found.score is not None:
+                mean, (low, high) = found.score.mean, found.score.interval or (None, None)
             epoch = training.epoch_at(step)
-            records.append(ScoreRecord(training.name, epoch, measure, found.mean, low, high, found.heads))
+            records.append(ScoreRecord(training.name, epoch, measure, mean, low, high, found.informative))
     return records
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich import box
@@ -10,162 +9,134 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from attnaudit.claims.claim import MEANINGS, RecordKind
+from attnaudit import defaults
+from attnaudit.claims.claim import RecordKind
 from attnaudit.claims.registry import CLAIMS
-from attnaudit.records.verdict import Rank, Score, Verdict, VerdictWord
+from attnaudit.records.audit import AuditRun
+from attnaudit.records.verdict import Finding, Verdict, VerdictWord
+from attnaudit.report.score_tables import ranking_table, score_table, tally_table
+from attnaudit.report.verdict_cards import claim_words, finding_meanings, verdict_card, verdict_text
 
-_COLOURS = {
-    VerdictWord.SUPPORTED: "green",
-    VerdictWord.REFUTED: "red",
-    VerdictWord.INDISTINGUISHABLE: "yellow",
-    VerdictWord.INCONCLUSIVE: "magenta",
-}
 #: The kind of interval for each kind of record.
 _INTERVALS = {
-    RecordKind.AUDIT: "bootstrap over inputs",
-    RecordKind.TRAINING: "bootstrap over inputs, or Student's t over seeds",
+    RecordKind.AUDIT: "over independent inputs, Student's t corrected for skewness",
+    RecordKind.TRAINING: "over inputs, or Student's t over seeds",
     RecordKind.EVALUATION: "Student's t over seeds",
-    RecordKind.LABORATORY: "Student's t over independent repetitions",
+    RecordKind.LABORATORY: "over independent repetitions, Student's t corrected for skewness",
 }
+_SCALE = (
+    "Scores: 0 is chance, a random projection of the same inputs; 1 is the claim itself. A claim is supported at "
+    "{threshold:g} or above, and counts as at chance up to {chance:g}. Counts of heads control the false discovery "
+    "rate at 5 %."
+)
 
 
-def verdict_report(
-    verdicts: Sequence[Verdict], levels: Mapping[str, float], ranking: Sequence[Rank] = (), *, audit: bool = False
-) -> RenderableType:
-    """By kind of record: the verdicts, the scores behind them, the ranking of theories, and the meaning of the words.
+def audit_report(run: AuditRun, *, details: bool = False) -> RenderableType:
+    """The verdicts of an audit, a card for each; theorems once, and theories compared.
 
     Args:
-        verdicts: the verdicts, shown by model for audits and by claim otherwise.
-        levels: the confidence level of the intervals of each claim.
-        ranking: theories by model.
-        audit: whether all of this is about audited models; otherwise a claim is about what it reads first.
+        run: the audit.
+        details: whether every measure is shown with its references.
     """
-    by_kind: dict[RecordKind, list[Verdict]] = {RecordKind.AUDIT: []} if audit else {}
+    parts: list[RenderableType] = []
+    theorems = {verdict.claim: verdict for verdict in run.verdicts if verdict.finding is Finding.IMPOSSIBLE}
+    measured = [verdict for verdict in run.verdicts if verdict.finding is not Finding.IMPOSSIBLE]
+
+    def card(verdict: Verdict) -> RenderableType:
+        words = run.summary.claims.get(verdict.claim) or claim_words(verdict.claim)
+        return verdict_card(verdict, words, finding_meanings(verdict.claim, RecordKind.AUDIT))
+
+    for model in run.models:
+        own = [verdict for verdict in measured if verdict.model == model]
+        if own:
+            title = Text(f"{model}{_size(own)}", style="bold underline")
+            parts += [title, *_counts([*own, *theorems.values()]), Text(), *map(card, own)]
+        if details and any(verdict.scores for verdict in own):
+            parts.append(score_table(model, [(verdict.claim, verdict) for verdict in own]))
+        if ranks := [rank for rank in run.ranking if rank.model == model]:
+            parts.append(ranking_table(ranks))
+    if len({verdict.model for verdict in measured}) > 1:
+        parts.append(tally_table(measured))
+    if theorems:
+        parts += [Text("By theorem, for every network", style="bold underline"), Text(), *map(card, theorems.values())]
+    threshold, chance = run.summary.threshold, run.summary.chance
+    scale = _SCALE.format(
+        threshold=defaults.THRESHOLD if threshold is None else threshold,
+        chance=defaults.CHANCE if chance is None else chance,
+    )
+    footer = [Text(scale, "dim"), *_glossary(run), _intervals(RecordKind.AUDIT, run.verdicts, run.levels)]
+    return Group(*parts, *footer)
+
+
+def _counts(verdicts: Sequence[Verdict]) -> Iterator[Text]:
+    """The answer in a line for each word."""
+    for word in VerdictWord:
+        if own := [f"{verdict.claim} ({verdict.finding})" for verdict in verdicts if verdict.word is word]:
+            yield verdict_text(word).append(f": {', '.join(own)}", "default")
+
+
+def _glossary(run: AuditRun) -> Iterator[Text]:
+    """What the measures behind the verdicts are."""
+    names = dict.fromkeys(score.measure for verdict in run.verdicts for score in verdict.scores)
+    words = {name: run.summary.measures[name].text for name in names if name in run.summary.measures}
+    if words:
+        yield Text(f"Measures: {'; '.join(f'{name} is the {text}' for name, text in words.items())}.", "dim")
+
+
+def _size(verdicts: Sequence[Verdict]) -> str:
+    """How much the verdicts on a model rest on."""
+    heads = max(verdict.heads for verdict in verdicts)
+    inputs = max((score.inputs for verdict in verdicts for score in verdict.scores), default=0)
+    return f": {heads} heads, {inputs} independent inputs" if heads else ""
+
+
+def verdict_report(verdicts: Sequence[Verdict], levels: Mapping[str, float]) -> RenderableType:
+    """By kind of record and claim: the verdicts, the scores behind them, and the meaning of the words.
+
+    Args:
+        verdicts: on trainings, evaluations or laboratory experiments.
+        levels: the confidence level of the intervals of each claim.
+    """
+    by_kind: dict[RecordKind, list[Verdict]] = {}
     for verdict in verdicts:
-        kind = RecordKind.AUDIT if audit else _kind(verdict)
-        by_kind.setdefault(kind, []).append(verdict)
+        by_kind.setdefault(CLAIMS[verdict.claim].reads[0], []).append(verdict)
     parts: list[RenderableType] = []
     for kind, own in by_kind.items():
-        parts += [*_tables(own, ranking, by_model=kind is RecordKind.AUDIT), _legend(kind, own, ranking, levels)]
+        parts += [*_tables(own), _legend(kind, own, levels)]
     return Group(*parts)
 
 
-def word_text(word: VerdictWord) -> Text:
-    """A verdict in its colour."""
-    return Text(word.value, style=_COLOURS.get(word, "dim"))
+def _tables(verdicts: Sequence[Verdict]) -> Iterator[RenderableType]:
+    for claim in dict.fromkeys(verdict.claim for verdict in verdicts):
+        own = [(verdict.model, verdict) for verdict in verdicts if verdict.claim == claim]
+        if any(verdict.scores for _, verdict in own):
+            yield score_table(claim, own)
+        yield _verdicts(claim, own)
+        if limits := CLAIMS[claim].limits:
+            yield Text(limits, "dim")
 
 
-def _kind(verdict: Verdict) -> RecordKind:
-    """The kind of record that its claim reads first; users' own claims are about audits."""
-    return CLAIMS[verdict.claim].reads[0] if verdict.claim in CLAIMS else RecordKind.AUDIT
-
-
-def _tables(verdicts: Sequence[Verdict], ranking: Sequence[Rank], *, by_model: bool) -> Iterator[Table]:
-    titles = [verdict.model if by_model else verdict.claim for verdict in verdicts]
-    for title in dict.fromkeys([*titles, *(rank.model for rank in ranking)]):
-        labelled = [
-            (verdict.claim if by_model else verdict.model, verdict)
-            for verdict, own in zip(verdicts, titles, strict=True)
-            if own == title
-        ]
-        if any(verdict.scores for _, verdict in labelled):
-            yield _scores(title, labelled)
-        if labelled:
-            yield _verdicts(title, labelled, "claim" if by_model else "subject")
-        if ranks := [rank for rank in ranking if rank.model == title]:
-            yield _ranking(ranks)
-    if by_model and len(set(titles)) > 1:
-        yield _tally(verdicts)
-
-
-def _verdicts(title: str, verdicts: Sequence[tuple[str, Verdict]], column: str) -> Table:
-    table = Table(title=Text(f"Verdicts: {title}"), title_justify="left", box=box.SIMPLE_HEAD)
+def _verdicts(claim: str, verdicts: Sequence[tuple[str, Verdict]]) -> Table:
+    table = Table(title=Text(f"{claim}: {CLAIMS[claim].statement}"), title_justify="left", box=box.SIMPLE_HEAD)
     scored = any(verdict.scores for _, verdict in verdicts)
-    table.add_column(column, no_wrap=column == "claim")
-    table.add_column("verdict", no_wrap=True)
+    table.add_column("subject")
+    table.add_column("verdict")
     table.add_column("because (score: 0 = chance, 1 = the claim)" if scored else "because")
     for label, verdict in verdicts:
-        table.add_row(Text(label), word_text(verdict.word), Text(verdict.reason))
+        table.add_row(Text(label), verdict_text(verdict.word, verdict.words), Text(verdict.reason))
     return table
 
 
-def _scores(title: str, verdicts: Sequence[tuple[str, Verdict]]) -> Table:
-    table = Table(title=Text(f"Measures and their references: {title}"), title_justify="left", box=box.SIMPLE_HEAD)
-    table.add_column("measure", no_wrap=True)
-    for name in ("observed", "best null", "planted", "score", "power"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for label, verdict in verdicts:
-        if verdict.scores:
-            table.add_row(Text(label, style="bold"))
-        for place, entry in enumerate((*verdict.scores, *verdict.shown)):
-            decides = place < len(verdict.scores)
-            name = entry.measure if decides else f"({entry.measure})"
-            power = "–" if entry.auc is None else f"{entry.auc:.2f}" + ("" if entry.has_power else " no power")
-            table.add_row(
-                f"  {name}",
-                _number(entry.observed),
-                f"{_number(entry.null)} {(entry.null_name or '')}".strip(),
-                _number(entry.planted),
-                _score(entry) if entry.has_power else "–",
-                power,
-                style="" if decides and entry.has_power else "dim",
-            )
-    return table
-
-
-def _ranking(ranks: Sequence[Rank]) -> Table:
-    table = Table(title="Which theory explains the values best?", title_justify="left", box=box.SIMPLE_HEAD)
-    table.add_column("theory", no_wrap=True)
-    table.add_column("mean score", justify="right")
-    for score in ranks[0].scores:
-        table.add_column(score.measure, justify="right")
-    table.add_column("verdict")
-    for entry in ranks:
-        cells = [_score(one) for one in entry.scores]
-        table.add_row(Text(entry.theory), _number(entry.mean), *cells, word_text(entry.word))
-    return table
-
-
-def _tally(verdicts: Sequence[Verdict]) -> Table:
-    table = Table(title="Number of models by verdict", title_justify="left", box=box.SIMPLE_HEAD)
-    table.add_column("claim", no_wrap=True)
-    words = [word for word in VerdictWord if any(verdict.word is word for verdict in verdicts)]
-    for word in words:
-        table.add_column(word.value, justify="right")
-    for claim in dict.fromkeys(verdict.claim for verdict in verdicts):
-        counts = Counter(verdict.word for verdict in verdicts if verdict.claim == claim)
-        table.add_row(claim, *(str(counts[word]) for word in words))
-    return table
-
-
-def _legend(
-    kind: RecordKind, verdicts: Sequence[Verdict], ranking: Sequence[Rank], levels: Mapping[str, float]
-) -> Text:
+def _legend(kind: RecordKind, verdicts: Sequence[Verdict], levels: Mapping[str, float]) -> Text:
     """The meanings of the words, as their claims define them, and the kind of intervals."""
     text = Text()
-    said = [(v.word, _meanings(v.claim, kind)) for v in verdicts]
-    said += [(rank.word, MEANINGS[kind]) for rank in ranking]
-    for word, meaning in dict.fromkeys((word, meanings[word]) for word, meanings in said):
-        text.append_text(word_text(word)).append(f": {meaning}.\n")
+    said = [(v.word, v.finding, finding_meanings(v.claim, kind)) for v in verdicts]
+    for word, finding, meaning in dict.fromkeys((word, finding, own[finding]) for word, finding, own in said):
+        text.append_text(verdict_text(word, f"{word}, {finding}")).append(f": {meaning}.\n")
+    return text.append_text(_intervals(kind, verdicts, levels))
+
+
+def _intervals(kind: RecordKind, verdicts: Sequence[Verdict], levels: Mapping[str, float]) -> Text:
     own = {levels[claim]: None for claim in dict.fromkeys(v.claim for v in verdicts) if claim in levels}
     at = f" at {' and '.join(f'{level:.2%}' for level in own)}" if own else ""
-    return text.append(f"Intervals: {_INTERVALS[kind]}{at}, so that all hold jointly with 95 % (Bonferroni).", "dim")
-
-
-def _meanings(claim: str, kind: RecordKind) -> Mapping[VerdictWord, str]:
-    """A claim's own, unless it is the user's, or was judged on another kind of record than it reads first."""
-    known = CLAIMS.get(claim)
-    return MEANINGS[kind] if known is None or known.reads[0] is not kind else known.meanings
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3g}"
-
-
-def _score(score: Score) -> str:
-    """A score with its interval."""
-    if score.mean is None:
-        return "–"
-    return f"{score.mean:.2f}" + (
-        "" if score.interval is None else f" [{score.interval[0]:.2f}, {score.interval[1]:.2f}]"
-    )
+    return Text(f"Intervals: {_INTERVALS[kind]}{at}, so that those of a claim hold jointly with 95 %.", "dim")

@@ -9,16 +9,17 @@ import numpy as np
 
 from attnaudit.records.evaluated_networks import EvaluatedNetwork, Evaluation
 from attnaudit.records.evaluation import ConditionKind
-from attnaudit.records.verdict import VerdictWord
+from attnaudit.records.verdict import Finding, VerdictWord
 from attnaudit.robustness.network_groups import NetworkGroup
 from attnaudit.robustness.shared_conditions import SharedConditions, clean_accuracy
-from attnaudit.statistics.decisions import word_of_gain
+from attnaudit.statistics.decisions import Decision, decide_gain
 from attnaudit.statistics.intervals import Numbers, student_interval
 
 #: The smallest gain of interest: the paper reports gains of one point and more.
 SMALLEST_GAIN = 0.01
 #: Range of the baseline's accuracy in which an attack can separate networks.
 _BASELINE_RANGE = (0.1, 0.6)
+_NOT_MEASURED = (VerdictWord.UNDECIDED, Finding.NOT_MEASURED)
 #: Differences of one comparison: under corruption and under attack.
 DIFFERENCES = 2
 #: How gains are measured, in the words of a claim's rule.
@@ -35,10 +36,15 @@ RULE = (
 
 @dataclass(frozen=True)
 class Gain:
-    """What one kind of condition says: a word, and the numbers behind it."""
+    """What one kind of condition says: a decision, and the numbers behind it."""
 
-    word: VerdictWord
+    decision: Decision
     reason: str
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether there is one."""
+        return self.decision[0] is VerdictWord.SUPPORTED
 
 
 @dataclass(frozen=True)
@@ -61,21 +67,21 @@ class PairedComparison:
     def _under_corruption(self, evaluations: Sequence[Evaluation], level: float) -> Gain:
         shared = SharedConditions.of([self.ours, self.theirs], ConditionKind.CORRUPTION, evaluations)
         if shared is None:
-            return Gain(VerdictWord.NOT_MEASURABLE, "no corruption was run on both")
+            return Gain(_NOT_MEASURED, "no corruption was run on both")
         words = f"{len({key.name for key in shared.keys})} corruptions"
         return _gain(shared.differences(shared.corrupted), shared.coarseness, words, level)
 
     def _under_attack(self, evaluations: Sequence[Evaluation], level: float) -> Gain:
         shared = SharedConditions.of([self.ours, self.theirs, self.baseline], ConditionKind.ATTACK, evaluations)
         if shared is None:
-            return Gain(VerdictWord.NOT_MEASURABLE, "no attack by gradients was run on both and the baseline")
+            return Gain(_NOT_MEASURED, "no attack by gradients was run on both and the baseline")
         base = shared.networks[2]
         half = float(np.mean([clean_accuracy(network) for network in base])) / 2
         left = {e: float(np.mean([shared.attacked(network, e) for network in base])) for e in shared.strengths}
         chosen = min(left, key=lambda epsilon: abs(left[epsilon] - half))
         words = f"attack at ε = {255 * chosen:.3g}/255 (the baseline keeps {left[chosen]:.1%})"
         if not _BASELINE_RANGE[0] <= left[chosen] <= _BASELINE_RANGE[1]:
-            return Gain(VerdictWord.NOT_IDENTIFIABLE, f"{words} tells nothing apart")
+            return Gain((VerdictWord.UNDECIDED, Finding.NOT_IDENTIFIABLE), f"{words} tells nothing apart")
         differences = shared.differences(lambda network: shared.attacked(network, chosen))
         return _with_masking_checks(_gain(differences, shared.coarseness, words, level), *shared.networks[:2])
 
@@ -89,8 +95,9 @@ def _with_masking_checks(gain: Gain, ours: Sequence[EvaluatedNetwork], theirs: S
     about_ours, about_theirs = _doubts("its networks", ours), _doubts("the networks it is held against", theirs)
     if not (doubts := about_ours + about_theirs):
         return gain
-    trusted = not (about_ours if gain.word is VerdictWord.SUPPORTED else about_theirs)
-    return Gain(gain.word if trusted else VerdictWord.INCONCLUSIVE, f"{gain.reason}, though {' and '.join(doubts)}")
+    trusted = not (about_ours if gain.is_shown else about_theirs)
+    decision = gain.decision if trusted else (VerdictWord.UNDECIDED, Finding.TOO_WIDE)
+    return Gain(decision, f"{gain.reason}, though {' and '.join(doubts)}")
 
 
 def _doubts(whose: str, networks: Sequence[EvaluatedNetwork]) -> list[str]:
@@ -104,10 +111,10 @@ def _gain(differences: Numbers, coarseness: float, words: str, level: float) -> 
     interval = student_interval(differences, level, coarseness)
     mean = f"{words}: {_points(differences.mean())}"
     if interval is None:
-        return Gain(VerdictWord.INCONCLUSIVE, f"{mean} on one seed, and two at least are needed")
+        return Gain((VerdictWord.UNDECIDED, Finding.TOO_FEW_INPUTS), f"{mean} on one seed, and two at least are needed")
     low, high = interval
     reason = f"{mean} [{_points(low)}, {_points(high)}] on {len(differences)} seeds"
-    return Gain(word_of_gain(interval, SMALLEST_GAIN), reason)
+    return Gain(decide_gain(interval, SMALLEST_GAIN), reason)
 
 
 def _points(gain: float) -> str:

@@ -27,18 +27,20 @@ SAMPLES = (
 
 @dataclass(frozen=True)
 class ImageItem:
-    """One image: its name in the evidence, its path, and a hash of its bytes."""
+    """One image: its name in the evidence, its path, a hash of its bytes, and what it belongs to, if anything."""
 
     name: str
     path: Path
     fingerprint: str
+    group: str = ""
 
     @staticmethod
-    def of(path: Path, root: Path) -> ImageItem:
+    def of(path: Path, root: Path, *, by_folder: bool = False) -> ImageItem:
         """The image with its current hash; the path is absolute, so that other processes find it."""
-        name = readable(path.relative_to(root).as_posix())
+        place = path.relative_to(root)
+        group = readable(place.parent.as_posix()) if by_folder else ""
         try:
-            return ImageItem(name, path.absolute(), content_digest(_chunks(path)))
+            return ImageItem(readable(place.as_posix()), path.absolute(), content_digest(_chunks(path)), group)
         except OSError as error:
             raise InputError(f"{path} cannot be read ({error.strerror}).") from error
 
@@ -86,13 +88,15 @@ def sample_images() -> list[Path]:
     return [folder / name for name in SAMPLES]
 
 
-def choose_images(paths: Sequence[Path], root: Path, limit: int | None, seed: int) -> tuple[ImageItem, ...]:
+def choose_images(
+    paths: Sequence[Path], root: Path, limit: int | None, seed: int, *, by_folder: bool = False
+) -> tuple[ImageItem, ...]:
     """`limit` images, drawn as in the study: `random.sample(range(n), limit)` after seeding; all if None."""
     if limit is not None and limit < 1:
         raise UsageError(f"--limit must be ≥ 1, got {limit}.")
     if limit is not None and limit < len(paths):
         paths = [paths[place] for place in random.Random(seed).sample(range(len(paths)), limit)]
-    return tuple(ImageItem.of(path, root) for path in paths)
+    return tuple(ImageItem.of(path, root, by_folder=by_folder) for path in paths)
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,11 @@ class ImageShard:
     def identity(self) -> list[tuple[str, str]]:
         """Names and content hashes."""
         return [(item.name, item.fingerprint) for item in self.items]
+
+    @property
+    def groups(self) -> dict[str, str]:
+        """The folder of each image, if those of one folder belong together."""
+        return {item.name: item.group for item in self.items if item.group}
 
     def prepare(self, model: LoadedModel, protocol: Protocol, room: int | None = None) -> Prepared:
         """Read and preprocess the images; those that cannot be decoded are skipped by name, changed ones are an error.

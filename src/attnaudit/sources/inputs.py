@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -41,6 +41,10 @@ class Shard(typing.Protocol):
     def identity(self) -> list[tuple[str, str]]:
         """Name and content hash of each input."""
 
+    @property
+    def groups(self) -> Mapping[str, str]:
+        """What inputs belong to, by name; those of one group are not independent. Others stand for themselves."""
+
     def prepare(self, model: LoadedModel, protocol: Protocol, room: int | None = None) -> Prepared:
         """The batch for the model; making it may take `room` bytes, or any number if None."""
 
@@ -51,6 +55,7 @@ class TensorShard:
 
     tensor: Tensor
     names: tuple[str, ...]
+    groups: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def identity(self) -> list[tuple[str, str]]:
@@ -62,8 +67,10 @@ class TensorShard:
         return Prepared(self.tensor, self.names)
 
 
-def tensor_shards(tensor: Tensor, size: int, names: Sequence[str] | None = None) -> tuple[TensorShard, ...]:
-    """Split a batch into shards."""
+def tensor_shards(
+    tensor: Tensor, size: int, names: Sequence[str] | None = None, groups: Sequence[str] | None = None
+) -> tuple[TensorShard, ...]:
+    """Split a batch into shards; `groups` says what each input belongs to."""
     if tensor.dim() == 0 or len(tensor) == 0:
         raise InputError(f"The input tensor must have a non-empty batch axis, got shape {tuple(tensor.shape)}.")
     if fault := without_values(tensor):
@@ -71,5 +78,14 @@ def tensor_shards(tensor: Tensor, size: int, names: Sequence[str] | None = None)
     labels = tuple(names) if names is not None else tuple(f"input-{place}" for place in range(len(tensor)))
     if len(labels) != len(tensor):
         raise InputError(f"Got {len(labels)} names for a batch of {len(tensor)} inputs.")
-    starts = range(0, len(tensor), size)
-    return tuple(TensorShard(torch.clone(tensor[s : s + size]), labels[s : s + size]) for s in starts)
+    if groups is not None and len(groups) != len(tensor):
+        raise InputError(f"Got {len(groups)} groups for a batch of {len(tensor)} inputs.")
+    starts = [slice(start, start + size) for start in range(0, len(tensor), size)]
+    return tuple(
+        TensorShard(
+            torch.clone(tensor[own]),
+            labels[own],
+            {} if groups is None else dict(zip(labels[own], map(str, groups[own]), strict=True)),
+        )
+        for own in starts
+    )

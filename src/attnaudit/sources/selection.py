@@ -59,6 +59,7 @@ class InputSelection:
         lines: of texts, lines as the study draws them instead of passages.
         samples: whether, without a place and a data folder, samples that come with installed packages will do.
         kind: what a user says they are; the models decide if None.
+        by_folder: whether images of one folder belong together, such as frames of one film.
     """
 
     place: Path | None = None
@@ -68,6 +69,7 @@ class InputSelection:
     lines: bool = False
     samples: bool = True
     kind: InputKind | None = None
+    by_folder: bool = False
 
     def __post_init__(self) -> None:
         if self.limit is not None and self.limit < 1:
@@ -98,6 +100,8 @@ def select_inputs(
     if len(kinds) > 1:
         raise UsageError("Image and text models cannot share their inputs: audit them separately.")
     if kinds == {True}:
+        if selection.by_folder:
+            raise UsageError(f"{specs[0].name} reads text: --group-by-folder is for images, texts go by file.")
         if selection.kind == "images":
             raise UsageError(f"{specs[0].name} reads text: use --text instead of --images.")
         texts, words = _texts(selection, protocol)
@@ -110,9 +114,9 @@ def select_inputs(
     return SelectedInputs(image_shards(items, shard_size(device)), f"{len(items)} images")
 
 
-def select_tensor(batch: Tensor, device: str = "cpu") -> SelectedInputs:
-    """A batch that a user has already made."""
-    shards = tensor_shards(batch, shard_size(device))
+def select_tensor(batch: Tensor, device: str = "cpu", groups: Sequence[str] | None = None) -> SelectedInputs:
+    """A batch that a user has already made, and the group of each input, if some belong together."""
+    shards = tensor_shards(batch, shard_size(device), groups=groups)
     return SelectedInputs(shards, f"{len(batch)} inputs in memory")
 
 
@@ -129,7 +133,7 @@ def select_images(selection: InputSelection) -> tuple[ImageItem, ...]:
         raise InputError(f"No images were found: give --images DIR, or set {VARIABLE} to the data folder.")
     if selection.first:
         paths = paths[: selection.limit]
-    return choose_images(paths, root, selection.limit, selection.seed)
+    return choose_images(paths, root, selection.limit, selection.seed, by_folder=selection.by_folder)
 
 
 def _texts(selection: InputSelection, protocol: Protocol) -> tuple[tuple[TextItem, ...], str]:
@@ -140,7 +144,7 @@ def _texts(selection: InputSelection, protocol: Protocol) -> tuple[tuple[TextIte
         raise InputError(f"No text was found: give --text FILE, or set {VARIABLE} to the data folder.")
     if place is None:
         _log.info("No --text given: using the language reference that comes with Python (pydoc_data.topics).")
-    text = [standard_text()] if place is None else TextFiles(place)
+    text = standard_text() if place is None else TextFiles(place)
     choose, kind = (study_lines, "lines") if paper or selection.lines else (passages, "passages")
     if selection.first:
         chosen = choose(text, None, selection.seed)[: selection.limit]

@@ -8,9 +8,11 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from torch import Tensor
 
+from attnaudit.display import readable
 from attnaudit.errors import InputError, ModelError, UsageError
 from attnaudit.numerics.digest import content_digest
 from attnaudit.protocol import Protocol
@@ -35,10 +37,11 @@ _CHUNK = 2**20
 
 @dataclass(frozen=True)
 class TextItem:
-    """One line or passage, and its name in the evidence."""
+    """One line or passage, its name in the evidence, and the document it is from, if there are several."""
 
     name: str
     text: str
+    document: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,11 @@ class TextShard:
         """Names and content hashes, which include the companions, as they determine the padding."""
         beside = "\0".join(self.companions)
         return [(item.name, content_digest([f"{item.text}\0{beside}".encode()])) for item in self.items]
+
+    @property
+    def groups(self) -> dict[str, str]:
+        """The document of each text: texts of one document are not independent."""
+        return {item.name: item.document for item in self.items if item.document}
 
     def prepare(self, model: LoadedModel, protocol: Protocol, room: int | None = None) -> Prepared:
         """The token ids and masks; texts that are too long are skipped by name.
@@ -97,22 +105,40 @@ def _check_room(texts: Sequence[str], room: int | None) -> None:
         )
 
 
-@dataclass(frozen=True)
-class TextFiles:
-    """The text of a file, or of all text files below a folder, ordered by path; read in chunks, as often as needed."""
+class TextDocument(NamedTuple):
+    """A text in chunks, which can be read as often as needed; a name tells it from others, if there are any."""
 
-    place: Path
+    name: str
+    chunks: Iterable[str]
+
+
+@dataclass(frozen=True)
+class _Chunks:
+    """The chunks of a file, read anew every time."""
+
+    file: Path
 
     def __iter__(self) -> Iterator[str]:
         """The chunks.
 
         Raises:
-            InputError: a file is missing, empty, or not UTF-8 text.
+            InputError: the file is missing, empty, or not UTF-8 text.
         """
-        for number, file in enumerate(self._files()):
-            if number:
-                yield "\n"
-            yield from _chunks(file)
+        return _chunks(self.file)
+
+
+@dataclass(frozen=True)
+class TextFiles:
+    """The text of a file, or of all text files below a folder, ordered by path: each file is a document."""
+
+    place: Path
+
+    def __iter__(self) -> Iterator[TextDocument]:
+        """The documents; a single one needs no name."""
+        files = self._files()
+        for file in files:
+            name = file.relative_to(self.place).as_posix() if len(files) > 1 else ""
+            yield TextDocument(readable(name), _Chunks(file))
 
     def _files(self) -> list[Path]:
         if not self.place.is_dir():
@@ -151,29 +177,31 @@ def read_text(place: Path) -> str:
         InputError: it cannot be read, or is too long to be held in memory.
     """
     found, length = [], 0
-    for chunk in TextFiles(place):
-        found.append(chunk)
-        length += len(chunk.encode())
-        if length > MOST_BYTES:
-            raise InputError(f"{place} has more than {MOST_BYTES:,} bytes of text: use a part of it.")
+    for number, document in enumerate(TextFiles(place)):
+        for chunk in (*(["\n"] if number else []), *document.chunks):
+            found.append(chunk)
+            length += len(chunk.encode())
+            if length > MOST_BYTES:
+                raise InputError(f"{place} has more than {MOST_BYTES:,} bytes of text: use a part of it.")
     return "".join(found)
 
 
-def standard_text() -> str:
-    """A text that comes with every Python: the language reference of `pydoc`."""
+def standard_text() -> list[TextDocument]:
+    """A text that comes with every Python: the language reference of `pydoc`, a document for each topic."""
     from pydoc_data.topics import topics
 
-    return "\n\n".join(topics[name] for name in sorted(topics))
+    return [TextDocument(name, [topics[name]]) for name in sorted(topics)]
 
 
-def study_lines(text: Iterable[str], limit: int | None, seed: int) -> tuple[TextItem, ...]:
+def study_lines(text: Iterable[TextDocument], limit: int | None, seed: int) -> tuple[TextItem, ...]:
     """Lines of more than 30 characters, of which `limit` are drawn by `random.sample` after seeding.
 
-    `text` is in chunks and is read twice, so that only the drawn lines are held.
+    `text` is read twice, so that only the drawn lines are held.
     """
 
-    def lines() -> Iterator[str]:
-        return (line.rstrip("\r") for line in _lines(text) if len(line.strip()) > STUDY_CHARACTERS)
+    def lines() -> Iterator[tuple[str, str]]:
+        for name, chunks in text:
+            yield from ((line.rstrip("\r"), name) for line in _lines(chunks) if len(line.strip()) > STUDY_CHARACTERS)
 
     found = _drawn(lines, "line", limit, seed)
     if not found:
@@ -183,17 +211,24 @@ def study_lines(text: Iterable[str], limit: int | None, seed: int) -> tuple[Text
     return found
 
 
-def passages(text: Iterable[str], limit: int | None, seed: int) -> tuple[TextItem, ...]:
-    """Passages of 180 words, of which `limit` are drawn; a shorter text is one passage. `text` is as for lines."""
+def passages(text: Iterable[TextDocument], limit: int | None, seed: int) -> tuple[TextItem, ...]:
+    """Passages of 180 words, of which `limit` are drawn; a shorter text is one passage. `text` is as for lines.
 
-    def cuts() -> Iterator[str]:
-        words = _words(text)
+    A passage that runs on into the next document counts as one of the document in which it begins.
+    """
+
+    def cuts() -> Iterator[tuple[str, str]]:
+        words = ((word, name) for name, chunks in text for word in _words(chunks))
         cut = list(itertools.islice(words, PASSAGE_WORDS))
-        yield " ".join(cut)
+        yield _passage(cut)
         while len(cut := list(itertools.islice(words, PASSAGE_WORDS))) == PASSAGE_WORDS:
-            yield " ".join(cut)
+            yield _passage(cut)
 
     return _drawn(cuts, "passage", limit, seed)
+
+
+def _passage(words: Sequence[tuple[str, str]]) -> tuple[str, str]:
+    return " ".join(word for word, _ in words), words[0][1] if words else ""
 
 
 def _lines(chunks: Iterable[str]) -> Iterator[str]:
@@ -217,7 +252,9 @@ def _words(chunks: Iterable[str]) -> Iterator[str]:
         yield begun
 
 
-def _drawn(texts: Callable[[], Iterator[str]], kind: str, limit: int | None, seed: int) -> tuple[TextItem, ...]:
+def _drawn(
+    texts: Callable[[], Iterator[tuple[str, str]]], kind: str, limit: int | None, seed: int
+) -> tuple[TextItem, ...]:
     """`limit` of the texts, or all if None: counted first, so that only the drawn ones are held."""
     if limit is not None and limit < 1:
         raise UsageError(f"--limit must be ≥ 1, got {limit}.")
@@ -227,8 +264,8 @@ def _drawn(texts: Callable[[], Iterator[str]], kind: str, limit: int | None, see
         places = random.Random(seed).sample(places, limit)
     wanted = set(places)
     found = {
-        place: TextItem(f"{kind}-{place}", text[: MOST_CHARACTERS + 1])
-        for place, text in enumerate(texts())
+        place: TextItem(f"{kind}-{place}", text[: MOST_CHARACTERS + 1], document)
+        for place, (text, document) in enumerate(texts())
         if place in wanted
     }
     if len(found) < len(wanted):

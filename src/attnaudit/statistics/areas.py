@@ -1,4 +1,4 @@
-"""Areas under curves: how well do numbers tell positives from negatives?"""
+"""The area under a curve: how well do numbers tell positives from negatives?"""
 
 from __future__ import annotations
 
@@ -6,16 +6,6 @@ from math import nan
 
 import numpy as np
 from numpy.typing import ArrayLike
-
-from attnaudit.statistics.intervals import Numbers
-
-
-def area_under_curve(positive: Numbers, negative: Numbers) -> float:
-    """P(a random positive exceeds a random negative), ties counted half (Mann & Whitney 1947)."""
-    ordered = np.sort(negative)
-    below = np.searchsorted(ordered, positive, side="left")
-    ties = np.searchsorted(ordered, positive, side="right") - below
-    return float((below + ties / 2).mean() / len(negative))
 
 
 def area_under_precision_recall(positives: ArrayLike, scores: ArrayLike) -> float:

@@ -1,100 +1,254 @@
-"""Calibrated scores: where does the observed head lie between chance (0) and the theory (1)?
+"""Scores: where does the observed head lie between a network that knows nothing of the theory (0) and the theory (1)?
 
-Per head and measure, in the measure's own direction,
+Per head and input, in the measure's own direction,
 
-    score = (observed - null) / (planted - null),
+    score    = (observed - null) / (planted - null),
+    reach    = (best projection - null) / (planted - null),
+    realised = (observed - null) / (best projection - null).
 
-null being the best-scoring negative reference of that head (mean over its repeats). What a measure would say of noise
-and of a head for which the theory is exactly true is thus taken from the same heads, and a measure that cannot tell the
-two apart (AUC below 0.95) has no power and decides nothing.
+The null is the mean over repeats of `random_projection`, or of `rotated` where the inputs of layers are not known. So
+what a measure says of a head that knows nothing, and of one for which the theory is exactly true, is taken from the
+same head and input. A row in which planted values are no closer than the null is uninformative, and counted.
+
+A head has one projection for all inputs, and so has every repeat of the null: that one of them is better than another
+by chance does not go away with more inputs. The spread over repeats, pooled over heads, is therefore part of every
+interval. Since score = 1 - (planted - observed) / (planted - null), a null that is off by e changes a score of x by
+(1 - x)e, and chance has no more to give to a head that is near the theory: its part in the error of x is (1 - x)e.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
-from attnaudit.measures import Measure
-from attnaudit.measures.references import REFERENCES, Reference, Role
-from attnaudit.records.head_values import HeadTable
-from attnaudit.records.schema import OBSERVED
-from attnaudit.records.verdict import Score
-from attnaudit.statistics.areas import area_under_curve
+from attnaudit.measures import REFERENCES, Measure, Reference
+from attnaudit.measures.references.best_projection import BEST_PROJECTION, BEST_PROJECTION_FITTED
+from attnaudit.measures.references.planted import NOISES, PLANTED_WITH_NOISE
+from attnaudit.measures.references.reparametrised import REPARAMETRISED, REPARAMETRISED_NULL
+from attnaudit.records.head_values import HeadTable, Numbers
+from attnaudit.records.schema import OBSERVED, Role
+from attnaudit.records.verdict import HeadScore, MeanEstimate, Score
 from attnaudit.statistics.huge import mean, shrinkage
-from attnaudit.statistics.intervals import Numbers, bootstrap_interval, student_interval
+from attnaudit.statistics.intervals import CONFIDENCE
+from attnaudit.statistics.means import Offset, discoveries, mean_interval, probability_above
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What counts as the theory (`threshold`) and as chance (up to `chance`), and the confidence of intervals."""
+
+    threshold: float = 0.8
+    chance: float = 0.05
+    level: float = CONFIDENCE
 
 
 def head_score(
     table: HeadTable,
     measure: Measure,
-    *,
-    level: float,
-    seed: int = 0,
+    bounds: Bounds | None = None,
     references: Mapping[str, Reference] = REFERENCES,
 ) -> Score:
-    """The calibrated score of a measure over heads, with a bootstrap interval over inputs.
+    """The score of a measure over all heads, over inputs for each head, and what a network could reach.
 
-    `references` says which columns of the table are nulls and which are ideals.
+    `references` says what the columns of the table are for. Of several nulls or ideals the first counts.
     """
-    sign = -1.0 if measure.closer == "lower" else 1.0
-    present = [reference for name, reference in references.items() if name in table.references]
-    negatives = [
-        reference.name
-        for reference in present
-        if reference.role is Role.NULL and not (reference.network and measure.in_units_of_the_head)
-    ]
-    positive = next((reference.name for reference in present if reference.role is Role.IDEAL), None)
-    missing = Score(measure.name, None, None, None, 0, len(table), table.unidentifiable)
-    if not len(table) or not negatives or positive is None or OBSERVED not in table.references:
-        return missing
-    observed, planted = sign * table.references[OBSERVED], sign * table.references[positive]
-    against = np.stack([sign * table.references[name] for name in negatives])
-    usable = np.isfinite(observed) & np.isfinite(planted) & np.isfinite(against).any(axis=0)
-    if not usable.any():
-        return missing
-    against = np.where(np.isfinite(against), against, -np.inf)[:, usable]
-    factor = shrinkage(observed, planted, against)  # a difference of huge numbers may be beyond float64
-    observed, planted, against = observed[usable] * factor, planted[usable] * factor, against * factor
-    inputs, null = table.inputs[usable], against.max(axis=0)
-    contrast = planted - null
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        scores = np.where(contrast > 0, (observed - null) / contrast, np.nan)
-    counted = np.isfinite(scores)
-    means = np.array([mean(scores[counted & (inputs == i)]) for i in np.unique(inputs[counted])])
-    commonest = np.bincount(against.argmax(axis=0), minlength=len(negatives)).argmax()
-    return Score(
-        measure=measure.name,
-        mean=mean(means) if len(means) else None,
-        interval=bootstrap_interval(means, seed, level) if len(means) else None,
-        auc=area_under_curve(planted, null),
-        heads=int(counted.sum()),
-        rejected=len(table) - int(counted.sum()),
+    bounds = bounds or Bounds()
+    columns = _Columns.of(table, -1.0 if measure.closer == "lower" else 1.0)
+    null_name, ideal_name = (columns.first(references, role) for role in (Role.NULL, Role.IDEAL))
+    observed, planted, null = (columns[name or ""] for name in (OBSERVED, ideal_name, null_name))
+    known = np.isfinite(observed) & np.isfinite(planted) & np.isfinite(null)
+    contrast = np.where(known, planted - null, np.nan)
+    informative = known & (contrast > 0)
+    missing = Score(
+        measure.name,
+        uninformative=int((known & ~informative).sum()),
+        rejected=int((~known).sum()),
         unidentifiable=table.unidentifiable,
-        observed=sign * float(observed.mean()) / factor,
-        null=sign * float(null.mean()) / factor,
-        null_name=negatives[int(commonest)],
-        planted=sign * float(planted.mean()) / factor,
+        null=null_name,
+    )
+    if null_name is None or not informative.any():
+        return missing
+    rows = _Rows(table.inputs[informative], table.heads[informative], bounds.level)
+
+    def scored(values: Numbers) -> Numbers:
+        with np.errstate(over="ignore"):
+            found: Numbers = ((values[informative].T - null[informative]) / contrast[informative]).T
+        return found
+
+    scores, offset = scored(observed), rows.offset(scored(columns.repeats(null_name)))
+    ceilings = (BEST_PROJECTION.name, BEST_PROJECTION_FITTED.name) if measure.has_ceiling else ("", "")
+    reach, fitted = (scored(columns[name]) for name in ceilings)
+    reached, refined = np.isfinite(reach), np.isfinite(fitted)  # some inputs only
+    return replace(
+        missing,
+        score=rows.estimate(scores, offset and rows.offset_of_mean(offset, scores)),
+        reach=rows.among(reached).estimate(reach[reached]),
+        fitted_reach=rows.among(refined).estimate(fitted[refined]),
+        realised=rows.among(reached).ratio(scores[reached], reach[reached]),
+        tolerance=_tolerance(scored(columns.repeats(PLANTED_WITH_NOISE.name)), bounds.threshold),
+        gauges=_range(
+            columns.repeats(REPARAMETRISED.name)[informative],
+            columns.repeats(REPARAMETRISED_NULL.name)[informative],
+            planted[informative, None],
+        ),
+        inputs=len(np.unique(rows.inputs)),
+        heads=_heads(table, rows, scores, offset, bounds),
+        informative=int(informative.sum()),
+        means=columns.means(informative),
+    )
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The columns of a table, higher being closer to the theory; made smaller if differences could overflow."""
+
+    table: HeadTable
+    factor: float
+
+    @staticmethod
+    def of(table: HeadTable, sign: float) -> _Columns:
+        return _Columns(table, sign * shrinkage(*table.references.values()))
+
+    def __getitem__(self, name: str) -> Numbers:
+        """The means over repeats of a reference; NaN if there is none of that name."""
+        own = self.table.references.get(name)
+        return np.full(len(self.table), np.nan) if own is None else self.factor * own
+
+    def repeats(self, name: str) -> Numbers:
+        """The same with a column for every repeat."""
+        own = self.table.repeats.get(name)
+        return np.full((len(self.table), 1), np.nan) if own is None else self.factor * own
+
+    def first(self, references: Mapping[str, Reference], role: Role) -> str | None:
+        """The first reference of a role that has a number."""
+        named = (name for name, reference in references.items() if reference.role is role)
+        return next((name for name in named if np.isfinite(self[name]).any()), None)
+
+    def means(self, rows: NDArray[np.bool_]) -> dict[str, float]:
+        """The measure itself, by reference, where these rows have it."""
+        found = {name: self[name][rows] for name in self.table.references}
+        found = {name: own[np.isfinite(own)] for name, own in found.items()}
+        return {name: mean(own) / self.factor for name, own in found.items() if len(own)}
+
+
+def _tolerance(curve: Numbers, threshold: float) -> float | None:
+    """The share of noise at which the mean score of planted values falls below the threshold, between measured ones."""
+    measured = curve[np.isfinite(curve).all(axis=1)]
+    if curve.shape[1] != len(NOISES) or not len(measured):
+        return None
+    scores, noises = np.concatenate([[1.0], measured.mean(axis=0)]), (0.0, *NOISES)
+    below = np.flatnonzero(scores < threshold)
+    if not len(below):
+        return NOISES[-1]
+    last = int(below[0])
+    share = (scores[last - 1] - threshold) / (scores[last - 1] - scores[last])
+    return float(noises[last - 1] + share * (noises[last] - noises[last - 1]))
+
+
+def _range(observed: Numbers, null: Numbers, planted: Numbers) -> tuple[float, float] | None:
+    """The smallest and largest mean score of a column; None without rows that are informative in all of them."""
+    scores = (observed - null) / np.where(planted > null, planted - null, np.nan)
+    measured = scores[np.isfinite(scores).all(axis=1)]
+    return (float(measured.mean(axis=0).min()), float(measured.mean(axis=0).max())) if len(measured) else None
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows of numbers, by input and head, and the confidence of what is estimated from them."""
+
+    inputs: NDArray[np.int64]
+    heads: NDArray[np.int64]
+    level: float
+
+    def by_input(self, values: Numbers) -> Numbers:
+        """The mean over the heads of every input."""
+        return _grouped(values, self.inputs)
+
+    def among(self, rows: NDArray[np.bool_]) -> _Rows:
+        """Some of the rows."""
+        return _Rows(self.inputs[rows], self.heads[rows], self.level)
+
+    def estimate(self, values: Numbers, offset: Offset | None = None) -> MeanEstimate | None:
+        """The mean over inputs; None unless every row has a number."""
+        if not len(values) or not np.isfinite(values).all():
+            return None
+        means = self.by_input(values)
+        return MeanEstimate(mean(means), mean_interval(means, self.level, offset))
+
+    def ratio(self, above: Numbers, below: Numbers) -> MeanEstimate | None:
+        """A ratio of means, with the interval of its linearisation; None unless the denominator is above 0."""
+        if not len(below):
+            return None
+        over, under = self.by_input(above), self.by_input(below)
+        found = mean_interval(under, self.level)
+        if found is None or found[0] <= 0:
+            return None
+        ratio = float(over.mean() / under.mean())
+        ends = mean_interval((over - ratio * under) / under.mean(), self.level)
+        return MeanEstimate(ratio, None if ends is None else (ratio + ends[0], ratio + ends[1]))
+
+    def offset(self, draws: Numbers) -> Offset | None:
+        """How far one projection is from the mean of several by chance: s√(1 + 1/R), s pooled over heads."""
+        repeats = draws.shape[1]
+        if repeats < 2 or not np.isfinite(draws).all():
+            return None
+        means = np.stack([_grouped(column, self.heads) for column in draws.T])
+        variance = float(means.var(axis=0, ddof=1).mean())
+        return Offset(sqrt(variance * (1 + 1 / repeats)), means.shape[1] * (repeats - 1))
+
+    def offset_of_mean(self, offset: Offset, scores: Numbers) -> Offset:
+        """The error that chance leaves in the mean over heads, of which each has a share 1 - x."""
+        shares = 1 - _grouped(scores, self.heads)
+        return offset.times(float(np.sqrt(np.square(shares).sum())) / len(shares))
+
+
+def _grouped(values: Numbers, groups: NDArray[np.int64]) -> Numbers:
+    """The mean of every group, in order."""
+    _, places = np.unique(groups, return_inverse=True)
+    means: Numbers = np.bincount(places, weights=values) / np.bincount(places)
+    return means
+
+
+def _heads(
+    table: HeadTable, rows: _Rows, scores: Numbers, offset: Offset | None, bounds: Bounds
+) -> tuple[HeadScore, ...]:
+    """Every head over its inputs; which satisfy the claim or are above chance, with false discoveries controlled."""
+    found = {int(head): scores[rows.heads == head] for head in np.unique(rows.heads)}
+    inputs = {head: rows.inputs[rows.heads == head] for head in found}
+    means = {head: _grouped(own, inputs[head]) for head, own in found.items()}
+    satisfying, above = (
+        discoveries(np.array([probability_above(own, bound, own_offset) for own in means.values()]))
+        for bound in (bounds.threshold, bounds.chance)
+        for own_offset in [offset and offset.times(1 - bound)]
+    )
+    return tuple(
+        HeadScore(
+            *table.names[head],
+            MeanEstimate(
+                float(own.mean()), mean_interval(own, bounds.level, offset and offset.times(1 - float(own.mean())))
+            ),
+            bool(satisfies),
+            bool(better),
+        )
+        for (head, own), satisfies, better in zip(means.items(), satisfying, above, strict=True)
     )
 
 
 def trial_score(measure: str, observed: Numbers, null: Numbers, planted: float, *, level: float) -> Score:
-    """The same for repetitions of one measurement of which higher is closer; Student's t over repetitions.
-
-    A handful of repetitions is too few for a bootstrap, whose intervals come out too narrow.
-    """
+    """The same for repetitions of one measurement of which higher is closer."""
     base = float(null.mean())
+    if planted <= base:
+        return Score(measure, uninformative=len(observed), null="chance")
     scores = (observed - base) / (planted - base)
     return Score(
-        measure=measure,
-        mean=float(scores.mean()),
-        interval=student_interval(scores, level),
-        auc=area_under_curve(np.array([planted]), null),
-        heads=len(scores),
-        rejected=0,
-        unidentifiable=0,
-        observed=float(observed.mean()),
-        null=base,
-        null_name="chance",
-        planted=planted,
+        measure,
+        score=MeanEstimate(float(scores.mean()), mean_interval(scores, level)),
+        inputs=len(scores),
+        informative=len(scores),
+        means={OBSERVED: float(observed.mean()), "chance": base, "planted": planted},
+        null="chance",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from attnaudit.errors import unknown
+from attnaudit.theories.any_gauge import KernelPCAInAnyGauge
 from attnaudit.theories.base import Theory
 from attnaudit.theories.input_pca import InputPCA
 from attnaudit.theories.kernel_pca import KernelPCA
@@ -12,6 +13,8 @@ from attnaudit.theories.kernel_svd import KernelSVD
 from attnaudit.theories.pca import PCA
 from attnaudit.theories.primal_svd import PrimalSVD
 
+#: The name of the theory that is fitted, by `measures.gauges`.
+ANY_GAUGE = KernelPCAInAnyGauge.name
 #: Of the values of softmax attention.
 THEORIES: Mapping[str, Theory] = {
     theory.name: theory
@@ -20,6 +23,7 @@ THEORIES: Mapping[str, Theory] = {
         KernelSVD(),
         PCA(),
         InputPCA(),
+        KernelPCAInAnyGauge(),
     )
 }
 

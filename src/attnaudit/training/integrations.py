@@ -164,7 +164,8 @@ def write_curves(writer: Writer, reading: Reading, table: pa.Table, batches: Seq
         by_layer = measure_means(table, batch, "layer")
         points |= {f"{batch}/{measure}/layer {layer}": value for (measure, layer), value in by_layer.items()}
         points[f"{batch}/explained"] = reading.batches[batch].explained
-        points |= {f"{batch}/score/{name}": entry.mean for name, entry in reading.batches[batch].scores.items()}
+        scores = reading.batches[batch].scores
+        points |= {f"{batch}/score/{name}": own.score.mean for name, own in scores.items() if own.score is not None}
     with _write_errors():
         for tag, value in points.items():
             if value is not None:

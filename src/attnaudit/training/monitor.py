@@ -34,8 +34,8 @@ from attnaudit.training.monitor_log import FolderStore, MemoryStore, Reading, re
 from attnaudit.training.preservation import Mode, unwrapped
 from attnaudit.training.probe import MEASURES, Probe
 
-#: Those that need no other network.
-_REFERENCES = tuple(name for name, reference in REFERENCES.items() if not reference.network)
+#: Those that need neither another network nor all inputs.
+_REFERENCES = tuple(name for name, reference in REFERENCES.items() if not (reference.network or reference.fitted))
 
 
 class Monitor:
@@ -88,6 +88,8 @@ class Monitor:
         for reference in selection.references:
             if reference.network:
                 raise UsageError(f"A monitor cannot use the reference {reference.name!r}: compare with step 0 instead.")
+            if reference.fitted:
+                raise UsageError(f"A monitor cannot use the reference {reference.name!r}: audit the network instead.")
         inner = unwrapped(model)
         self._probe = Probe(
             inner,

@@ -22,19 +22,16 @@ from attnaudit.records.run_folder import RunFolder
 from attnaudit.records.schema import OBSERVED, SCHEMA, VERSION
 from attnaudit.records.verdict import Score
 from attnaudit.records.versions import installed_versions
-from attnaudit.statistics.intervals import CONFIDENCE
 from attnaudit.statistics.scores import head_score
 from attnaudit.theories.registry import PRIMAL_SVD
 
 #: The measures of kernel PCA that are scored: those that decide a claim. The first is in the line.
 ALIGNMENT = (
     "column_cosine_matched",
-    "subspace_overlap",
+    "value_subspace_overlap",
     "procrustes",
-    "eigenvector_residual",
-    "centering_defect",
-    "projection_error_matched",
-    "projection_error_rotated",
+    "projection_alignment_matched",
+    "projection_alignment_rotated",
 )
 #: The same for Primal-Attention: whether E and R are singular vectors.
 SINGULAR = ("ksvd_left_overlap", "ksvd_right_overlap", "ksvd_dual_residual")
@@ -176,7 +173,7 @@ def _read_batch(table: pa.Table, batch: str, model: str, seed: int) -> BatchRead
     if pc.any(pc.equal(scored["theory"], PRIMAL_SVD.name)).as_py():
         theories |= dict.fromkeys(SINGULAR, PRIMAL_SVD.name)
     scores = {
-        name: head_score(head_table(evidence, model, name, theory), measure_named(name), level=CONFIDENCE, seed=seed)
+        name: head_score(head_table(evidence, model, name, theory), measure_named(name))
         for name, theory in theories.items()
     }
     return BatchReading(batch, means, _explained(evidence), scores)
@@ -205,10 +202,10 @@ def _scores_text(*scores: Score) -> str:
 
 
 def _score_text(score: Score) -> str:
-    if _has_position(score):
-        return f"{score.mean:z.2f}"
-    return "not identifiable" if score.mean is not None or score.unidentifiable else "not measurable"
+    if score.score is not None:
+        return f"{score.score.mean:z.2f}"
+    return "not identifiable" if score.unidentifiable or score.uninformative else "not measured"
 
 
 def _has_position(score: Score) -> bool:
-    return score.mean is not None and score.has_power
+    return score.score is not None

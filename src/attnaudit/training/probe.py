@@ -35,7 +35,7 @@ from attnaudit.training.distributed import Ranks, concatenate_ranks, gather, on_
 from attnaudit.training.fixed_batches import FixedBatch
 from attnaudit.training.preservation import preserved_state
 
-#: What is measured of the scored inputs: everything that decides a claim about kernel PCA or Primal-Attention.
+#: What is measured of the scored inputs: all that decides or describes a claim about kernel PCA or Primal-Attention.
 MEASURES = (
     "column_cosine_matched",
     "procrustes",
@@ -44,6 +44,8 @@ MEASURES = (
     "eigenvector_residual",
     "centering_defect",
     "subspace_overlap",
+    "projection_alignment_matched",
+    "projection_alignment_rotated",
     "projection_error_matched",
     "projection_error_rotated",
     "projection_error_floor",

@@ -10,27 +10,23 @@ from attnaudit.capture import HeadId, Heads
 from attnaudit.claims import AuditedModel, RecordKind
 from attnaudit.claims.jury import judge
 from attnaudit.claims.registry import claims_named
-from attnaudit.measures import REFERENCES, select
+from attnaudit.measures import select
 from attnaudit.measures.measuring import measure_heads
 from attnaudit.measures.references import planted
 from attnaudit.protocol import Protocol
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.schema import rows
+from attnaudit.statistics.decisions import LEAST_INPUTS
 from tests.heads import make_heads
 from tests.measures.references.case import reference_input
 
 CLAIMS = ("kpca-values", "kpca-eigenvectors")
-MEASURES = (
-    "column_cosine_matched",
-    "procrustes",
-    "eigenvector_residual",
-    "centering_defect",
-    "subspace_overlap",
-)
+MEASURES = ("column_cosine_matched", "value_subspace_overlap", "procrustes")
+REFERENCES = ("rotated", "planted")  # the inputs of these layers are not known
 ANOTHER_SEED = 987_654  # of the simulation, not of the audit's own references
 
 
-def simulated_heads(seed, inputs=5, heads=2, tokens=24, dim=6, noise=None):
+def simulated_heads(seed, inputs=LEAST_INPUTS, heads=2, tokens=24, dim=6, noise=None):
     """Values independent of the keys, or (with `noise`) planted with that much noise."""
     generator = torch.Generator().manual_seed(seed)
     count = inputs * heads
@@ -52,12 +48,12 @@ def simulated_audit(heads, **more):
 def simulated_words(audits, claims=CLAIMS):
     """The words of many audits by claim name: measures that are only shown do not change them and are left out."""
     deciding = [replace(claim, shown=()) for claim in claims_named(claims, RecordKind.AUDIT)]
-    return [{name: verdict.word for name, verdict in audit.items()} for audit in simulated_audits(audits, deciding)]
+    return [{name: verdict.words for name, verdict in audit.items()} for audit in simulated_audits(audits, deciding)]
 
 
 def simulated_audits(audits, claims=CLAIMS, measures=MEASURES):
     """The verdicts of many audits, each judged alone; all their heads are measured in one batch."""
-    selection = select(measures=measures, references=REFERENCES)
+    selection = select(measures=measures, references=REFERENCES, repeats=4)
     names = [f"model-{place}" for place in range(len(audits))]
     heads = Heads.cat([_renamed(heads, name) for heads, name in zip(audits, names, strict=True)])
     table = pa.concat_tables(map(rows, measure_heads([heads], selection))).unify_dictionaries().combine_chunks()

@@ -10,13 +10,14 @@ from tests.heads import random_heads
 
 
 def labelled(heads, inputs=2, layer=0):
-    """The same heads, spread over inputs."""
+    """The same heads, spread over inputs that are known."""
     per_input = len(heads) // inputs
     index = tuple(
         entry._replace(input=f"input-{place // per_input}", head=place % per_input, layer=layer)
         for place, entry in enumerate(heads.index)
     )
-    return replace(heads, index=index)
+    source = torch.randn(inputs, heads.tokens, 5, generator=torch.Generator().manual_seed(layer), dtype=torch.float64)
+    return replace(heads, index=index, source=source)
 
 
 def reference_input(heads, seed=0, repeat=0, other=None):
@@ -28,6 +29,7 @@ def some(heads, places):
     return Heads(
         **{name: getattr(heads, name)[places] for name in ("query", "key", "value", "output", "scale")},
         index=tuple(heads.index[place] for place in places),
+        source=heads.source[[places[0] * len(heads.source) // len(heads)]],
     )
 
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -11,10 +13,56 @@ from tests.measures.references.case import ReferenceTestCase, labelled, referenc
 class TestGaussian(ReferenceTestCase):
     name = "gaussian"
 
-    def test_values_are_standard_normal(self):
-        values = self.apply(labelled(random_heads(0, heads=40, tokens=50))).value
+    def test_values_are_normal_and_of_the_size_of_the_head(self):
+        heads = labelled(random_heads(0, heads=40, tokens=50))
+        sizes = torch.logspace(-3, 3, 40, dtype=torch.float64)[:, None, None]
+        values = self.apply(replace(heads, value=sizes * heads.value)).value / sizes
         assert abs(values.mean().item()) < 0.05
-        assert values.std().item() == pytest.approx(1, abs=0.05)
+        assert values.std().item() == pytest.approx(heads.value.std().item(), abs=0.05)
+        assert values.std(dim=(1, 2)).tolist() == pytest.approx([1.0] * 40, abs=0.3)
+
+
+class TestRandomProjection(ReferenceTestCase):
+    name = "random_projection"
+
+    def test_values_are_one_projection_of_all_inputs(self):
+        heads = labelled(random_heads(0, heads=4, tokens=30))
+        values = self.apply(heads).value
+        wide = torch.cat([heads.source, torch.ones_like(heads.source[..., :1])], dim=-1)
+        weights = [torch.linalg.lstsq(wide[place // 2], values[place]).solution for place in range(4)]
+        for place in range(4):
+            torch.testing.assert_close(wide[place // 2] @ weights[place], values[place])
+        for head in range(2):  # up to its size, the projection of a head is the same for both inputs
+            torch.testing.assert_close(*(own / own.norm() for own in (weights[head], weights[head + 2])))
+
+    def test_values_have_the_size_of_the_heads(self):
+        heads = labelled(random_heads(0, heads=4))
+        torch.testing.assert_close(self.apply(heads).value.norm(dim=(1, 2)), heads.value.norm(dim=(1, 2)))
+
+    def test_windows_of_an_input_share_the_projection(self):
+        heads = labelled(random_heads(0, heads=2, tokens=30), inputs=2)
+        index = tuple(entry._replace(input="one", window=place) for place, entry in enumerate(heads.index))
+        source = heads.source[:1].expand(2, -1, -1)
+        first, second = self.apply(replace(heads, index=index, source=source)).value
+        torch.testing.assert_close(first / first.norm(), second / second.norm())
+
+    def test_without_the_inputs_of_a_layer_it_does_not_apply(self):
+        assert self.apply(replace(labelled(random_heads(0, heads=4)), source=None)) is None
+
+
+class TestRotated(ReferenceTestCase):
+    name = "rotated"
+
+    def test_mean_and_products_of_columns_are_kept(self):
+        heads = labelled(random_heads(0, heads=4, tokens=20))
+        turned = self.apply(heads).value
+        torch.testing.assert_close(turned.mean(dim=1), heads.value.mean(dim=1))
+        torch.testing.assert_close(turned.mT @ turned, heads.value.mT @ heads.value)
+
+    def test_heads_with_fewer_tokens_than_columns_are_turned_too(self):
+        heads = labelled(random_heads(0, heads=2, tokens=3, dim=8))
+        turned = self.apply(heads).value
+        torch.testing.assert_close(turned.mT @ turned, heads.value.mT @ heads.value)
 
 
 class TestShuffledTokens(ReferenceTestCase):

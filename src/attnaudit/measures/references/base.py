@@ -58,6 +58,7 @@ class Reference:
         weights: the same heads of Primal-Attention with other weights, or None where it does not apply.
         random: whether it draws random numbers, by `generator_for`, and so differs from repeat to repeat.
         network: whether it is captured from a network of its own instead, the untrained twin of the model.
+        fitted: whether its values are fitted to other inputs instead, by `measures.ceiling`.
     """
 
     name: str
@@ -67,20 +68,24 @@ class Reference:
     weights: Callable[[PrimalReferenceInput], PrimalHeads | None] | None = None
     random: bool = True
     network: bool = False
+    fitted: bool = False
 
     def apply(self, given: ReferenceInput) -> Heads | None:
         """Heads with other values, and the outputs these values would have given."""
         values = None if self.values is None else self.values(given)
-        if values is None:
-            return None
-        changed = replace(given.heads, value=values.double())
-        if changed.bias is None:
-            return replace(changed, output=changed.attended(changed.value))
-        return replace(changed, output=changed.to(torch.float64).replayed())
+        return None if values is None else with_values(given.heads, values)
 
     def apply_primal(self, given: PrimalReferenceInput) -> PrimalHeads | None:
         """Heads of Primal-Attention with other weights; the kernel stays."""
         return None if self.weights is None else self.weights(given)
+
+
+def with_values(heads: Heads, values: Tensor) -> Heads:
+    """The same heads with other values, and the outputs that these would have given."""
+    changed = replace(heads, value=values.double())
+    if changed.bias is None:
+        return replace(changed, output=changed.attended(changed.value))
+    return replace(changed, output=changed.to(torch.float64).replayed())
 
 
 def generator_for(entry: HeadId, seed: int, repeat: int, purpose: str) -> np.random.Generator:

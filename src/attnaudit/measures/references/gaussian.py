@@ -12,10 +12,12 @@ from attnaudit.measures.references.base import PrimalReferenceInput, Reference, 
 
 
 def values(given: ReferenceInput) -> Tensor:
-    """V ~ N(0, 1)."""
-    shape = tuple(given.heads.value.shape[1:])
+    """V ~ N(0, σ²) with the root mean square σ of the head's own values."""
+    value = given.heads.value.double()
     draws = [generator_for(entry, given.seed, given.repeat, "gaussian") for entry in given.heads.index]
-    return torch.stack([torch.from_numpy(draw.standard_normal(shape)) for draw in draws]).to(given.heads.value.device)
+    noise = torch.stack([torch.from_numpy(draw.standard_normal(tuple(value.shape[1:]))) for draw in draws])
+    sizes: Tensor = value.square().mean(dim=(1, 2), keepdim=True).sqrt()
+    return noise.to(value.device) * sizes
 
 
 def weights(given: PrimalReferenceInput) -> PrimalHeads:
@@ -32,4 +34,10 @@ def weights(given: PrimalReferenceInput) -> PrimalHeads:
     return replace(heads, weight_e=weight_e, weight_r=weight_r)
 
 
-GAUSSIAN = Reference("gaussian", "values (Primal-Attention: weights) drawn from N(0, 1)", Role.NULL, values, weights)
+GAUSSIAN = Reference(
+    "gaussian",
+    "noise of the size of the head's values (Primal-Attention: weights drawn from N(0, 1))",
+    Role.NULL,
+    values,
+    weights,
+)

@@ -24,5 +24,5 @@ def values(given: ReferenceInput) -> Tensor | None:
 
 
 OTHER_HEAD = Reference(
-    "other_head", "the values of another head of the same layer and input", Role.NULL, values, random=False
+    "other_head", "the values of another head of the same layer and input", Role.CONTEXT, values, random=False
 )

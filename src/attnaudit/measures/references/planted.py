@@ -61,3 +61,11 @@ PLANTED = Reference(
     values,
     weights,
 )
+#: The share of noise in planted values, repeat by repeat of `PLANTED_WITH_NOISE`.
+NOISES = (0.001, 0.01, 0.05, 0.2, 0.5)
+PLANTED_WITH_NOISE = Reference(
+    "planted_with_noise",
+    f"planted values with a share of noise, {', '.join(f'{noise:.1%}' for noise in NOISES)}, on a sample of inputs",
+    Role.SENSITIVITY,
+    fitted=True,
+)

@@ -18,4 +18,4 @@ def values(given: ReferenceInput) -> Tensor:
     return value.gather(1, torch.stack(orders).to(value.device)[:, :, None].expand_as(value))
 
 
-SHUFFLED_TOKENS = Reference("shuffled_tokens", "the head's values given to other tokens", Role.NULL, values)
+SHUFFLED_TOKENS = Reference("shuffled_tokens", "the head's values given to other tokens", Role.CONTEXT, values)

@@ -5,7 +5,7 @@ from attnaudit.measures.references.base import Reference, Role
 UNTRAINED = Reference(
     "untrained",
     "the same architecture with random weights, same inputs",
-    Role.NULL,
+    Role.CONTEXT,
     random=False,
     network=True,
 )

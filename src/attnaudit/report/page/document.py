@@ -9,12 +9,15 @@ from typing import Any
 from attnaudit._version import __version__
 from attnaudit.display import shortened
 from attnaudit.records import json_file
-from attnaudit.records.audit import AuditRun
-from attnaudit.records.verdict import POWER, Score, VerdictWord
+from attnaudit.records.audit import AuditRun, ClaimWords
+from attnaudit.records.verdict import Finding, Score, Verdict
 from attnaudit.report.page.subject import MeasureView, Subject, subject
 
 _NAMES_SHOWN = 5
-_DECISIONS = {"threshold": "score at which a claim counts as met", "interval_level": "confidence of each interval"}
+_DECISIONS = {
+    "threshold": "score at which a claim counts as met",
+    "chance": "score up to which it counts as chance",
+}
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,6 @@ class Document:
     def figures(self) -> dict[str, Any]:
         """The data that the script draws; the rest is text in the page."""
         return {
-            "power": POWER,
             "subjects": [
                 {
                     "label": label,
@@ -67,9 +69,20 @@ class Document:
         """Every claim that was judged in any run."""
         return list(dict.fromkeys(verdict.claim for one in self.subjects for verdict in one.verdicts))
 
-    def word(self, one: Subject, claim: str) -> VerdictWord | None:
+    @property
+    def theorems(self) -> list[Verdict]:
+        """What is impossible for every network: said once, whatever the number of models."""
+        impossible = (v for one in self.subjects for v in one.verdicts if v.finding is Finding.IMPOSSIBLE)
+        return list({verdict.claim: verdict for verdict in impossible}.values())
+
+    @property
+    def claim_words(self) -> dict[str, ClaimWords]:
+        """What the claims of all runs say."""
+        return {name: words for one in self.subjects for name, words in one.claims.items()}
+
+    def verdict(self, one: Subject, claim: str) -> Verdict | None:
         """The verdict on a claim, or None if it was not judged."""
-        return next((verdict.word for verdict in one.verdicts if verdict.claim == claim), None)
+        return next((verdict for verdict in one.verdicts if verdict.claim == claim), None)
 
     @property
     def compared(self) -> list[tuple[str, str, list[Score | None]]]:
@@ -105,7 +118,9 @@ def _facts(run: AuditRun) -> RunFacts:
     settings, summary = run.settings, run.summary
     names = [shortened(name, 60) for name, _ in settings.identity.inputs]
     more = f" and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
+    levels = [f"{claim} {level:.2%}" for claim, level in summary.levels.items()] or None
     decisions = [(words, getattr(summary, name)) for name, words in _DECISIONS.items()]
+    decisions.append(("confidence of intervals", levels))
     return RunFacts(
         name=shortened(run.name),
         protocol=run.protocol,

@@ -31,7 +31,7 @@ class HeadMap:
 
 def head_map(rows: pa.Table) -> HeadMap:
     """The map of the observed rows of one measure; windows count as inputs."""
-    grouped = rows.group_by(["layer", "head"]).aggregate(
+    grouped = rows.group_by(["layer", "head"], use_threads=False).aggregate(
         [
             ("value", "mean"),
             ("value", "stddev", pc.VarianceOptions(ddof=1)),

@@ -31,11 +31,11 @@ class StripRow:
 
 @dataclass(frozen=True)
 class Strip:
-    """One measure for one theory, and its power; `unidentifiable` heads cannot decide and are left out."""
+    """One measure for one theory; `unidentifiable` heads cannot decide and are left out."""
 
     measure: str
     theory: str
-    power: float | None
+    decides: bool
     unidentifiable: int
     rows: list[StripRow]
 
@@ -45,15 +45,15 @@ def strip(
     model: str,
     measure: str,
     theory: str,
-    power: float | None,
+    decides: bool,
     references: Mapping[str, ReferenceWords],
 ) -> Strip:
-    """A strip with a row per reference, the observed heads first, nulls before ideals."""
+    """A strip with a row per reference, the observed heads first, then nulls, ideals, ceilings and others."""
     table = head_table(evidence, model, measure, theory)
     kinds = reference_kinds(references)
     found = table.references if len(table) else {}
     rows = [_row(name, kind, found[name]) for name, kind in kinds.items() if name in found]
-    return Strip(measure, theory, compact(power), table.unidentifiable, rows)
+    return Strip(measure, theory, decides, table.unidentifiable, rows)
 
 
 def _row(reference: str, kind: str, values: NDArray[np.float64]) -> StripRow:

@@ -12,11 +12,12 @@ from attnaudit.display import shortened
 from attnaudit.papers.tables import TABLES, Comparison, compare
 from attnaudit.records.audit import AuditRun, ClaimWords, MeasureWords, Statistic, Statistics
 from attnaudit.records.schema import OBSERVED
-from attnaudit.records.verdict import POWER, Rank, Verdict
+from attnaudit.records.verdict import Rank, Score, Verdict
 from attnaudit.report.page.maps import HeadMap, head_map
 from attnaudit.report.page.profiles import Layers, Profile, by_layer, profiles
 from attnaudit.report.page.strips import Strip, strip
 from attnaudit.report.references import MEASURES
+from attnaudit.statistics.decisions import decides
 
 _COLUMNS = ("input", "layer", "head", "theory", "value", "reason")
 #: The most reasons shown; evidence may have any number of them.
@@ -88,8 +89,8 @@ def subject(run: AuditRun, number: int, model: str, names: Sequence[str]) -> Sub
         claims=run.summary.claims,
         ranking=[entry for entry in run.ranking if entry.model == model],
         strips=[
-            strip(run.rows, model, measure, theory, auc, run.summary.references)
-            for (measure, theory), auc in deciding.items()
+            strip(run.rows, model, measure, theory, score is None or decides(score), run.summary.references)
+            for (measure, theory), score in deciding.items()
         ],
         measures=views,
         profiles=profiles(depths),
@@ -104,12 +105,12 @@ def finite(rows: pa.Table) -> pa.Table:
     return rows.set_column(rows.schema.get_field_index("value"), "value", values)
 
 
-def _deciding(verdicts: Sequence[Verdict], claims: Mapping[str, ClaimWords]) -> dict[tuple[str, str], float | None]:
-    """The power of every score a verdict rests on, by (measure, theory), those that decide nothing last."""
-    powers = {
-        (score.measure, claims[verdict.claim].theory): score.auc for verdict in verdicts for score in verdict.scores
+def _deciding(verdicts: Sequence[Verdict], claims: Mapping[str, ClaimWords]) -> dict[tuple[str, str], Score | None]:
+    """Every score a verdict rests on, by (measure, theory), those that decide nothing last."""
+    scores: dict[tuple[str, str], Score | None] = {
+        (score.measure, claims[verdict.claim].theory): score for verdict in verdicts for score in verdict.scores
     }
-    return dict(sorted(powers.items(), key=lambda power: (power[1] or 0) < POWER))
+    return dict(sorted(scores.items(), key=lambda entry: entry[1] is not None and not decides(entry[1])))
 
 
 def _end(path: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from markupsafe import Markup
@@ -13,10 +14,11 @@ from attnaudit.claims.claim import MEANINGS, RecordKind
 from attnaudit.errors import AttnAuditError
 from attnaudit.records.audit import AuditRun
 from attnaudit.records.files import write_whole
-from attnaudit.records.verdict import POWER
 from attnaudit.report.page.document import Document, document
 from attnaudit.report.page.numbers import embedded
 from attnaudit.report.page.templates import part, templates
+from attnaudit.report.verdict_cards import chance_words, finding_meanings, sentence
+from attnaudit.statistics.decisions import decides
 
 #: The name of the page in a run folder.
 FILE = "report.html"
@@ -58,8 +60,11 @@ def _rendered(content: Document) -> bytes:
         .get_template("page.html")
         .render(
             document=content,
-            power=POWER,
-            meanings={word.value: text for word, text in MEANINGS[RecordKind.AUDIT].items()},
+            decides=decides,
+            sentence=sentence,
+            chance_words=chance_words,
+            meanings_of=partial(finding_meanings, kind=RecordKind.AUDIT),
+            meanings={finding.value: text for finding, text in MEANINGS[RecordKind.AUDIT].items()},
             style=Markup(part("page.css")),
             figure_style=Markup(part("figure.css")),
             script=Markup(script),

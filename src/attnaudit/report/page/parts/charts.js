@@ -1,5 +1,5 @@
 // Strips, profiles and overlays.
-const COLOURS = { observed: PALETTE[0], negative: PALETTE[1], positive: PALETTE[2] };
+const COLOURS = { observed: PALETTE[0], null: PALETTE[1], ideal: PALETTE[2], ceiling: PALETTE[4], context: "var(--soft)" };
 
 // A fixed sequence, not random numbers, so that the same page looks the same every time.
 const jitter = (k) => ((k * 0.618034) % 1) - 0.5;
@@ -29,8 +29,8 @@ function stripFigure(strip) {
   const title = titled(words(strip.measure), strip.theory) + (logarithmic ? ", log scale" : "");
   const lost = strip.unidentifiable ? ` ${strip.unidentifiable.toLocaleString("en")} heads with too few tokens to decide are left out.` : "";
   const counts = strip.rows.map((row) => `${words(row.reference)} ${shown(row.mean)}${row.missing ? ` (missing: ${row.missing.toLocaleString("en")} heads)` : ""}`);
-  const power = isNumber(strip.power) ? ` Power ${strip.power.toFixed(2)}${strip.power < data.power ? ": decides nothing." : "."}` : "";
-  const caption = (strip.rows.length ? `${strip.rows[0].counted.toLocaleString("en")} heads.` : "Missing: no head can decide.") + power + lost;
+  const role = strip.decides ? "" : " Decides nothing.";
+  const caption = (strip.rows.length ? `${strip.rows[0].counted.toLocaleString("en")} heads.` : "Missing: no head can decide.") + role + lost;
   const drawing = canvas(width, bottom + 22, `${title}, means: ${counts.join(", ")}`);
   const across = scale(strip.rows.flatMap((row) => row.points), left, width - 8, logarithmic);
   axis(drawing, true, across.ticks, across.place, left, bottom, width);

@@ -1,0 +1,87 @@
+"""Tables of scores for the terminal: measures with their references, theories compared, and models by verdict."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from attnaudit.records.schema import OBSERVED
+from attnaudit.records.verdict import Rank, Score, Verdict, VerdictWord
+from attnaudit.report.verdict_cards import verdict_text
+from attnaudit.statistics.decisions import decides
+
+
+def score_table(title: str, verdicts: Sequence[tuple[str, Verdict]]) -> Table:
+    """Every measure of some verdicts beside its references; those in brackets do not decide."""
+    scores = [entry for _, verdict in verdicts for entry in (*verdict.scores, *verdict.shown)]
+    nulls = " and ".join(dict.fromkeys(entry.null for entry in scores if entry.null))
+    words = f"Measures and their references: {title}{nulls and f' (null: {nulls})'}"
+    table = Table(title=Text(words), title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("measure", no_wrap=True)
+    for name in ("observed", "null", "planted", "score", "reach", "noise allowed"):
+        table.add_column(name, justify="right", overflow="fold")
+    for label, verdict in verdicts:
+        if verdict.scores:
+            table.add_row(Text(label, style="bold"))
+        for place, entry in enumerate((*verdict.scores, *verdict.shown)):
+            deciding = place < len(verdict.scores) and decides(entry)
+            means = entry.means or {}
+            table.add_row(
+                f"  {entry.measure}" if place < len(verdict.scores) else f"  ({entry.measure})",
+                _number(means.get(OBSERVED)),
+                _number(means.get(entry.null or "")),
+                _number(means.get("planted")),
+                "–" if entry.score is None else str(entry.score),
+                _reach(entry),
+                "–" if entry.tolerance is None else f"{entry.tolerance:.1%}",
+                style="" if deciding else "dim",
+            )
+    return table
+
+
+def ranking_table(ranks: Sequence[Rank]) -> Table:
+    """Theories from best to worst."""
+    table = Table(title="Theories compared, best first", title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("theory", no_wrap=True)
+    table.add_column("mean score", justify="right")
+    for score in ranks[0].scores:
+        table.add_column(score.measure, justify="right")
+    table.add_column("verdict")
+    for entry in ranks:
+        cells = ["–" if one.score is None else str(one.score) for one in entry.scores]
+        words = f"{entry.word} ({entry.finding})"
+        table.add_row(
+            Text(entry.theory),
+            "–" if entry.mean is None else f"{entry.mean:.2f}",
+            *cells,
+            verdict_text(entry.word, words),
+        )
+    return table
+
+
+def tally_table(verdicts: Sequence[Verdict]) -> Table:
+    """How many models have which verdict."""
+    table = Table(title="Number of models by verdict", title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("claim", no_wrap=True)
+    words = [word for word in VerdictWord if any(verdict.word is word for verdict in verdicts)]
+    for word in words:
+        table.add_column(word.value, justify="right")
+    for claim in dict.fromkeys(verdict.claim for verdict in verdicts):
+        counts = Counter(verdict.word for verdict in verdicts if verdict.claim == claim)
+        table.add_row(claim, *(str(counts[word]) for word in words))
+    return table
+
+
+def _reach(score: Score) -> str:
+    """What a network could attain: on new inputs, and at most."""
+    if score.reach is None:
+        return "–"
+    return f"{score.reach.mean:z.2f}" + ("" if score.fitted_reach is None else f" to {score.fitted_reach.mean:z.2f}")
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:z.3g}"
