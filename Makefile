@@ -19,7 +19,7 @@ $(INSTALLED): pyproject.toml $(LOCK) requirements/torchvision_cpu.py
 
 audit: $(INSTALLED)
 	HF_HUB_OFFLINE=1 $(BIN)/attnaudit audit minilm --limit 12
-	$(BIN)/attnaudit audit vit-small-cifar --limit 12
+	$(BIN)/attnaudit audit vit-small-cifar --limit 8
 
 test: $(INSTALLED)
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile
