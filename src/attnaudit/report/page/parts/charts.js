@@ -24,7 +24,8 @@ function spreadsWide(strip) {
 }
 
 function stripFigure(strip) {
-  const width = 420, left = 100, each = 26, bottom = 8 + each * Math.max(1, strip.rows.length);
+  const width = 420, longest = Math.max(8, ...strip.rows.map((row) => words(row.reference).length));
+  const left = 14 + 6.2 * longest, each = 26, bottom = 8 + each * Math.max(1, strip.rows.length);
   const logarithmic = spreadsWide(strip);
   const title = titled(words(strip.measure), strip.theory) + (logarithmic ? ", log scale" : "");
   const lost = strip.unidentifiable ? ` ${strip.unidentifiable.toLocaleString("en")} heads with too few tokens to decide are left out.` : "";
