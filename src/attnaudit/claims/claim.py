@@ -264,7 +264,7 @@ class _Heads:
         counts = (
             f"{len(self.satisfying)} of {len(self.all)} heads satisfy it, {len(self.above_chance)} are above chance"
         )
-        return f"{counts}; the best is layer {best.layer}, head {best.head}, which scores {best.score} or more"
+        return f"{counts}; the best is layer {best.layer}, head {best.head}, whose lowest score is {best.score}"
 
 
 def score(audit: AuditedModel, measure: str, theory: str = "kpca", terms: Terms | None = None) -> Score:

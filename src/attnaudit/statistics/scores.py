@@ -25,6 +25,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from attnaudit import defaults
 from attnaudit.measures import REFERENCES, Measure, Reference
 from attnaudit.measures.references.best_projection import BEST_PROJECTION, BEST_PROJECTION_FITTED
 from attnaudit.measures.references.planted import NOISES, PLANTED_WITH_NOISE
@@ -41,8 +42,8 @@ from attnaudit.statistics.means import Offset, discoveries, mean_interval, proba
 class Bounds:
     """What counts as the theory (`threshold`) and as chance (up to `chance`), and the confidence of intervals."""
 
-    threshold: float = 0.8
-    chance: float = 0.05
+    threshold: float = defaults.THRESHOLD
+    chance: float = defaults.CHANCE
     level: float = CONFIDENCE
 
 
