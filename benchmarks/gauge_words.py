@@ -10,8 +10,11 @@ change of the logits, and by claim its words and the range of each score. Exits 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -94,11 +97,14 @@ def main() -> int:
     parser.add_argument("--claims", nargs="+", default=(*INVARIANT, *OTHERS))
     parser.add_argument("--repeats", type=int, default=2, help="draws of the null, each of which is fitted too")
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--workers", type=int, default=1, help="processes, each with a gauge of its own")
     arguments = parser.parse_args()
     inputs = pictures(arguments)
     found: list[tuple[Tensor, Sequence[Verdict]]] = []
-    for seed in (None, *range(arguments.gauges)):
-        found.append(audited(arguments, inputs, seed))
+    seeds = (None, *range(arguments.gauges))
+    pool = ProcessPoolExecutor(arguments.workers, multiprocessing.get_context("spawn"))
+    for seed, result in zip(seeds, pool.map(partial(audited, arguments, inputs), seeds), strict=True):
+        found.append(result)
         print(f"{'own gauge' if seed is None else f'gauge {seed}'}:", flush=True)
         for verdict in found[-1][1]:
             numbers = [f"{own.measure} {own.score.mean:.7f}" for own in verdict.scores if own.score is not None]
@@ -115,7 +121,7 @@ def main() -> int:
         words = dict.fromkeys(verdict.words for verdict in verdicts)
         print(f"{own.claim}: {' / '.join(words)}")
         for number, score in enumerate(own.scores):
-            means = [v.scores[number].score.mean for v in verdicts if v.scores[number].score is not None]
+            means = [mean.mean for v in verdicts if (mean := v.scores[number].score) is not None]
             heads = [[head.score.mean for head in v.scores[number].heads] for v in verdicts]
             change = max(abs(a - b) for other in heads for a, b in zip(heads[0], other, strict=True))
             print(
