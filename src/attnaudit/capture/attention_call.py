@@ -4,26 +4,53 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 
 @dataclass(frozen=True)
-class AttentionCall:
-    """One softmax(QKᵀ·scale + bias)V as the model ran it: tensors `(*batch, heads, tokens, dim)`.
+class Places:
+    """Where the units of a call belong, as far as labels tell: numbers of inputs, and of columns of the projections.
 
-    Without a head axis (three dimensions), batch and heads share one axis, batch first. `error` is set if the recorder
-    computed the replay error itself, which it must where the model never exposes the head outputs. `source` is the
-    input of the attention layer, (rows, tokens, width), if the recorder saw it.
+    Units with different columns are different heads; `key` tells heads that share their keys.
     """
 
-    query: Tensor
-    key: Tensor
-    value: Tensor
-    output: Tensor
-    scale: float | Tensor
-    bias: Tensor | None
-    error: float | None = None
-    source: Tensor | None = None
+    sample: Int[Tensor, "units"] | None
+    query: Int[Tensor, "units"] | None
+    key: Int[Tensor, "units"] | None
+    value: Int[Tensor, "units"] | None
+    heads: int | None = None
+
+
+@dataclass(frozen=True)
+class ValueSource:
+    """What the value projection was applied to, and which of its rows are the tokens of each unit."""
+
+    rows: Float[Tensor, "rows width"]
+    tokens: Int[Tensor, "units tokens"]
+
+
+@dataclass(frozen=True)
+class AttentionCall:
+    """One softmax(QKᵀ·scale + bias)V as the model ran it; a unit is a head of an input (and of a window).
+
+    `sink` is the logit of a key without a value, `softcap` c makes the logits c·tanh(QKᵀ·scale / c) + bias, `rotated`
+    says that positions were multiplied into the keys, `precision` in which type the softmax was computed.
+    """
+
+    query: Float[Tensor, "units queries dim"]
+    key: Float[Tensor, "units tokens dim"]
+    value: Float[Tensor, "units tokens value_dim"]
+    output: Float[Tensor, "units queries value_dim"]
+    scale: Float[Tensor, "units"]
+    bias: Float[Tensor, "units queries tokens"] | None
+    places: Places
+    precision: torch.dtype
+    sink: Float[Tensor, "units queries"] | None = None
+    softcap: float | None = None
+    source: ValueSource | None = None
+    rotated: bool = False
 
 
 @dataclass(frozen=True)

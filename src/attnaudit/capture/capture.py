@@ -49,7 +49,15 @@ def capture(
     # Recorder and collector form a reference cycle: clearing the list lets the heads be freed with the result.
     kept = tuple(layers)
     layers.clear()
-    return Capture(kept, tuple(seen.layer_names.values()), seen.certificate, seen.refusals, seen.primal)
+    return Capture(
+        kept,
+        tuple(seen.layer_names[heads.index[0].layer] for heads in kept),
+        seen.certificate,
+        seen.refusals,
+        seen.primal,
+        seen.traits,
+        seen.other_softmaxes,
+    )
 
 
 def capture_each(
@@ -69,7 +77,7 @@ def capture_each(
     if len(names) != batch:
         raise InputError(f"Got {len(names)} names for a batch of {batch} inputs.")
     collector = Collector(model, names, model_name, on_layer)
-    with recording_primal(model, batch, primal_inputs) as primal, collector.recorder.recording():
+    with recording_primal(model, batch, primal_inputs) as primal, collector.recorder.recording(_tensors(inputs)):
         if isinstance(inputs, Mapping):
             model(**inputs)
         else:
@@ -106,10 +114,14 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 def batch_size(inputs: Inputs) -> int:
     """The number of inputs in a batch: the first axis of its first tensor."""
-    parts = (inputs,) if isinstance(inputs, Tensor) else inputs.values() if isinstance(inputs, Mapping) else inputs
-    tensors = [part for part in parts if isinstance(part, Tensor)]
+    tensors = _tensors(inputs)
     if not tensors or tensors[0].dim() == 0 or tensors[0].shape[0] == 0:
         raise InputError(
             "The inputs have no tensor with a batch axis: pass a tensor, or a tuple or mapping of tensors, batch first."
         )
     return tensors[0].shape[0]
+
+
+def _tensors(inputs: Inputs) -> list[Tensor]:
+    parts = (inputs,) if isinstance(inputs, Tensor) else inputs.values() if isinstance(inputs, Mapping) else inputs
+    return [part for part in parts if isinstance(part, Tensor)]

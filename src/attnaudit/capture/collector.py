@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -10,11 +11,14 @@ from torch import Tensor, nn
 
 from attnaudit.capture.attention_call import AttentionCall
 from attnaudit.capture.heads import Heads
+from attnaudit.capture.labels import narrowed
+from attnaudit.capture.placing import Placing, placing
 from attnaudit.capture.recorder import Recorder
 from attnaudit.capture.result import CaptureLog, Certificate
+from attnaudit.capture.traits import Traits, real_tokens, traits_of
 from attnaudit.records.head_id import HeadId
 
-#: The largest replay error allowed in a capture, relative to the largest output of the layer.
+#: The largest replay error allowed in a capture, relative to the largest output of the layer, by precision.
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 5e-2}
 
 
@@ -31,25 +35,20 @@ class Collector:
         self._prefix_tokens = int(getattr(model, "num_prefix_tokens", 0))
         self._errors: dict[str, float] = {}
         self._layers: dict[int, str] = {}
+        self._traits: dict[str, Traits] = {}
         self._tolerance = 0.0
 
     def _collect(self, layer: str, call: AttentionCall) -> None:
-        flat = _flatten(call, len(self._names))
-        if flat is None:
-            shape = tuple(call.query.shape)
-            self.recorder.refuse(layer, f"its query of shape {shape} does not split into {len(self._names)} inputs")
+        places = placing(call, len(self._names))
+        if places is None:
+            count = len(call.query)
+            self.recorder.refuse(layer, f"its {count} heads do not split into {len(self._names)} inputs")
             return
-        index, tensors = flat
-        number = len(self._errors) + len(self.recorder.refusals)
-        heads = Heads(
-            **tensors,
-            index=tuple(
-                HeadId(self._model_name, self._names[place], number, head, window) for place, window, head in index
-            ),
-            prefix_tokens=self._prefix_tokens,
-        )
-        error = _replay_error(heads) if call.error is None else call.error
-        tolerance = _tolerance(heads)
+        number = len(self._errors) + len({refusal.layer for refusal in self.recorder.refusals})
+        whole = self._heads(call, places, number)
+        parts = list(_without_padding(whole, places.heads))
+        tolerance = max(TOLERANCE.get(dtype, 1e-4) for dtype in _precisions(call))
+        error = max(map(_replay_error, parts))
         if not error <= tolerance:
             self.recorder.refuse(
                 layer,
@@ -61,58 +60,100 @@ class Collector:
             layer += "'"
         self._errors[layer] = error
         self._layers[number] = layer
+        padded = len(parts) > 1 or parts[0] is not whole
+        self._traits[layer] = traits_of(parts[0], places.key_heads, call.rotated, padded)
         self._tolerance = max(self._tolerance, tolerance)
-        self._on_layer(heads)
+        for heads in parts:
+            self._on_layer(heads)
+
+    def _heads(self, call: AttentionCall, places: Placing, number: int) -> Heads:
+        """The units of a call in the order of inputs, windows and heads."""
+        names, order = self._names, places.order
+        same = torch.equal(order, torch.arange(len(order)))
+
+        def sort(tensor: Tensor | None) -> Any:
+            if tensor is None or same:
+                return tensor
+            if tensor.stride(0) == 0:
+                return tensor
+            return tensor[order.to(tensor.device)]
+
+        index = zip(places.sample.tolist(), places.window.tolist(), places.head.tolist(), strict=True)
+        return Heads(
+            query=sort(call.query),
+            key=sort(call.key),
+            value=sort(call.value),
+            output=sort(call.output),
+            scale=sort(call.scale),
+            index=tuple(HeadId(self._model_name, names[own], number, head, window) for own, window, head in index),
+            bias=sort(call.bias),
+            prefix_tokens=self._prefix_tokens,
+            source=_source(call, places),
+            softcap=call.softcap,
+            sink=sort(call.sink),
+        )
 
     def finish(self) -> CaptureLog:
         """The log of the forward pass, once the model has run."""
+        recorder = self.recorder
+        recorder.settle()
         certificate = Certificate(self._errors, self._tolerance)
-        return CaptureLog(self._layers, certificate, tuple(self.recorder.refusals))
+        return CaptureLog(
+            self._layers, certificate, tuple(recorder.refusals), traits=self._traits, other_softmaxes=recorder.others
+        )
 
 
-def _flatten(call: AttentionCall, inputs: int) -> tuple[list[tuple[int, int, int]], dict[str, Any]] | None:
-    """The (input, window, head) of each head of a call, and its tensors with all heads along one axis."""
-    query = call.query
-    heads = query.shape[-3] if query.dim() > 3 else query.shape[0] // max(inputs, 1)
-    rows = query.shape[:-2].numel() // heads if heads else 0
-    if rows == 0 or rows % inputs:
+def _precisions(call: AttentionCall) -> list[torch.dtype]:
+    """The types that a call was computed in: the least precise one decides how well it can be replayed."""
+    return [call.query.dtype, call.key.dtype, call.value.dtype, call.output.dtype, call.precision]
+
+
+def _source(call: AttentionCall, places: Placing) -> Tensor | None:
+    """What the values were made from, a row for the heads of an input (and window), if all of them share it."""
+    if call.source is None:
         return None
-    windows = rows // inputs
-    shape = (rows, heads) if query.dim() <= 3 else (*query.shape[:-3], heads)
-    index = [(row // windows, row % windows, head) for row in range(rows) for head in range(heads)]
+    tokens = call.source.tokens[places.order].view(-1, places.heads, call.source.tokens.shape[1])
+    if not bool((tokens == tokens[:, :1]).all()):
+        return None
+    rows = call.source.rows
+    return rows[tokens[:, 0].to(rows.device)]
 
-    def flat(tensor: Tensor) -> Tensor:
-        # A copy: the model may change its own tensors in place later.
-        return tensor.detach().reshape(rows * heads, *tensor.shape[-2:]).clone()
 
-    bias = call.bias
+def _without_padding(heads: Heads, per_row: int) -> Iterator[Heads]:
+    """The heads without tokens that no query sees, one batch for every set of tokens that is left."""
+    real = real_tokens(heads)
+    rows = None if real is None else real.view(-1, per_row, real.shape[1])
+    if real is None or rows is None or not bool((rows == rows[:, :1]).all()) or not bool(real.any(dim=1).all()):
+        yield heads
+        return
+    sets, which = torch.unique(rows[:, 0], dim=0, return_inverse=True)
+    for number, kept in enumerate(sets):
+        yield _selected(heads, torch.nonzero(which == number)[:, 0], kept, per_row)
+
+
+def _selected(heads: Heads, rows: Tensor, kept: Tensor, per_row: int) -> Heads:
+    """All heads of some rows, with some of their tokens; in self-attention these are the queries, too."""
+    units = (rows[:, None] * per_row + torch.arange(per_row, device=rows.device)).flatten()
+    tokens = torch.nonzero(kept)[:, 0]
+    queries = (
+        tokens if heads.query.shape[1] == heads.tokens else torch.arange(heads.query.shape[1], device=tokens.device)
+    )
+    bias = heads.bias
     if bias is not None:
-        full = (*shape, query.shape[-2], call.key.shape[-2])
-        bias = flat(bias.reshape(full) if bias.numel() == torch.Size(full).numel() else bias.expand(full))
-    scale = torch.as_tensor(call.scale, dtype=query.dtype, device=query.device)
-    if scale.dim():
-        scale = scale.reshape(*scale.shape[:-2]).expand(shape).reshape(-1)
-    tensors = {
-        "query": flat(query),
-        "key": flat(call.key),
-        "value": flat(call.value),
-        "output": flat(call.output),
-        "scale": scale.expand(rows * heads).clone(),
-        "bias": bias,
-        "source": _source(call, rows),
-    }
-    return index, tensors
-
-
-def _source(call: AttentionCall, rows: int) -> Tensor | None:
-    """The layer's input, if its rows and tokens match the keys (in cross-attention they do not)."""
-    source = call.source
-    fits = source is not None and source.shape[:2] == (rows, call.key.shape[-2])
-    return source.detach().clone() if source is not None and fits else None
-
-
-def _tolerance(heads: Heads) -> float:
-    return TOLERANCE.get(heads.key.dtype, 1e-4)
+        bias = narrowed(bias, [0])
+        bias = (bias if len(bias) == 1 else bias[units])[:, queries][:, :, tokens].expand(len(units), -1, -1)
+    return replace(
+        heads,
+        query=heads.query[units][:, queries],
+        key=heads.key[units][:, tokens],
+        value=heads.value[units][:, tokens],
+        output=heads.output[units][:, queries],
+        scale=heads.scale[units],
+        index=tuple(heads.index[unit] for unit in units.tolist()),
+        bias=bias,
+        source=None if heads.source is None else heads.source[rows][:, tokens],
+        sink=None if heads.sink is None else heads.sink[units][:, queries],
+    )
 
 
 def _replay_error(heads: Heads) -> float:

@@ -1,110 +1,115 @@
-"""Read the arguments of torch's own attention functions."""
+"""Read the operands of torch's fused attention kernels."""
 
 from __future__ import annotations
 
-import inspect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from attnaudit.capture.attention_call import AttentionCall
+from attnaudit.capture.attention_call import AttentionCall, Places, ValueSource
+from attnaudit.capture.completion import NotCapturable, Side, is_projection
+from attnaudit.capture.forms import Fact, Product
+from attnaudit.capture.labels import narrowed
 from attnaudit.numerics.masks import additive, later_keys
 
 
-class NotCapturable(Exception):
-    """The call is attention, but not of the form softmax(QKᵀ·scale + bias)V; the message says why."""
+def is_fused(name: str) -> bool:
+    """Whether an operation is one of the kernels behind `F.scaled_dot_product_attention`."""
+    return name.startswith("_scaled_dot_product") and not name.endswith("backward")
 
 
-def scaled_dot_product(args: Sequence[Any], kwargs: Mapping[str, Any], output: Tensor) -> AttentionCall:
-    """Record a call of `F.scaled_dot_product_attention`."""
-    names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
+def fused_attention(
+    func: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    output: Tensor,
+    fact_of: Callable[[Tensor], Fact | None],
+) -> tuple[AttentionCall, Fact]:
+    """Read one call of a kernel, and what is known of its output; tensors are (batch, heads, tokens, dim).
+
+    Raises:
+        NotCapturable: dropout is on, or the tensors are nested.
+    """
+    names = [argument.name for argument in func._schema.arguments]
     call = dict(zip(names, args, strict=False)) | dict(kwargs)
-    query, key, value = call["query"], call["key"], call["value"]
+    query, key, value = (_side(call[name], fact_of) for name in ("query", "key", "value"))
     if call.get("dropout_p", 0.0) > 0.0:
         raise NotCapturable("attention dropout is on")
-    if call.get("enable_gqa", False):
-        repeats = query.shape[-3] // key.shape[-3]
-        key, value = key.repeat_interleave(repeats, dim=-3), value.repeat_interleave(repeats, dim=-3)
-    bias = call.get("attn_mask")
-    if call.get("is_causal", False):
-        bias = ~later_keys(query.shape[-2], key.shape[-2], query.device)
-    if bias is not None:
-        bias = additive(bias, query.dtype).to(query.dtype)
+    if any(side.tensor.is_nested or side.tensor.dim() != 4 for side in (query, key, value)):
+        raise NotCapturable("its tensors are nested or have no axis of heads")
+    batch, heads, queries, dim = query.tensor.shape
+    tokens, units = key.tensor.shape[2], batch * heads
     scale = call.get("scale")
+    scale = (1 / math.sqrt(dim) if scale is None else scale) * query.scale * key.scale
+    sample = next((s for s in (_at(side, "sample", heads) for side in (query, key, value)) if s is not None), None)
+
+    def flat(side: Side) -> Tensor:
+        # A copy: the model may change its own tensors in place later.
+        return (_of_heads(side.tensor, heads, 1).reshape(units, *side.tensor.shape[2:]) / side.scale).clone()
+
     return AttentionCall(
-        query=query,
-        key=key,
-        value=value,
-        output=output,
-        scale=1 / math.sqrt(query.shape[-1]) if scale is None else scale,
-        bias=bias,
-    )
+        query=flat(query),
+        key=flat(key),
+        value=_of_heads(value.tensor, heads, 1).reshape(units, *value.tensor.shape[2:]).clone(),
+        output=output.reshape(units, queries, -1).clone(),
+        scale=torch.full((units,), scale, dtype=query.tensor.dtype, device=output.device),
+        bias=_bias(call, (batch, heads, queries, tokens), query.tensor),
+        places=Places(
+            sample, _at(query, "column", heads), _at(key, "column", heads), _at(value, "column", heads), heads
+        ),
+        source=_source(value, heads),
+        rotated=key.fact is not None and key.fact.rotated,
+        precision=query.tensor.dtype,
+    ), _output_fact(query, output)
 
 
-_MULTI_HEAD_SIGNATURE = inspect.signature(F.multi_head_attention_forward)
+def _side(tensor: Tensor, fact_of: Callable[[Tensor], Fact | None]) -> Side:
+    fact = fact_of(tensor)
+    return Side(tensor, fact)
 
 
-def multi_head(args: Sequence[Any], kwargs: Mapping[str, Any], result: tuple[Tensor, Tensor | None]) -> AttentionCall:
-    """Record `F.multi_head_attention_forward`, which `nn.MultiheadAttention` calls.
-
-    torch does not expose the head outputs, so they are replayed, projected, and compared with the returned tensor; the
-    difference is the replay error.
-    """
-    bound = _MULTI_HEAD_SIGNATURE.bind(*args, **kwargs)
-    bound.apply_defaults()
-    call = bound.arguments
-    if call["training"] and call["dropout_p"] > 0.0:
-        raise NotCapturable("attention dropout is on")
-    for name in ("bias_k", "bias_v", "static_k", "static_v"):
-        if call[name] is not None:
-            raise NotCapturable(f"nn.MultiheadAttention with {name} attends to tokens that are not in the sequence")
-    if call["add_zero_attn"]:
-        raise NotCapturable("nn.MultiheadAttention with add_zero_attn attends to a token that is not in the sequence")
-    query, key, value = _projected(call)
-    length, batch, width = query.shape
-    heads = call["num_heads"]
-
-    def split(tensor: Tensor) -> Tensor:
-        return tensor.reshape(tensor.shape[0], batch, heads, -1).permute(1, 2, 0, 3)
-
-    query, key, value = split(query), split(key), split(value)
-    bias = _merged_masks(call, batch, heads, query.dtype)
-    scale = 1 / math.sqrt(query.shape[-1])
-    scores = query @ key.mT * scale
-    output = torch.softmax(scores if bias is None else scores + bias, dim=-1) @ value
-    merged = output.permute(2, 0, 1, 3).reshape(length * batch, width)
-    projected = F.linear(merged, call["out_proj_weight"], call["out_proj_bias"]).view(length, batch, -1)
-    returned = result[0] if call["query"].dim() == 3 else result[0].unsqueeze(1)
-    error = (projected - returned).abs().amax() / returned.abs().amax().clamp_min(torch.finfo(returned.dtype).tiny)
-    return AttentionCall(query, key, value, output, scale, bias, error=error.item())
+def _of_heads(tensor: Tensor, heads: int, axis: int) -> Tensor:
+    """Keys or values, or a label of theirs, once for every head that shares them."""
+    return tensor.repeat_interleave(heads // tensor.shape[axis], dim=axis) if tensor.shape[axis] != heads else tensor
 
 
-def _projected(call: Mapping[str, Any]) -> tuple[Tensor, Tensor, Tensor]:
-    inputs = [call[name] if call[name].dim() == 3 else call[name].unsqueeze(1) for name in ("query", "key", "value")]
-    biases = [None] * 3 if call["in_proj_bias"] is None else call["in_proj_bias"].chunk(3)
-    if call["use_separate_proj_weight"]:
-        weights = [call[f"{name}_proj_weight"] for name in "qkv"]
-    else:
-        weights = call["in_proj_weight"].chunk(3)
-    query, key, value = (F.linear(x, w, b) for x, w, b in zip(inputs, weights, biases, strict=True))
-    return query, key, value
+def _at(side: Side, name: str, heads: int) -> Tensor | None:
+    """A label of the first feature of the first token of every unit."""
+    label = side.label(name)
+    return None if label is None else _of_heads(label[:, :, 0, 0], heads, 1).reshape(-1)
 
 
-def _merged_masks(call: Mapping[str, Any], batch: int, heads: int, dtype: torch.dtype) -> Tensor | None:
-    """Both masks of `nn.MultiheadAttention` as one additive bias; its boolean True means *may not attend*."""
-    bias = None
-    attention, padding = call["attn_mask"], call["key_padding_mask"]
-    if attention is None and call["is_causal"]:
-        raise NotCapturable("nn.MultiheadAttention was called with is_causal but without its mask")
-    if attention is not None:
-        bias = additive(~attention if attention.dtype == torch.bool else attention, dtype).to(dtype)
-        bias = bias.view(batch, heads, *bias.shape[-2:]) if bias.dim() == 3 else bias
-    if padding is not None:
-        padding = padding if padding.dim() == 2 else padding.unsqueeze(0)
-        padded = additive(~padding if padding.dtype == torch.bool else padding, dtype).to(dtype)[:, None, None, :]
-        bias = padded if bias is None else bias + padded
-    return bias
+def _source(value: Side, heads: int) -> ValueSource | None:
+    """What a linear layer made the values from; None if they come from anything else."""
+    form, rows = None if value.fact is None else value.fact.form, value.label("row")
+    if not isinstance(form, Product) or rows is None or not is_projection(form):
+        return None
+    return ValueSource(form.left[0], _of_heads(rows[..., 0], heads, 1).reshape(-1, rows.shape[2]))
+
+
+def _bias(call: Mapping[str, Any], shape: tuple[int, int, int, int], query: Tensor) -> Tensor | None:
+    """Mask and position terms, (units, queries, tokens)."""
+    batch, heads, queries, tokens = shape
+    bias = next((call[name] for name in ("attn_mask", "attn_bias") if call.get(name) is not None), None)
+    if call.get("is_causal", False):
+        bias = ~later_keys(queries, tokens, query.device)
+    if bias is None:
+        return None
+    bias = additive(bias, query.dtype)
+    bias = narrowed(bias).clone().expand(shape)
+    if bias.stride(0) == 0 and bias.stride(1) == 0:
+        return bias[0, 0].expand(batch * heads, queries, tokens)
+    return bias.reshape(batch * heads, queries, tokens)
+
+
+def _output_fact(query: Side, output: Tensor) -> Fact:
+    """Outputs belong to the inputs that the queries belong to; (batch, heads, queries, value_dim)."""
+
+    def resized(label: Tensor) -> Tensor:
+        return label[..., :1].expand(output.shape)
+
+    labels = None if query.fact is None or query.fact.labels is None else query.fact.labels.moved(resized)
+    return Fact(labels)

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attnaudit.capture.labels import narrowed
 from attnaudit.display import html_table
 from attnaudit.errors import ShapeError
 from attnaudit.numerics.blocks import row_slices
@@ -22,9 +23,11 @@ BLOCK = {"cpu": 1 << 22, "cuda": 1 << 26}
 class Heads:
     """A batch of attention heads with `output = softmax(query @ keyᵀ · scale + bias) @ value`.
 
-    `bias` holds masks (-inf) and additive position terms; `prefix_tokens` counts the class and distillation tokens
-    before the patches. `source`, if known, is the layer's input, from which it computed keys and values; each row
-    belongs to the same number of consecutive heads.
+    Queries and keys are as they were before any number was multiplied in: `scale` is all that multiplies QKᵀ. `bias`
+    holds masks (-inf) and additive position terms; `prefix_tokens` counts the class and distillation tokens before the
+    patches. `source`, if known, is what the value projection was applied to; each row belongs to the same number of
+    consecutive heads. With a `softcap` c the logits are c·tanh(QKᵀ·scale / c) + bias; `sink` is the logit of a key
+    without a value, which takes its share of the softmax.
     """
 
     query: Float[Tensor, "heads queries dim"]
@@ -36,6 +39,8 @@ class Heads:
     bias: Float[Tensor, "heads queries tokens"] | None = None
     prefix_tokens: int = 0
     source: Float[Tensor, "rows tokens width"] | None = None
+    softcap: float | None = None
+    sink: Float[Tensor, "heads queries"] | None = None
 
     def __post_init__(self) -> None:
         heads, queries, dim = self.query.shape
@@ -48,6 +53,8 @@ class Heads:
         }
         if self.bias is not None:
             expected["bias"] = (heads, queries, tokens)
+        if self.sink is not None:
+            expected["sink"] = (heads, queries)
         for name, shape in expected.items():
             found = tuple(getattr(self, name).shape)
             if found != shape:
@@ -84,15 +91,16 @@ class Heads:
         return self.key.shape[2]
 
     @property
-    def shape_key(self) -> tuple[int, ...]:
+    def shape_key(self) -> tuple[float, ...]:
         """What batches must have in common to be concatenated."""
-        return (*self.query.shape[1:], *self.value.shape[1:], int(self.bias is None), self.prefix_tokens)
+        present = int(self.bias is None), int(self.sink is None), self.softcap or 0
+        return (*self.query.shape[1:], *self.value.shape[1:], *present, self.prefix_tokens)
 
     def to(self, dtype: torch.dtype) -> Heads:
         """The same heads in another floating-point type."""
-        bias = None if self.bias is None else self.bias.to(dtype)
-        tensors = {name: getattr(self, name).to(dtype) for name in ("query", "key", "value", "output", "scale")}
-        return replace(self, **tensors, bias=bias)
+        names = ("query", "key", "value", "output", "scale", "bias", "sink")
+        found = {name: getattr(self, name) for name in names}
+        return replace(self, **{name: tensor.to(dtype) for name, tensor in found.items() if tensor is not None})
 
     def part(self, start: int, stop: int) -> Heads:
         """The heads from `start` to `stop`: one head, or all heads of some rows of `source`."""
@@ -101,18 +109,18 @@ class Heads:
         if source is not None:
             per_row = len(self) // len(source)
             source = source[start // per_row : -(-stop // per_row)]
-        bias = None if self.bias is None else self.bias[start:stop]
-        return replace(self, **tensors, index=self.index[start:stop], bias=bias, source=source)
+        bias, sink = (None if own is None else own[start:stop] for own in (self.bias, self.sink))
+        return replace(self, **tensors, index=self.index[start:stop], bias=bias, source=source, sink=sink)
 
     def attention(self) -> Float[Tensor, "heads queries tokens"]:
-        """softmax(QKᵀ·scale) in float64, without masks and position terms, as the theories define it."""
+        """softmax(QKᵀ·scale) in float64, without masks, position terms, caps and sinks, as the theories define it."""
         return torch.softmax(self.query.double() @ self.key.double().mT * self.scale.double()[:, None, None], dim=-1)
 
     def attended(self, values: Float[Tensor, "heads tokens columns"]) -> Float[Tensor, "heads queries columns"]:
         """`attention() @ values`, computed in blocks of queries so that the attention matrix is never held whole."""
         result = values.new_empty(len(self), self.query.shape[1], values.shape[2], dtype=torch.float64)
         for rows in query_blocks(self):
-            part = replace(self, query=self.query[:, rows], output=self.output[:, rows], bias=None)
+            part = replace(self, query=self.query[:, rows], output=self.output[:, rows], bias=None, sink=None)
             result[:, rows] = part.attention() @ values.double()
         return result
 
@@ -120,11 +128,23 @@ class Heads:
         """softmax(QKᵀ·scale + bias)V recomputed from the captured tensors, in blocks of queries."""
         result = torch.empty_like(self.output)
         for rows in query_blocks(self):
-            scores = self.query[:, rows] @ self.key.mT * self.scale[:, None, None]
-            if self.bias is not None:
-                scores = scores + self.bias[:, rows]
-            result[:, rows] = torch.softmax(scores, dim=-1) @ self.value
+            result[:, rows] = self._weights(rows) @ self.value
         return result
+
+    def _weights(self, rows: slice) -> Float[Tensor, "heads rows tokens"]:
+        """The attention weights of some queries, as the model has them; 0 for a query that sees no key."""
+        logits = self.query[:, rows] @ self.key.mT * self.scale[:, None, None]
+        if self.softcap is not None:
+            logits = self.softcap * torch.tanh(logits / self.softcap)
+        if self.bias is not None:
+            logits = logits + self.bias[:, rows]
+        if self.sink is not None:
+            logits = torch.cat([logits, self.sink[:, rows, None]], dim=-1)
+        weights = torch.softmax(logits, dim=-1)[..., : self.tokens]
+        if self.bias is None or self.sink is not None:
+            return weights
+        blind = torch.isneginf(narrowed(self.bias)[:, rows if self.bias.stride(1) else slice(None)]).all(dim=-1)
+        return weights.masked_fill(blind[..., None], 0) if bool(blind.any()) else weights
 
     @staticmethod
     def cat(batches: Sequence[Heads]) -> Heads:
@@ -140,11 +160,11 @@ class Heads:
         first = batches[0]
         joined = {
             name: torch.cat([getattr(b, name) for b in batches])
-            for name in ("query", "key", "value", "output", "scale", "bias", "source")
+            for name in ("query", "key", "value", "output", "scale", "bias", "source", "sink")
             if all(getattr(b, name) is not None for b in batches)
         }
         index = tuple(entry for b in batches for entry in b.index)
-        return Heads(**joined, index=index, prefix_tokens=first.prefix_tokens)
+        return Heads(**joined, index=index, prefix_tokens=first.prefix_tokens, softcap=first.softcap)
 
 
 def query_blocks(heads: Heads) -> Iterator[slice]:

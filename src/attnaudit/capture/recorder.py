@@ -1,37 +1,32 @@
-"""Record a forward pass: which module runs, and which attention calls it makes."""
+"""Record a forward pass: which module runs, and which attention it computes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from attnaudit.capture import fused
 from attnaudit.capture.attention_call import AttentionCall, Refusal
-from attnaudit.capture.eager import EagerAttention, Unsupported
+from attnaudit.capture.forms import Softmax
+from attnaudit.capture.tracer import Tracer
 
 
 @dataclass
 class _RunningModule:
-    """A module whose forward is running, its input if that is (batch, tokens, width), and its last attention call.
-
-    The call is kept only for modules with `last_call_counts`.
-    """
+    """A module whose forward is running, and its last attention call, kept only for modules with `last_call_counts`."""
 
     name: str
     module: nn.Module
-    input: Tensor | None
     last_call: AttentionCall | None = None
 
 
-class Recorder(TorchFunctionMode):
-    """Intercepts torch functions; no part of the model is replaced, patched or re-implemented.
+class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Sees every operation that torch runs; no part of the model is replaced, patched or re-implemented.
 
     `on_call` receives the layer's name and each attention call while the model runs, in the order of the calls, so the
     caller may keep, reduce or drop the tensors at once.
@@ -41,45 +36,42 @@ class Recorder(TorchFunctionMode):
     """
 
     def __init__(self, model: nn.Module, on_call: Callable[[str, AttentionCall], None]) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.refusals: list[Refusal] = []
+        self.others: tuple[Refusal, ...] = ()
         self._model = model
         self._on_call = on_call
-        self._eager = EagerAttention()
         self._running: list[_RunningModule] = []
-        self._enabled = True
+        self._tracer = Tracer(lambda: self._layer, self._deliver, self._refuse_call)
 
-    def __torch_function__(
-        self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
+    supports_higher_order_operators = True  # those that call others, such as flex_attention, run as they are
+
+    def __torch_dispatch__(
+        self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """Run the call unchanged, then inspect it."""
+        """Run the operation unchanged, then look at it."""
         kwargs = kwargs or {}
+        if not isinstance(func, torch._ops.OpOverload):
+            self._refuse_call(f"it calls the operator {func}, which cannot be looked into")
+            return func(*args, **kwargs)
         result = func(*args, **kwargs)
-        if not self._enabled:
-            return result
-        try:
-            call = self._recognise(func, args, kwargs, result)
-        except fused.NotCapturable as reason:
-            call = Unsupported(str(reason))
-        if isinstance(call, AttentionCall) and self._over_channels(call):
-            call = Unsupported("it attends over channels instead of tokens (cross-covariance attention)")
-        if isinstance(call, Unsupported):
-            self._deliver(None)
-            self.refuse(self._layer, call.reason)
-        elif call is not None:
-            self._deliver(replace(call, source=self._layer_input))
+        self._tracer.observe(func, args, kwargs, result)
         return result
 
-    def _deliver(self, call: AttentionCall | None) -> None:
-        """Pass a call to `on_call`: at once, or, in a module with `last_call_counts`, when the module has finished.
-
-        None is a call that cannot be captured; it discards the module's earlier calls, which did not make its output.
-        """
-        layer = next((r for r in self._running if getattr(r.module, "last_call_counts", False)), None)
+    def _deliver(self, call: AttentionCall) -> None:
+        """Pass a call to `on_call`: at once, or, in a module with `last_call_counts`, when the module has finished."""
+        layer = self._repeating
         if layer is not None:
             layer.last_call = call
-        elif call is not None:
+        else:
             self._on_call(self._layer, call)
+
+    def _refuse_call(self, reason: str) -> None:
+        """An attention that cannot be captured; it discards earlier calls of its module, which made no output."""
+        layer = self._repeating
+        if layer is not None:
+            layer.last_call = None
+        self.refuse(self._layer, reason)
 
     def refuse(self, layer: str, reason: str) -> None:
         """Note that a layer is not captured; each reason is kept once."""
@@ -87,64 +79,63 @@ class Recorder(TorchFunctionMode):
         if refusal not in self.refusals:
             self.refusals.append(refusal)
 
-    def _recognise(
-        self, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
-    ) -> AttentionCall | Unsupported | None:
-        if func is F.scaled_dot_product_attention:
-            return fused.scaled_dot_product(args, kwargs, result)
-        if func is F.multi_head_attention_forward:
-            return fused.multi_head(args, kwargs, result)
-        return self._eager.observe(func, args, kwargs, result)
+    def settle(self) -> None:
+        """Account for every softmax that ran: what was not captured is refused, or is no attention."""
+        others = []
+        for softmax in self._tracer.softmaxes:
+            if softmax.settled:
+                continue
+            if softmax.applied or softmax.reason is not None or _has_scores(softmax):
+                self.refuse(softmax.layer, softmax.reason or "its attention weights are not multiplied by values")
+            else:
+                others.append(Refusal(softmax.layer, f"a softmax over {softmax.shape} that is no attention"))
+        self.others = tuple(dict.fromkeys(others))
 
     @property
     def _layer(self) -> str:
         return self._running[-1].name if self._running else "(outside any module)"
 
-    def _over_channels(self, call: AttentionCall) -> bool:
-        """Whether the scores are channels x channels of the innermost module whose input is (batch, tokens, width)."""
-        source = self._layer_input
-        if source is None or call.query.dim() < 4:
-            return False
-        rows, columns, heads = call.query.shape[-2], call.key.shape[-2], call.query.shape[-3]
-        return source.shape[1] not in (rows, columns) and rows == columns and rows * heads == source.shape[2]
-
     @property
-    def _layer_input(self) -> Tensor | None:
-        """The input of the innermost running module whose input is (batch, tokens, width)."""
-        return next((running.input for running in reversed(self._running) if running.input is not None), None)
+    def _repeating(self) -> _RunningModule | None:
+        return next((r for r in self._running if getattr(r.module, "last_call_counts", False)), None)
 
     @contextmanager
-    def recording(self) -> Iterator[None]:
+    def recording(self, inputs: Sequence[Tensor]) -> Iterator[None]:
         """Record inside this block; afterwards the model has none of our hooks, even if its forward failed."""
 
         def enter(name: str) -> Callable[..., None]:
             def hook(module: nn.Module, args: tuple[Any, ...]) -> None:
-                first = args[0] if args else None
-                source = first if isinstance(first, Tensor) and first.dim() == 3 else None
-                self._running.append(_RunningModule(name, module, source))
+                self._running.append(_RunningModule(name, module))
 
             return hook
 
         def leave(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
             done = self._running.pop()
             if done.last_call is not None:
-                self._enabled = False  # what `on_call` computes is not part of the model
-                try:
+                with torch.utils._python_dispatch._disable_current_modes():
                     self._on_call(done.name, done.last_call)
-                finally:
-                    self._enabled = True
             reason = getattr(module, "not_softmax", None)
             if reason is not None:
                 self.refuse(done.name, reason)
 
         handles = []
-        for name, module in self._model.named_modules():
-            handles.append(module.register_forward_pre_hook(enter(name or type(module).__name__)))
-            # always_call: a model may catch a module's error and continue
-            handles.append(module.register_forward_hook(leave, always_call=True))
+        fast_path = torch.backends.mha.get_fastpath_enabled()
         try:
-            with torch.no_grad(), self:
+            for name, module in self._model.named_modules():
+                handles.append(module.register_forward_pre_hook(enter(name or type(module).__name__)))
+                # always_call: a model may catch a module's error and continue
+                handles.append(module.register_forward_hook(leave, always_call=True))
+            torch.backends.mha.set_fastpath_enabled(False)  # a kernel for a whole encoder layer, without its heads
+            with torch.no_grad(), torch.compiler.set_stance("force_eager"), self:
+                for tensor in inputs:
+                    self._tracer.start(tensor)
                 yield
         finally:
+            torch.backends.mha.set_fastpath_enabled(fast_path)
             for handle in handles:
                 handle.remove()
+
+
+def _has_scores(softmax: Softmax) -> bool:
+    """Whether a softmax is one of products of two activations."""
+    return softmax.product is not None and softmax.product.content

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from attnaudit.capture.attention_call import Refusal
 from attnaudit.capture.heads import Heads
 from attnaudit.capture.primal_heads import PrimalHeads
+from attnaudit.capture.traits import Traits
 from attnaudit.display import html_table
 from attnaudit.errors import CaptureError
 
@@ -31,19 +32,22 @@ class CaptureLog:
     """What a forward pass leaves besides its heads: names of the captured layers, certificate, and refusals.
 
     Layers are numbered in the order they ran. `layer_names` maps the numbers of captured layers to names; the numbers
-    it skips belong to refused layers and to those of Primal-Attention, `primal` by name.
+    it skips belong to refused layers and to those of Primal-Attention, `primal` by name. `other_softmaxes` are those of
+    routers, gates and class probabilities.
     """
 
     layer_names: Mapping[int, str]
     certificate: Certificate
     refusals: tuple[Refusal, ...]
     primal: Mapping[str, PrimalHeads] = field(default_factory=dict)
+    traits: Mapping[str, Traits] = field(default_factory=dict)
+    other_softmaxes: tuple[Refusal, ...] = ()
 
     @property
     def refused_numbers(self) -> dict[str, int]:
         """The number of each refused layer."""
         free = (number for number in itertools.count() if number not in self.layer_names)
-        return {refusal.layer: number for refusal, number in zip(self.refusals, free, strict=False)}
+        return dict(zip(dict.fromkeys(refusal.layer for refusal in self.refusals), free, strict=False))
 
     def require_heads(self, model_name: str) -> None:
         """Check that at least one layer of softmax attention was captured.
@@ -68,6 +72,8 @@ class Capture:
     certificate: Certificate
     refusals: tuple[Refusal, ...] = field(default=())
     primal: Mapping[str, PrimalHeads] = field(default_factory=dict)
+    traits: Mapping[str, Traits] = field(default_factory=dict)
+    other_softmaxes: tuple[Refusal, ...] = ()
 
     @property
     def heads(self) -> Heads:

@@ -1,0 +1,305 @@
+"""Put queries, keys, values and outputs together, unit by unit, when weights are multiplied by values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from attnaudit.capture.attention_call import AttentionCall, Places, ValueSource
+from attnaudit.capture.forms import Fact, Product, Scaled, Softmax
+from attnaudit.capture.joining import SINK
+from attnaudit.capture.labels import Move, varies
+from attnaudit.capture.products import Factors
+
+OVER_CHANNELS = "it attends over channels instead of tokens (cross-covariance attention)"
+NO_PRODUCT = "its logits are no product of queries and keys"
+_OTHER_AXIS = "its weights are multiplied by values along another axis than its softmax runs over"
+
+
+class NotCapturable(Exception):
+    """The call is attention, but not of the form softmax(QKᵀ·scale + bias)V; the message says why."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """Queries or keys as a product has them, (batch, rows, dim), and what is known of them."""
+
+    tensor: Tensor
+    fact: Fact | None
+    move: Move | None = None
+
+    def label(self, name: str) -> Tensor | None:
+        """A label of the tensor, if it is known; `move` makes it out of that of the fact."""
+        label = None if self.fact is None else self.fact.label(name)
+        return label if label is None or self.move is None else self.move(label)
+
+    @property
+    def scale(self) -> float:
+        """The number that they were multiplied by."""
+        return taken_out(self.fact)
+
+    @property
+    def from_input(self) -> bool:
+        """Whether they depend on the input."""
+        return self.fact is not None and self.fact.activation
+
+    def over_channels(self) -> bool:
+        """Whether the axis that is summed over is one of tokens."""
+        row, column = self.label("row"), self.label("column")
+        return row is not None and column is not None and varies(row, -1) and not varies(column, -1)
+
+
+def taken_out(fact: Fact | None) -> float:
+    """The number by which a tensor was multiplied since it was projected."""
+    form = None if fact is None else fact.form
+    if isinstance(form, Scaled):
+        return form.scale
+    plain = isinstance(form, Product) and form.factor is None and form.softcap is None
+    return form.scale if plain and isinstance(form, Product) else 1.0
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The axes of the input of a softmax: `keys` is the one it runs over, `queries` (if any) that of the queries."""
+
+    shape: tuple[int, ...]
+    keys: int
+    queries: int | None
+    batch: Tensor
+    query_rows: Tensor
+    key_rows: Tensor
+    query: Side
+    key: Side
+
+    @property
+    def rest(self) -> list[int]:
+        """Axes of inputs, windows and heads."""
+        return [axis for axis in range(len(self.shape)) if axis not in (self.keys, self.queries)]
+
+    @property
+    def count(self) -> int:
+        """The number of queries."""
+        return 1 if self.queries is None else self.shape[self.queries]
+
+
+@dataclass(frozen=True)
+class Units:
+    """The heads that a product with values computes, and where their queries, keys and outputs are.
+
+    `coordinates` are places along the axes `rest` of a layout, `group` along the batch of the product, `order` sorts
+    its rows by unit and query, and `columns` are the keys in the order of the values.
+    """
+
+    coordinates: Mapping[int, Int[Tensor, "units"]]
+    group: Int[Tensor, "units"]
+    order: Int[Tensor, "rows"]
+    columns: Int[Tensor, "tokens"]
+
+    def index(self, layout: Layout, queries: Any, keys: Any) -> tuple[Any, ...]:
+        """An index into a tensor of the layout's shape, for these queries and keys of every unit."""
+        place = {axis: own[:, None] for axis, own in self.coordinates.items()}
+        return tuple(
+            keys if axis == layout.keys else queries if axis == layout.queries else place[axis]
+            for axis in range(len(layout.shape))
+        )
+
+
+def attention_of(
+    softmax: Softmax, factors: Factors, left: Fact | None, right: Fact | None, weights_left: bool, result: Tensor
+) -> AttentionCall | None:
+    """The attention that a product of weights and values completes; None if its keys are parameters, as in a router.
+
+    Raises:
+        NotCapturable: it is not of the known form; the message says why.
+    """
+    product = softmax.product
+    if softmax.reason is not None or product is None:
+        raise NotCapturable(softmax.reason or NO_PRODUCT)
+    if factors.adds:
+        raise NotCapturable("something is added to its output inside the product with its values")
+    first = Side(factors.left_batched(factors.left), left, factors.left_batched)
+    second = Side(factors.right_batched(factors.right).mT, right, lambda label: factors.right_batched(label).mT)
+    output = result[None, :, None] if factors.vector else factors.left_batched(result)
+    if weights_left:
+        weights, value = first, replace(second, tensor=second.tensor.mT, move=factors.right_batched)
+    else:
+        weights, output = second, output.mT
+        value = Side(first.tensor.mT, left, lambda label: factors.left_batched(label).mT)
+    layout = _layout(softmax, product)
+    if layout.query.from_input and not layout.key.from_input:
+        return None
+    if layout.query.over_channels():
+        raise NotCapturable(OVER_CHANNELS)
+    units = _units(layout, weights)
+    return _call(softmax, product, layout, units, value, output / factors.alpha if factors.alpha != 1 else output)
+
+
+def _layout(softmax: Softmax, product: Product) -> Layout:
+    """Which axis of the logits is which, from the labels of the product that they are."""
+    found = [None if softmax.labels is None else softmax.labels.get(name) for name in ("batch", "row", "column")]
+    batch, row, column = found
+    if batch is None or row is None or column is None:
+        raise NotCapturable(NO_PRODUCT)
+    axis, left = softmax.axis, Side(product.left, product.left_fact)
+    right = Side(product.right.mT, product.right_fact, lambda label: label.mT)
+    queries, keys, sides = row, column, (left, right)
+    if varies(row, axis) and not varies(column, axis):
+        queries, keys, sides = column, row, (right, left)
+    if varies(batch, axis) or varies(queries, axis):
+        raise NotCapturable("its softmax does not run over the keys")
+    free = [
+        other
+        for other, length in enumerate(softmax.shape)
+        if other != axis and not varies(batch, other) and (length == 1 or varies(queries, other))
+    ]
+    if len(free) > 1:
+        free = _not_heads(free, sides[0], batch.select(axis, 0), queries.select(axis, 0), axis) or free
+    return Layout(softmax.shape, axis, free[-1] if free else None, batch, queries, keys, *sides)
+
+
+def _not_heads(free: list[int], query: Side, batch: Tensor, rows: Tensor, axis: int) -> list[int]:
+    """Axes along which the columns of the query projection stay the same: the others are heads."""
+    column = query.label("column")
+    if column is None:
+        return free
+    column = column[batch, rows, 0].unsqueeze(axis)
+    return [other for other in free if not varies(column, other)]
+
+
+def _units(layout: Layout, weights: Side) -> Units:
+    """Sort the rows of the weights, (batch, rows, tokens), by unit and query."""
+    places = {axis: weights.label(str(axis)) for axis in range(len(layout.shape))}
+    others = {axis: label for axis, label in places.items() if axis != layout.keys and label is not None}
+    keys = places[layout.keys]
+    if keys is None or len(others) != len(places) - 1:
+        raise NotCapturable("its weights are rearranged in a way that cannot be followed")
+    if varies(keys, 0) or varies(keys, 1) or any(varies(label, 2) for label in others.values()):
+        raise NotCapturable(_OTHER_AXIS)
+    groups, rows = keys.shape[:2]
+    at = {axis: label[:, :, 0].reshape(-1) for axis, label in others.items()}
+    unit = torch.arange(groups)[:, None].expand(groups, rows).reshape(-1)
+    group = unit
+    for axis in layout.rest:
+        unit = unit * layout.shape[axis] + at[axis]
+    query = torch.zeros_like(unit) if layout.queries is None else at[layout.queries]
+    order = torch.argsort(unit * layout.count + query, stable=True)
+    if len(order) % layout.count or not torch.equal(
+        query[order].view(-1, layout.count), torch.arange(layout.count).expand(len(order) // layout.count, -1)
+    ):
+        raise NotCapturable("only some of its queries are multiplied by the values")
+    first = order.view(-1, layout.count)[:, 0]
+    return Units({axis: at[axis][first] for axis in layout.rest}, group[first], order, keys[0, 0])
+
+
+def _call(
+    softmax: Softmax, product: Product, layout: Layout, units: Units, value: Side, output: Tensor
+) -> AttentionCall:
+    device, count = output.device, layout.count
+    queries = torch.arange(count)[None, :]
+    batch = layout.batch[units.index(layout, 0, 0)][:, 0]
+    query_rows = layout.query_rows[units.index(layout, queries, 0)]
+    key_rows = layout.key_rows[units.index(layout, 0, units.columns[None, :])]
+    all_columns = layout.key_rows[units.index(layout, 0, torch.arange(layout.shape[layout.keys])[None, :])][0]
+    sinks = torch.nonzero(all_columns == SINK)[:, 0]
+    if bool((key_rows == SINK).any()):
+        raise NotCapturable("its sink has a value")
+    if len(units.columns) != layout.shape[layout.keys] - len(sinks):
+        raise NotCapturable("only some of its weights are multiplied by values")
+    query = _gathered(layout.query.tensor, batch, query_rows) / layout.query.scale
+    key = _gathered(layout.key.tensor, batch, key_rows) / layout.key.scale
+    bias, sink = _bias(softmax, product, layout, units, sinks)
+    scale = torch.full((len(batch),), product.scale * layout.query.scale * layout.key.scale, dtype=torch.float64)
+    if product.factor is not None:
+        factor = product.factor.get().expand(layout.shape)
+        if any(varies(factor, axis) for axis in (layout.keys, layout.queries) if axis is not None):
+            raise NotCapturable("its scores are multiplied by a number for each query or key")
+        scale = scale * factor[units.index(layout, 0, 0)][:, 0].double().cpu()
+    return AttentionCall(
+        query=query,
+        key=key,
+        value=value.tensor[units.group.to(device)],
+        output=output.reshape(-1, output.shape[-1])[units.order.to(device)].view(-1, count, output.shape[-1]),
+        scale=scale.to(device=device, dtype=query.dtype),
+        bias=bias,
+        places=_places(layout, units, batch, query_rows[:, 0], key_rows[:, 0], value),
+        sink=sink,
+        softcap=product.softcap,
+        source=_source(value, units),
+        rotated=layout.key.fact is not None and layout.key.fact.rotated,
+        precision=softmax.precision,
+    )
+
+
+def _gathered(tensor: Tensor, batch: Int[Tensor, "units"], rows: Int[Tensor, "units tokens"]) -> Tensor:
+    """Rows of a (batch, rows, dim) tensor for every unit; a copy, since the model may change its own tensors later."""
+    return tensor[batch[:, None].to(tensor.device), rows.to(tensor.device)]
+
+
+def _bias(
+    softmax: Softmax, product: Product, layout: Layout, units: Units, sinks: Tensor
+) -> tuple[Tensor | None, Tensor | None]:
+    """What was added to the scores of every unit, and to what no key made."""
+    terms = [] if product.bias is None else [product.bias.get()]
+    if softmax.zeroed is not None:
+        zeroed = softmax.zeroed
+        terms.append(torch.zeros(zeroed.shape, device=zeroed.device).masked_fill(zeroed, -torch.inf))
+    if not terms:
+        return None, None
+    whole = terms[0].expand(layout.shape) if len(terms) == 1 else (terms[0] + terms[1]).expand(layout.shape)
+    order = (*layout.rest, *([] if layout.queries is None else [layout.queries]), layout.keys)
+    whole = whole.permute(order)
+    whole = _at_units(whole, [units.coordinates[axis] for axis in layout.rest])
+    if layout.queries is None:
+        whole = whole.unsqueeze(-2)
+    size = (len(units.group), layout.count)
+    columns = units.columns
+    kept = whole if torch.equal(columns, torch.arange(whole.shape[-1])) else whole[..., columns.to(whole.device)]
+    sink = torch.logsumexp(whole[..., sinks.to(whole.device)], dim=-1).expand(size) if len(sinks) else None
+    return kept.expand(*size, len(columns)), sink
+
+
+def _at_units(whole: Tensor, coordinates: list[Tensor]) -> Tensor:
+    """The parts of a tensor (*rest, …) that belong to units; without their axis if all of them are the same."""
+    axes = range(len(coordinates))
+    if all(whole.shape[axis] == 1 or whole.stride(axis) == 0 for axis in axes):
+        return whole[(0,) * len(coordinates)]
+    small = whole
+    if whole.dim() - len(coordinates) == 2 and whole.stride(-2) == 0:
+        small = whole.narrow(-2, 0, 1)  # a padding mask is the same for all queries
+    return small[tuple(own.to(whole.device) for own in coordinates)]
+
+
+def _places(layout: Layout, units: Units, batch: Tensor, query_row: Tensor, key_row: Tensor, value: Side) -> Places:
+    def of(side: Side, name: str, group: Tensor, row: Tensor | int) -> Tensor | None:
+        label = side.label(name)
+        return None if label is None else label[group, row, 0]
+
+    sample = of(layout.query, "sample", batch, query_row)
+    sample = of(layout.key, "sample", batch, key_row) if sample is None else sample
+    return Places(
+        of(value, "sample", units.group, 0) if sample is None else sample,
+        of(layout.query, "column", batch, query_row),
+        of(layout.key, "column", batch, key_row),
+        of(value, "column", units.group, 0),
+        layout.shape[layout.rest[-1]] if len(layout.rest) > 1 else None,
+    )
+
+
+def _source(value: Side, units: Units) -> ValueSource | None:
+    """What a linear layer made the values from; None if they come from anything else."""
+    form, rows = None if value.fact is None else value.fact.form, value.label("row")
+    if not isinstance(form, Product) or rows is None or not is_projection(form):
+        return None
+    return ValueSource(form.left[0], rows[units.group, :, 0])
+
+
+def is_projection(product: Product) -> bool:
+    """Whether a product is a linear layer applied to activations."""
+    plain = product.factor is None and product.softcap is None and not product.bias_from_input
+    return plain and not product.content and math.prod(product.left.shape[:1]) == 1

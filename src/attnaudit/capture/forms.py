@@ -1,0 +1,136 @@
+"""What is known of a tensor in a forward pass: which step of softmax(QKᵀ·scale + bias)V it is, and its labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor
+
+from attnaudit.capture.labels import Labels, Move
+from attnaudit.capture.lazy import Lazy
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """An activation times a number, as in `q = q * self.scale`."""
+
+    scale: float
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """(left @ right)·scale·factor + bias, its elements arranged as their labels `batch`, `row` and `column` say.
+
+    With a `softcap` c it is c·tanh((left @ right)·scale / c) + bias. `factor` and `bias` have the shape of the tensor,
+    or broadcast to it. The bias holds the operands that the model added, and never what is missing to its logits: that
+    would make any queries and keys replay well. `content` says that both operands depend on the input; `origin` is the
+    same object in everything computed from this product.
+    """
+
+    left: Tensor
+    right: Tensor
+    left_fact: Fact | None
+    right_fact: Fact | None
+    content: bool
+    scale: float = 1.0
+    factor: Lazy[Tensor] | None = None
+    bias: Lazy[Tensor] | None = None
+    bias_from_input: bool = False
+    softcap: float | None = None
+    sinks: int = 0
+    origin: object = field(default_factory=object)
+
+    def moved(self, move: Move, shape: torch.Size) -> Product:
+        """The product rearranged, from this shape."""
+        if self.bias is None and self.factor is None:
+            return self
+        factor, bias = (
+            None if term is None else term.then(lambda tensor: move(tensor.expand(shape)))
+            for term in (self.factor, self.bias)
+        )
+        return replace(self, factor=factor, bias=bias)
+
+    def times(self, number: float) -> Product:
+        """The product times a number; with a softcap c·tanh(s·x / c), c and s grow together."""
+        bias = None if self.bias is None else self.bias.then(lambda tensor: tensor * number)
+        softcap = None if self.softcap is None else self.softcap * number
+        return replace(self, scale=self.scale * number, bias=bias, softcap=softcap)
+
+    def times_each(self, factor: Tensor) -> Product:
+        """The product times one number for each head, as in cosine attention."""
+        own = Lazy(lambda: factor) if self.factor is None else self.factor.then(lambda tensor: tensor * factor)
+        bias = None if self.bias is None else self.bias.then(lambda tensor: tensor * factor)
+        return replace(self, factor=own, bias=bias)
+
+    def plus(self, term: Tensor, from_input: bool) -> Product:
+        """The product plus a mask or position term."""
+        bias = Lazy(lambda: term) if self.bias is None else self.bias.then(lambda tensor: tensor + term)
+        return replace(self, bias=bias, bias_from_input=self.bias_from_input or from_input)
+
+    def capped(self) -> Product:
+        """Tanh of the product."""
+        return replace(self, softcap=1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The softmax of scores; the labels of the tensor are its coordinates there, by number of axis."""
+
+    softmax: Softmax
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """Computed from scores or attention weights in a way that the formula does not have; the reason says how."""
+
+    reason: str
+    origin: object
+
+
+@dataclass(frozen=True, slots=True)
+class Dropout:
+    """A random mask, which attention weights are multiplied by."""
+
+
+Form = Scaled | Product | Weights | Changed | Dropout
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What is known of a tensor; `activation` if it depends on the input, `rotated` if a position was multiplied in."""
+
+    labels: Labels | None
+    form: Form | None = None
+    activation: bool = True
+    rotated: bool = False
+
+    def moved(self, move: Move, shape: torch.Size) -> Fact:
+        """The fact of the tensor rearranged, from this shape."""
+        labels = None if self.labels is None else self.labels.moved(move)
+        form = self.form.moved(move, shape) if isinstance(self.form, Product) else self.form
+        return replace(self, labels=labels, form=form)
+
+    def label(self, name: str) -> Tensor | None:
+        """One of its labels, if that is known."""
+        return None if self.labels is None else self.labels.get(name)
+
+
+@dataclass(slots=True, eq=False)
+class Softmax:
+    """One softmax of a forward pass, and what became of it.
+
+    `product` and `labels` are those of its input, `reason` says why it is not attention of the known form. `applied` is
+    set when its weights are multiplied by values.
+    """
+
+    layer: str
+    shape: tuple[int, ...]
+    axis: int
+    product: Product | None
+    labels: Labels | None
+    reason: str | None
+    precision: torch.dtype
+    zeroed: Tensor | None = None
+    applied: bool = False
+    settled: bool = False

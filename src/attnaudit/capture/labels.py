@@ -1,0 +1,164 @@
+"""Which row and column of which product, and which input, each element of a tensor belongs to.
+
+A label is an integer tensor of the shape of the tensor that it describes, expanded (stride 0) along the axes on which
+it does not vary, so that it takes next to no memory. Whatever rearranges the tensor rearranges the label: labels say
+which axis of a foreign model's tensors runs over inputs, heads, tokens or features, whatever their order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+Move = Callable[[Tensor], Tensor]
+
+#: A label that no longer is an expanded one may have this many elements.
+_LARGEST = 1 << 24
+#: Inputs are looked up after this many operations at the latest, so that nothing recurses too deeply.
+_LONGEST = 100
+
+
+class Labels:
+    """The labels of a tensor, each computed when somebody first asks for it; most are never asked for.
+
+    `batch`, `row` and `column` are those of the last matrix product, `sample` is the number of the input. Weights have
+    their coordinates in the softmax instead, by number of axis.
+    """
+
+    __slots__ = ("_depth", "_found", "_make")
+
+    def __init__(self, make: Callable[[str], Tensor | None], depth: int = 0) -> None:
+        self._make = make
+        self._found: dict[str, Tensor | None] = {}
+        self._depth = depth
+        if depth > _LONGEST:
+            self.get("sample")
+            self._depth = 0
+
+    def get(self, name: str) -> Tensor | None:
+        """The label with this name, if it is known."""
+        if name not in self._found:
+            self._found[name] = self._make(name)
+        return self._found[name]
+
+    def moved(self, move: Move) -> Labels:
+        """The labels of the tensor rearranged; without those that cannot be followed."""
+
+        def follow(name: str) -> Tensor | None:
+            label = self.get(name)
+            try:
+                return None if label is None else move(label)
+            except (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError):
+                return None
+
+        return Labels(follow, self._depth + 1)
+
+
+def along(size: Sequence[int], axes: Mapping[int, int], count: int) -> Tensor:
+    """0, 1, …, `count` - 1 along `axes` (axis: its size, in order) of a tensor of this size."""
+    shape = [axes.get(axis, 1) for axis in range(len(size))]
+    return torch.arange(count).view(shape).expand(tuple(size))
+
+
+def varies(label: Tensor, axis: int) -> bool:
+    """Whether a label changes along an axis."""
+    if label.shape[axis] <= 1 or label.stride(axis) == 0:
+        return False
+    return not bool((label == label.narrow(axis, 0, 1)).all())
+
+
+def narrowed(tensor: Tensor, axes: Sequence[int] | None = None) -> Tensor:
+    """The tensor with size 1 along the axes (of those given) on which it is expanded."""
+    for axis in range(tensor.dim()) if axes is None else axes:
+        if tensor.shape[axis] > 1 and tensor.stride(axis) == 0:
+            tensor = tensor.narrow(axis, 0, 1)
+    return tensor
+
+
+def reshaped(tensor: Tensor, size: Sequence[int]) -> Tensor:
+    """`tensor.reshape(size)` that copies only along axes on which the tensor varies."""
+    size = _inferred(tensor, size)
+    if tensor.numel() == 0:
+        return tensor.reshape(size)
+    small, target = tensor, []
+    for source, wanted in _blocks(tuple(tensor.shape), size):
+        constant = all(tensor.shape[axis] == 1 or tensor.stride(axis) == 0 for axis in source)
+        small = narrowed(small, source) if constant else small
+        target += [1 if constant else size[axis] for axis in wanted]
+    return small.reshape(target).expand(size)
+
+
+def _inferred(tensor: Tensor, size: Sequence[int]) -> tuple[int, ...]:
+    known = math.prod(length for length in size if length != -1)
+    return tuple(tensor.numel() // max(known, 1) if length == -1 else length for length in size)
+
+
+@lru_cache(maxsize=4096)
+def _blocks(before: tuple[int, ...], after: tuple[int, ...]) -> list[tuple[list[int], list[int]]]:
+    """The shortest runs of axes, before and after, that have as many elements."""
+    blocks: list[tuple[list[int], list[int]]] = []
+    i = j = 0
+    while i < len(before) or j < len(after):
+        source, wanted = [], []
+        elements, reached = 1, 1
+        if i < len(before):
+            source.append(i)
+            elements *= before[i]
+            i += 1
+        if j < len(after):
+            wanted.append(j)
+            reached *= after[j]
+            j += 1
+        while elements != reached:
+            if elements < reached:
+                source.append(i)
+                elements *= before[i]
+                i += 1
+            else:
+                wanted.append(j)
+                reached *= after[j]
+                j += 1
+        blocks.append((source, wanted))
+    return blocks
+
+
+def joined(parts: Sequence[Tensor], axis: int) -> Tensor:
+    """`torch.cat` of labels, which stays expanded along the axes on which all of them are."""
+    axis %= parts[0].dim()
+    others = [
+        other
+        for other in range(parts[0].dim())
+        if other != axis and all(part.shape[other] == 1 or part.stride(other) == 0 for part in parts)
+    ]
+    whole = torch.cat([narrowed(part, others) for part in parts], axis)
+    size = list(parts[0].shape)
+    size[axis] = whole.shape[axis]
+    return whole.expand(size)
+
+
+def padded(label: Tensor, amounts: Sequence[int]) -> Tensor:
+    """What `constant_pad_nd` makes of a label: the new elements are like their neighbours if those are all alike."""
+    for place in range(len(amounts) // 2):
+        axis, (before, after) = label.dim() - 1 - place, amounts[2 * place : 2 * place + 2]
+        size = list(label.shape)
+        if not varies(label, axis) and label.shape[axis]:
+            size[axis] += before + after
+            label = label.narrow(axis, 0, 1).expand(size)
+            continue
+        unknown = label.new_full((1,), -1)
+        parts = [unknown.expand(*size[:axis], extra, *size[axis + 1 :]) for extra in (max(before, 0), max(after, 0))]
+        kept = label.narrow(axis, max(-before, 0), size[axis] + min(before, 0) + min(after, 0))
+        label = joined([parts[0], kept, parts[1]], axis)
+    return label
+
+
+def on_small(label: Tensor, apply: Callable[[Tensor], Any]) -> Any:
+    """What a function makes of a label that may not stay an expanded one, unless that would take too much memory."""
+    if label.numel() > _LARGEST:
+        raise RuntimeError("too many elements")
+    return apply(label)

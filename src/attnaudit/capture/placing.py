@@ -1,0 +1,75 @@
+"""Say which input, window and head each unit of an attention call is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from attnaudit.capture.attention_call import AttentionCall, Places
+
+
+@dataclass(frozen=True)
+class Placing:
+    """The input, window and head of units, sorted by them; `order` sorts the units of the call so.
+
+    `key_heads` is the number of heads that have keys of their own, 0 if all have.
+    """
+
+    sample: Int[Tensor, "units"]
+    window: Int[Tensor, "units"]
+    head: Int[Tensor, "units"]
+    order: Int[Tensor, "units"]
+    heads: int
+    key_heads: int
+
+
+def placing(call: AttentionCall, inputs: int) -> Placing | None:
+    """From labels where they are known, else from the order of the units; None if they do not split into inputs."""
+    units = len(call.query)
+    sample = _samples(call.places, units, inputs)
+    if sample is None:
+        return None
+    head = _heads(call.places, units)
+    if head is None or not _even(sample, head):
+        head = _by_order(call.places, units, inputs)
+        if head is None:
+            return None
+    heads = int(head.max()) + 1
+    order = torch.argsort(sample * heads + head, stable=True)
+    window = torch.empty_like(order)
+    windows = units // (inputs * heads)
+    window[order] = torch.arange(units) % windows
+    order = torch.argsort((sample * windows + window) * heads + head, stable=True)
+    keys = call.places.key
+    shared = 0 if keys is None else len(torch.unique(torch.stack([keys, sample]), dim=1).unique(dim=1)[0].unique())
+    return Placing(sample[order], window[order], head[order], order, heads, shared if 0 < shared < heads else 0)
+
+
+def _samples(places: Places, units: int, inputs: int) -> Tensor | None:
+    sample = places.sample
+    if sample is not None and torch.equal(torch.bincount(sample.clamp_min(0)), torch.full((inputs,), units // inputs)):
+        return sample
+    return torch.arange(units) * inputs // units if units and units % inputs == 0 else None
+
+
+def _heads(places: Places, units: int) -> Tensor | None:
+    """Units of other columns of a projection are other heads."""
+    known = [label for label in (places.query, places.key, places.value) if label is not None]
+    if not known:
+        return None
+    return torch.unique(torch.stack(known), dim=1, return_inverse=True)[1]
+
+
+def _even(sample: Tensor, head: Tensor) -> bool:
+    """Whether every input has every head equally often."""
+    counts = torch.bincount(sample * (int(head.max()) + 1) + head)
+    return bool((counts == counts[0]).all()) and len(counts) == (int(sample.max()) + 1) * (int(head.max()) + 1)
+
+
+def _by_order(places: Places, units: int, inputs: int) -> Tensor | None:
+    """The last axis before queries and keys is that of heads; without one, all units of an input are heads."""
+    heads = places.heads or units // inputs
+    return torch.arange(units) % heads if heads and units % (heads * inputs) == 0 else None

@@ -1,0 +1,97 @@
+"""Matrix products, whatever function computes them, as left (batch, m, d) times right (batch, d, n)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnaudit.capture.forms import Fact, Product
+from attnaudit.capture.labels import Labels, along, varies
+from attnaudit.capture.lazy import Lazy
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """alpha·left @ right + beta·bias, operands as the model has them; with `vector`, `right` is one."""
+
+    left: Tensor
+    right: Tensor
+    bias: Tensor | None = None
+    alpha: float = 1.0
+    beta: float = 1.0
+    vector: bool = False
+
+    def left_batched(self, tensor: Tensor) -> Tensor:
+        """The left operand, or a label of its shape, as (batch, m, d)."""
+        return tensor if tensor.dim() == 3 else tensor.unsqueeze(0)
+
+    def right_batched(self, tensor: Tensor) -> Tensor:
+        """The right operand, or a label of its shape, as (batch, d, n)."""
+        if self.vector:
+            return tensor[None, :, None]
+        return tensor if tensor.dim() == 3 else tensor.unsqueeze(0)
+
+    @property
+    def adds(self) -> bool:
+        """Whether anything is added to the product."""
+        return self.bias is not None and self.beta != 0 and bool((self.bias != 0).any())
+
+    def product(self, left: Fact | None, right: Fact | None) -> Product:
+        """What is known of the result, with the facts of the operands."""
+        bias, beta = self.bias, self.beta
+        term = None if bias is None or beta == 0 else Lazy(lambda: bias if beta == 1 else bias * beta)
+        content = left is not None and right is not None and left.activation and right.activation
+        return Product(
+            self.left_batched(self.left),
+            self.right_batched(self.right),
+            None if left is None else left.moved(self.left_batched, self.left.shape),
+            None if right is None else right.moved(self.right_batched, self.right.shape),
+            content,
+            self.alpha,
+            bias=term,
+        )
+
+
+def factors_of(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Factors | None:
+    """The operands of a matrix product; None for any other operation."""
+    match name:
+        case "mm" | "bmm":
+            return Factors(args[0], args[1])
+        case "addmm" | "baddbmm":
+            return Factors(args[1], args[2], args[0], float(kwargs.get("alpha", 1)), float(kwargs.get("beta", 1)))
+        case "mv":
+            return Factors(args[0], args[1], vector=True)
+        case _:
+            return None
+
+
+def product_labels(factors: Factors, left: Fact | None, right: Fact | None, shape: torch.Size) -> Labels:
+    """Labels of a product: its batch, row and column, and the input that it belongs to."""
+
+    def make(name: str) -> Tensor | None:
+        whole = (*shape, 1) if factors.vector else shape
+        axes = {"batch": range(len(whole) - 2), "row": [len(whole) - 2], "column": [len(whole) - 1]}
+        if name in axes:
+            sizes = {axis: whole[axis] for axis in axes[name]}
+            label: Tensor | None = along(whole, sizes, math.prod(sizes.values()))
+        else:
+            label = _sample(factors, left, right, whole) if name == "sample" else None
+        return label[..., 0] if factors.vector and label is not None else label
+
+    return Labels(make)
+
+
+def _sample(factors: Factors, left: Fact | None, right: Fact | None, shape: Sequence[int]) -> Tensor | None:
+    """The input of each element: that of its row on the left, or of its column on the right."""
+    label = None if left is None else left.label("sample")
+    if label is not None and not varies(label, -1):
+        return label.narrow(-1, 0, 1).expand(tuple(shape))
+    label = None if right is None or factors.vector else right.label("sample")
+    if label is not None and not varies(label, -2):
+        return label.narrow(-2, 0, 1).expand(tuple(shape))
+    return None

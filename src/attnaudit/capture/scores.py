@@ -1,0 +1,213 @@
+"""What elementwise operations make of scores: which keep the form QKᵀ·scale + bias, and which end it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnaudit.capture.forms import Changed, Fact, Form, Product, Scaled, Softmax, Weights
+from attnaudit.capture.labels import varies
+from attnaudit.capture.lazy import Lazy
+from attnaudit.capture.moves import is_number
+from attnaudit.numerics.masks import HIDDEN
+
+#: The operation has no rule for these operands.
+NO_RULE = object()
+Rule = Callable[[str, Sequence[Any], Mapping[str, Any], Sequence[Fact | None], Tensor], object]
+
+_OWN_SCORES = "its bias depends on its own scores"
+
+
+def _form(fact: Fact | None) -> Form | None:
+    return None if fact is None else fact.form
+
+
+def _scaled(
+    name: str, args: Sequence[Any], kwargs: Mapping[str, Any], known: Sequence[Fact | None], result: Tensor
+) -> object:
+    """A number times an activation or scores, or one number per head times scores."""
+    place = 0 if name == "div" or is_number(args[1]) else 1 if is_number(args[0]) else _scores_place(known)
+    if len(args) != 2 or kwargs.get("rounding_mode") is not None:
+        return NO_RULE
+    form, factor = _form(known[place]), args[1 - place]
+    if is_number(factor):
+        number = float(factor)
+        number = (1 / number if number else 0.0) if name == "div" else number
+        if not number or number != number or abs(number) == float("inf"):
+            return NO_RULE
+        if isinstance(form, Product):
+            return form.times(number)
+        return Scaled(form.scale * number) if isinstance(form, Scaled) else Scaled(number) if form is None else NO_RULE
+    if not (isinstance(form, Product) and form.softcap is None and isinstance(factor, Tensor)):
+        return NO_RULE
+    if factor.shape[-2:] != (1, 1) or args[place].shape != result.shape or _depends(known[1 - place], form.origin):
+        return NO_RULE
+    return form.times_each(1 / factor if name == "div" else factor)
+
+
+def _scores_place(known: Sequence[Fact | None]) -> int:
+    """Which operand is the scores: a product of two activations rather than one of another kind."""
+    places = [place for place, fact in enumerate(known[:2]) if isinstance(_form(fact), Product)]
+    content = [place for place in places if known[place].form.content]  # type: ignore[union-attr]
+    return (content or places or [0])[0]
+
+
+def _depends(fact: Fact | None, origin: object) -> bool:
+    """Whether a tensor was computed from these scores."""
+    form = _form(fact)
+    return isinstance(form, Changed | Product) and form.origin is origin
+
+
+def _added(
+    name: str, args: Sequence[Any], kwargs: Mapping[str, Any], known: Sequence[Fact | None], result: Tensor
+) -> object:
+    """Scores plus a mask or position term."""
+    place = _scores_place(known)
+    form, other = _form(known[place]), args[1 - place]
+    if not isinstance(form, Product) or args[place].shape != result.shape:
+        return NO_RULE
+    signs = [1.0, float(kwargs.get("alpha", 1)) * (-1 if name == "sub" else 1)]
+    scores = form if signs[place] == 1 else form.times(signs[place])
+    sign = signs[1 - place]
+    if not isinstance(other, Tensor):
+        return scores.plus(torch.tensor(float(other) * sign), False)
+    fact = known[1 - place]
+    its, from_input = _form(fact), fact is not None and fact.activation
+    if isinstance(its, Weights):
+        return Changed("attention weights are added to its scores", form.origin)
+    if isinstance(its, Product) and its.content and form.content:
+        return Changed("its scores are the sum of two products of activations", form.origin)
+    if _depends(fact, form.origin):
+        # What is the same for all keys is lost in the softmax, such as the largest score.
+        return scores if other.shape[-1] == 1 and result.shape[-1] > 1 else Changed(_OWN_SCORES, form.origin)
+    if from_input and not form.content:
+        return None  # a residual connection around a linear layer
+    return scores.plus(other if sign == 1 else other * sign, from_input)
+
+
+def _masked(
+    name: str, args: Sequence[Any], kwargs: Mapping[str, Any], known: Sequence[Fact | None], result: Tensor
+) -> object:
+    """Scores that are replaced by a large negative number where a mask says so."""
+    mask, value, place = _mask(name, args)
+    form = None if place is None else _form(known[place])
+    if mask is None or place is None or not isinstance(form, Product) or args[place].shape != result.shape:
+        return NO_RULE
+    if any(_depends(fact, form.origin) for number, fact in enumerate(known) if number != place):
+        return Changed(_OWN_SCORES, form.origin)
+    if not value <= HIDDEN:
+        return NO_RULE
+    hidden = torch.zeros(mask.shape, dtype=result.dtype, device=result.device).masked_fill(mask, value)
+    return form.plus(hidden, False)
+
+
+def _mask(name: str, args: Sequence[Any]) -> tuple[Tensor | None, float, int | None]:
+    """Where scores are replaced, by what, and which operand they are."""
+    if name == "masked_fill":
+        return args[1], float(args[2]), 0
+    if name == "where" and len(args) == 3:
+        for place, other in ((1, 2), (2, 1)):
+            if is_number(args[other]) and isinstance(args[place], Tensor) and args[place].dim():
+                mask = args[0] if place == 2 else ~args[0]
+                return mask, float(args[other]), place
+    if name == "index_put" and len(args[1]) == 1 and args[1][0].dtype == torch.bool and is_number(args[2]):
+        whole = args[1][0]
+        return whole.reshape(*whole.shape, *[1] * (args[0].dim() - whole.dim())), float(args[2]), 0
+    return None, 0.0, None
+
+
+def _capped(
+    name: str, args: Sequence[Any], kwargs: Mapping[str, Any], known: Sequence[Fact | None], result: Tensor
+) -> object:
+    """Tanh of scores, the inner part of a soft cap."""
+    form = _form(known[0])
+    if (
+        isinstance(form, Product)
+        and form.content
+        and form.bias is None
+        and form.factor is None
+        and form.softcap is None
+    ):
+        return form.capped()
+    return NO_RULE
+
+
+def _copied(
+    name: str, args: Sequence[Any], kwargs: Mapping[str, Any], known: Sequence[Fact | None], result: Tensor
+) -> object:
+    """Scores that are written over themselves, or into a new tensor."""
+    before, after = known[0], known[1]
+    ours, theirs = _form(before), _form(after)
+    if not isinstance(ours, Product) or not ours.content:
+        return theirs if args[0].shape == args[1].shape and args[0]._base is None else NO_RULE
+    if isinstance(theirs, Product) and theirs.origin is ours.origin and theirs.scale == ours.scale:
+        pairs = [[fact.label(name) for fact in (before, after) if fact] for name in ("batch", "row", "column")]
+        if all(a is not None and b is not None and torch.equal(a, b) for a, b in pairs):
+            return theirs
+    return Changed("some of its scores are replaced", ours.origin)
+
+
+RULES: dict[str, Rule] = {
+    "mul": _scaled,
+    "div": _scaled,
+    "add": _added,
+    "sub": _added,
+    "masked_fill": _masked,
+    "where": _masked,
+    "index_put": _masked,
+    "tanh": _capped,
+    "copy": _copied,
+}
+
+
+def multiplied(fact: Fact, other: Fact | None, axis: int) -> Changed | str | None:
+    """What scores become in a matrix product over `axis`: a reason why they end there, or a form that goes on.
+
+    Attention weights have their own rule. None if the operand is no scores, or has become something else.
+    """
+    form, active = fact.form, other is not None and other.activation
+    if isinstance(form, Changed):
+        if isinstance(form.origin, Softmax):
+            return form.reason if active else None
+        return f"{form.reason.replace(' before the softmax', '')}, without a softmax" if active else form
+    if not (isinstance(form, Product) and form.content):
+        return None
+    if active:
+        row, column = fact.label("row"), fact.label("column")
+        known = row is not None and column is not None
+        if known and not (_only_along(row, axis) or _only_along(column, axis)):  # type: ignore[arg-type]
+            return None
+        return "it has no softmax between its two products (linear attention)"
+    row, column = fact.label("row"), fact.label("column")
+    if row is None or column is None:
+        return None
+    if not varies(row, axis) and not varies(column, axis):
+        return Changed("its scores are mixed across heads by a linear layer (talking heads)", form.origin)
+    if _only_along(row, axis) or _only_along(column, axis):
+        return Changed("its scores are multiplied by another matrix before the softmax", form.origin)
+    return None
+
+
+def _only_along(label: Tensor, axis: int) -> bool:
+    """Whether a label varies along this axis alone."""
+    axis %= label.dim()
+    return varies(label, axis) and not any(varies(label, other) for other in range(label.dim()) if other != axis)
+
+
+def written(whole: Tensor, fact: Fact, part: Tensor, part_fact: Fact | None) -> Fact:
+    """The fact of scores of which a part was changed in place: the bias of the part, inside that of the whole."""
+    ours, theirs = fact.form, _form(part_fact)
+    assert isinstance(ours, Product)
+    if not (isinstance(theirs, Product) and theirs.origin is ours.origin and theirs.scale == ours.scale):
+        return replace(fact, form=Changed("some of its scores are replaced", ours.origin))
+    size = whole.untyped_storage().nbytes() // whole.element_size()
+    memory = torch.zeros(size, dtype=whole.dtype, device=whole.device)
+    outer, inner = (memory.as_strided(t.shape, t.stride(), t.storage_offset()) for t in (whole, part))
+    for place, form in ((outer, ours), (inner, theirs)):
+        place.copy_(torch.zeros(()).to(memory) if form.bias is None else form.bias.get())
+    bias: Lazy[Tensor] = Lazy(lambda: outer)
+    return replace(fact, form=replace(ours, bias=bias, bias_from_input=ours.bias_from_input or theirs.bias_from_input))

@@ -1,0 +1,352 @@
+"""Follow a forward pass, operation by operation, and recognise attention in it.
+
+Every tensor computed from the input has a `Fact`. Operations that keep the form softmax(QKᵀ·scale + bias)V extend it,
+any other one ends it, with the reason. It sees the few operations that torch dispatches to (`bmm`, `_softmax`, `add`,
+…), so it makes no difference whether a model writes `@`, `einsum` or `baddbmm`, and nothing is inferred from the names
+of modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from attnaudit.capture import scores
+from attnaudit.capture.attention_call import AttentionCall
+from attnaudit.capture.completion import NO_PRODUCT, NotCapturable, attention_of
+from attnaudit.capture.forms import Changed, Dropout, Fact, Form, Product, Softmax, Weights
+from attnaudit.capture.fused import fused_attention, is_fused
+from attnaudit.capture.joining import joined_fact
+from attnaudit.capture.labels import Labels, along, narrowed, varies
+from attnaudit.capture.moves import COPIES, changed_nothing, move_of, torch_name
+from attnaudit.capture.products import Factors, factors_of, product_labels
+
+_SOFTMAX = frozenset(("_softmax", "_safe_softmax"))
+#: They take a tensor for its shape and type alone.
+_TEMPLATES = ("new_", "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like")
+
+
+class Tracer:
+    """Facts of the tensors of one forward pass; `softmaxes` lists every softmax that ran."""
+
+    def __init__(
+        self, layer: Callable[[], str], on_call: Callable[[AttentionCall], None], refuse: Callable[[str], None]
+    ) -> None:
+        self.softmaxes: list[Softmax] = []
+        self._facts: MutableMapping[Tensor, Fact] = WeakTensorKeyDictionary()
+        self._names: dict[Any, str] = {}
+        self._layer, self._on_call, self._refuse = layer, on_call, refuse
+
+    def start(self, tensor: Tensor) -> None:
+        """An input of the model, batch first."""
+        if tensor.dim():
+            label = along(tensor.shape, {0: tensor.shape[0]}, tensor.shape[0])
+            self._facts[tensor] = Fact(
+                Labels(lambda name: label if name == "sample" else None), activation=tensor.is_floating_point()
+            )
+
+    def observe(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
+        """Look at one operation that has just returned `result`."""
+        name = self._names.get(func)
+        if name is None:
+            name = self._names[func] = torch_name(func)
+        if is_fused(name):
+            self._fused(func, args, kwargs, result)
+            return
+        factors = factors_of(name, args, kwargs)
+        if factors is not None:
+            self._product(factors, result)
+            return
+        operands = list(_tensors((*args, *kwargs.values())))
+        facts = [self._facts.get(operand) for operand in operands]
+        if name in _SOFTMAX:
+            self._softmax(args[0], facts[0], args[1] % args[0].dim(), result)
+        elif name in ("bernoulli", "bernoulli_", "native_dropout"):
+            self._random(name, operands, facts, result)
+        elif any(fact is not None for fact in facts) and not name.startswith(_TEMPLATES):
+            self._follow(func, name, args, kwargs, operands, facts, result)
+
+    def _follow(
+        self,
+        func: Any,
+        name: str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        operands: Sequence[Tensor],
+        facts: Sequence[Fact | None],
+        result: Any,
+    ) -> None:
+        """The facts of what an operation made of operands of which some have facts."""
+        first = facts[0] if operands and args and operands[0] is args[0] else None
+        if first is not None and isinstance(result, Tensor):
+            if name in COPIES:
+                self._facts[result] = _converted(first, operands[0], result)
+                return
+            move = move_of(func, name, args, kwargs, None)
+            if move is not None:
+                self._facts[result] = first.moved(move, operands[0].shape)
+                return
+        elif first is not None and func.is_view:
+            for place, part in enumerate(result):
+                move = move_of(func, name, args, kwargs, place)
+                if move is not None:
+                    self._facts[part] = first.moved(move, operands[0].shape)
+            return
+        if name == "cat":
+            self._facts[result] = joined_fact(
+                operands, facts, kwargs.get("dim", args[1] if len(args) > 1 else 0), result
+            )
+            return
+        known = dict(zip(map(id, operands), facts, strict=True))
+        form = self._form(name, args, kwargs, known, result)
+        for made in _tensors((result,)):
+            self._facts[made] = _inherited(name, made, operands, facts, form if made is result else None)
+        if func._schema.is_mutable and operands:
+            self._write_through(operands[0])
+
+    def _form(
+        self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], facts: Mapping[int, Fact | None], result: Any
+    ) -> Form | None:
+        """The form of the result of an operation that is neither a product nor a rearrangement."""
+        if not isinstance(result, Tensor):
+            return None
+        rule = scores.RULES.get(name.removesuffix("_"))
+        if rule is not None:
+            known = [facts.get(id(argument)) for argument in args]
+            found = rule(name.removesuffix("_"), args, kwargs, known, result)
+            if found is not scores.NO_RULE:
+                return found  # type: ignore[return-value]
+        return self._by_default(name, args, facts, result)
+
+    def _by_default(
+        self, name: str, args: Sequence[Any], facts: Mapping[int, Fact | None], result: Tensor
+    ) -> Form | None:
+        """Nothing is left of a form, unless the operation gave back what it got; what scores become stays known."""
+        for argument in _tensors(args):
+            fact = facts.get(id(argument))
+            form = None if fact is None else fact.form
+            if isinstance(form, Changed):
+                weighs = isinstance(form.origin, Softmax) and _meets_activation(argument, facts)
+                return None if weighs else form
+            if isinstance(form, Weights):
+                return self._changed_weights(name, argument, form, facts, result)
+            if isinstance(form, Product) and form.content:
+                if argument is not result and changed_nothing(argument, result):
+                    return form
+                return Changed(f"its scores pass through {name} before the softmax", form.origin)
+            if isinstance(form, Dropout):
+                return form
+        return None
+
+    def _changed_weights(
+        self, name: str, weights: Tensor, form: Weights, facts: Mapping[int, Fact | None], result: Tensor
+    ) -> Form | None:
+        """What an operation makes of attention weights."""
+        softmax = form.softmax
+        if weights is not result and changed_nothing(weights, result):
+            return form
+        if softmax.product is not None and not softmax.product.content:
+            return None  # a router or a gate, which has more uses than attention weights have
+        if _only_empties_rows(weights, result, softmax):
+            return form
+        reason = f"its attention weights pass through {name} after the softmax"
+        if any(fact is not None and isinstance(fact.form, Dropout) for fact in facts.values()):
+            reason = "attention dropout is on"
+        if softmax.product is None:
+            reason = softmax.reason or NO_PRODUCT
+        elif softmax.reason is None:
+            softmax.reason = reason
+        return None if _meets_activation(weights, facts) else Changed(reason, softmax)
+
+    def _product(self, factors: Factors, result: Tensor) -> None:
+        left, right = self._facts.get(factors.left), self._facts.get(factors.right)
+        labels = product_labels(factors, left, right, result.shape)
+        activation = any(fact is not None and fact.activation for fact in (left, right))
+        form = self._product_form(factors, left, right, result)
+        self._facts[result] = Fact(labels, form, activation)
+
+    def _product_form(self, factors: Factors, left: Fact | None, right: Fact | None, result: Tensor) -> Form | None:
+        for fact, other, axis in ((left, right, -1), (right, left, -2)):
+            form = None if fact is None else fact.form
+            if isinstance(form, Weights):
+                self._apply(form.softmax, factors, left, right, weights_left=axis == -1, result=result)
+                return None
+            follows = None if fact is None else scores.multiplied(fact, other, axis)
+            if isinstance(follows, Changed):
+                return follows
+            if follows is not None:
+                self._refuse(follows)
+                if isinstance(form, Changed) and isinstance(form.origin, Softmax):
+                    form.origin.settled = True
+                return None
+        return factors.product(left, right)
+
+    def _apply(
+        self,
+        softmax: Softmax,
+        factors: Factors,
+        left: Fact | None,
+        right: Fact | None,
+        *,
+        weights_left: bool,
+        result: Tensor,
+    ) -> None:
+        """Weights are multiplied by values: the attention is complete."""
+        softmax.applied = True
+        try:
+            call = attention_of(softmax, factors, left, right, weights_left, result)
+        except NotCapturable as reason:
+            softmax.reason = softmax.reason or str(reason)
+            return
+        if call is not None:
+            softmax.settled = True
+            self._on_call(call)
+
+    def _fused(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
+        try:
+            call, fact = fused_attention(func, args, kwargs, result[0], self._facts.get)
+            self._on_call(call)
+            self._facts[result[0]] = fact
+        except NotCapturable as reason:
+            self._refuse(str(reason))
+
+    def _softmax(self, logits: Tensor, fact: Fact | None, axis: int, result: Tensor) -> None:
+        form = None if fact is None else fact.form
+        softmax = Softmax(
+            self._layer(),
+            tuple(logits.shape),
+            axis,
+            form if isinstance(form, Product) else None,
+            None if fact is None else fact.labels,
+            form.reason if isinstance(form, Changed) else None,
+            result.dtype,
+        )
+        self.softmaxes.append(softmax)
+        shape = result.shape
+        coordinates = Labels(lambda name: _coordinate(name, shape))
+        self._facts[result] = Fact(coordinates, Weights(softmax), fact is not None and fact.activation)
+
+    def _random(self, name: str, operands: Sequence[Tensor], facts: Sequence[Fact | None], result: Any) -> None:
+        """Dropout, which is off in evaluation unless a model insists on it."""
+        if name != "native_dropout":
+            self._facts[result] = Fact(None, Dropout(), activation=False)
+            return
+        fact = facts[0]
+        if fact is not None:
+            form = fact.form
+            kept = changed_nothing(operands[0], result[0])
+            if isinstance(form, Weights) and not kept:
+                form.softmax.reason = "attention dropout is on"
+            self._facts[result[0]] = fact if kept else replace(fact, form=None)
+
+    def _write_through(self, part: Tensor) -> None:
+        """An operation changed `part` in place: other tensors in the same memory are changed, too."""
+        fact, whole = self._facts.get(part), part._base
+        if whole is None or fact is None or fact.form is None:
+            return
+        of_scores = isinstance(fact.form, Changed) or (isinstance(fact.form, Product) and fact.form.content)
+        known = self._facts.get(whole)
+        if of_scores and (known is None or known.form is None):
+            reason = "its scores are put together from several products, as in sparse or sliding-window attention"
+            self._facts[whole] = Fact(None, Changed(reason, object()))
+        memory = part.untyped_storage()._cdata
+        for other, known in list(self._facts.items()):
+            if other is not part and isinstance(known.form, Product) and other.untyped_storage()._cdata == memory:
+                self._facts[other] = scores.written(other, known, part, fact)
+
+
+def _coordinate(name: str, shape: torch.Size) -> Tensor | None:
+    """Places along an axis, given by its number."""
+    return along(shape, {int(name): shape[int(name)]}, shape[int(name)]) if name.isdecimal() else None
+
+
+def _tensors(arguments: Sequence[Any]) -> Sequence[Tensor]:
+    found = []
+    for argument in arguments:
+        if isinstance(argument, Tensor):
+            found.append(argument)
+        elif isinstance(argument, (list, tuple)):
+            found += [part for part in argument if isinstance(part, Tensor)]
+    return found
+
+
+def _meets_activation(weights: Tensor, facts: Mapping[int, Fact | None]) -> bool:
+    """Whether another operand depends on the input: what weights and activations make are activations."""
+    return any(
+        fact is not None and fact.activation and key != id(weights) and not isinstance(fact.form, Weights | Changed)
+        for key, fact in facts.items()
+    )
+
+
+def _converted(fact: Fact, before: Tensor, after: Tensor) -> Fact:
+    """Integers that become floats, such as masks, are no activations."""
+    counts = fact.activation and (before.is_floating_point() or before.is_complex())
+    return fact if counts == fact.activation else replace(fact, activation=counts)
+
+
+def _inherited(
+    name: str, made: Tensor, operands: Sequence[Tensor], facts: Sequence[Fact | None], form: Form | None
+) -> Fact:
+    """The fact of a result that is no rearrangement: labels of an operand of its shape, or of another size."""
+    lookup = name == "embedding" and any(fact is not None for fact in facts)
+    floats = [f for o, f in zip(operands, facts, strict=True) if f is not None and not _is_whole(o)]
+    activation = lookup or any(fact.activation for fact in floats)
+    rotated = any(fact.rotated for fact in floats)
+    labels = None
+    for operand, fact in zip(operands, facts, strict=True):
+        if fact is None or fact.labels is None:
+            continue
+        if operand.shape == made.shape:
+            labels = fact.labels
+            rotated = rotated or (name == "mul" and _positions(operand, operands, facts))
+            break
+        if labels is None:
+            labels = _resized(fact.labels, operand.shape, made.shape)
+    return Fact(labels, form, activation, rotated)
+
+
+def _is_whole(tensor: Tensor) -> bool:
+    return not (tensor.is_floating_point() or tensor.is_complex())
+
+
+def _positions(operand: Tensor, operands: Sequence[Tensor], facts: Sequence[Fact | None]) -> bool:
+    """Whether one factor depends on the place of a token and not on the input, as in rotary embeddings."""
+    return any(
+        other is not operand and sum(length > 1 for length in other.shape) > 1 and (fact is None or not fact.activation)
+        for other, fact in zip(operands, facts, strict=True)
+    )
+
+
+def _resized(labels: Labels, before: torch.Size, after: torch.Size) -> Labels | None:
+    """Labels after pooling, convolution or broadcasting: those that do not vary where the size changed."""
+
+    def resize(label: Tensor) -> Tensor:
+        lost = len(before) - len(after)
+        if lost == -1:  # embeddings add an axis
+            label = label.unsqueeze(-1)
+        elif lost:
+            raise ValueError("axes come or go")
+        for axis, length in enumerate(after):
+            if label.shape[axis] != length:
+                if varies(label, axis):
+                    raise ValueError("it varies where the size changed")
+                label = label.narrow(axis, 0, 1)
+        return narrowed(label).expand(after)
+
+    return labels.moved(resize) if abs(len(before) - len(after)) <= 1 else None
+
+
+def _only_empties_rows(before: Tensor, after: Tensor, softmax: Softmax) -> bool:
+    """Whether weights became 0 for some queries altogether, as for those that see no key, and else stayed the same."""
+    if tuple(before.shape) != softmax.shape or before.shape != after.shape:
+        return False
+    empty = (after == 0).all(dim=softmax.axis, keepdim=True)
+    if not torch.equal(torch.where(empty, 0, before), after.to(before.dtype)):
+        return False
+    softmax.zeroed = empty if softmax.zeroed is None else softmax.zeroed | empty
+    return True

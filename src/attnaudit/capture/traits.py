@@ -1,0 +1,79 @@
+"""What kind of attention a layer has: which keys its queries see, and what is shared or added."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from attnaudit.capture.heads import Heads
+from attnaudit.capture.labels import narrowed
+from attnaudit.numerics.masks import later_keys, visible
+
+
+@dataclass(frozen=True)
+class Traits:
+    """Properties of a captured layer.
+
+    `window` is the number of keys that a query sees at most, if that is a band around its own place; `rotary` says that
+    keys are captured after their rotation; `padding` that tokens which no query sees were left out.
+    """
+
+    causal: bool = False
+    window: int | None = None
+    sinks: bool = False
+    softcap: float | None = None
+    key_heads: int = 0
+    rotary: bool = False
+    padding: bool = False
+
+    def __str__(self) -> str:
+        parts = [
+            "causal" if self.causal else "",
+            "" if self.window is None else f"window of {self.window}",
+            "sinks" if self.sinks else "",
+            "" if self.softcap is None else f"softcap {self.softcap:g}",
+            f"{self.key_heads} key heads" if self.key_heads else "",
+            "rotary" if self.rotary else "",
+            "padding left out" if self.padding else "",
+        ]
+        return ", ".join(part for part in parts if part)
+
+
+def traits_of(heads: Heads, key_heads: int, rotary: bool, padding: bool) -> Traits:
+    """The properties of heads of one layer; `key_heads` is 0 if every head has keys of its own."""
+    seen = None if heads.bias is None else visible(narrowed(heads.bias, [0]))
+    causal, window = (False, None) if seen is None or seen.shape[1] != seen.shape[2] else _band(seen)
+    return Traits(causal, window, heads.sink is not None, heads.softcap, key_heads, rotary, padding)
+
+
+def _band(seen: Bool[Tensor, "heads tokens tokens"]) -> tuple[bool, int | None]:
+    """Whether no query sees a later key, and the width of the band if that is what all of them see."""
+    tokens = seen.shape[1]
+    later = later_keys(tokens, tokens, seen.device)
+    causal = tokens > 1 and not bool((seen & later).any())
+    place = torch.arange(tokens, device=seen.device)
+    distance = place[:, None] - place[None, :]
+    reach = int(distance[seen.any(dim=0)].max()) if bool(seen.any()) else 0
+    band = (distance <= reach) & ((distance >= 0) if causal else (distance >= -reach))
+    width = reach + 1 if causal else 2 * reach + 1
+    return causal, width if reach + 1 < tokens and bool((seen == band).all()) else None
+
+
+def real_tokens(heads: Heads) -> Bool[Tensor, "heads tokens"] | None:
+    """False for padding, which no query of a real token sees; None if all tokens are real.
+
+    In self-attention a real token sees itself; only if none does (some models hide it) every query counts.
+    """
+    if heads.bias is None:
+        return None
+    seen = visible(narrowed(heads.bias, [0]))
+    if seen.shape[1] == seen.shape[2]:
+        own = seen.diagonal(dim1=1, dim2=2)
+        counts = own | ~own.any(dim=1, keepdim=True)
+        real = own | (seen & counts[:, :, None]).any(dim=1)
+    else:
+        real = seen.any(dim=1)
+    return None if bool(real.all()) else real.expand(len(heads), -1)
