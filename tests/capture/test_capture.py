@@ -69,17 +69,71 @@ def grouped(q, k, v):
     return F.scaled_dot_product_attention(q, k[:, :1], v[:, :1], enable_gqa=True)
 
 
-GOOD = [softmax_product, both_scaled, einsum, flattened_bmm, causal, fused_causal, fused_boolean_mask, grouped]
+def softcapped(q, k, v):
+    return (20 * torch.tanh(q @ k.mT / 20)).softmax(-1) @ v
+
+
+def biased_in_the_product(q, k, v):
+    b, h, n, d = q.shape
+    q, k, v = (x.reshape(b * h, n, d) for x in (q, k, v))
+    scores = torch.baddbmm(torch.linspace(0, 1, n).expand(b * h, n, n), q, k.mT, beta=0.5, alpha=d**-0.5)
+    return (scores.softmax(-1) @ v).reshape(b, h, n, d)
+
+
+def position_term(q, k, v):
+    place = torch.arange(q.shape[-2])
+    return torch.add(q @ k.mT, (place[:, None] - place).abs().float(), alpha=-0.5).softmax(-1) @ v
+
+
+def values_on_the_left(q, k, v):
+    return (v.mT @ (k @ q.mT).softmax(-2)).mT
+
+
+def keys_of_one_head(q, k, v):
+    return (torch.einsum("bhid,bjd->bhij", q, k[:, 0]) / 2).softmax(-1) @ v
+
+
+def written_into_slices(q, k, v):
+    scores = q @ k.mT
+    scores[..., 1:, 1:] += torch.linspace(0, 1, q.shape[-2] - 1)
+    scores[:, :, 0] = scores[:, :, 0] - 1.0
+    return scores.softmax(-1) @ v
+
+
+def with_a_sink(q, k, v):
+    scores = torch.cat([q @ k.mT, torch.ones(*q.shape[:3], 1)], dim=-1)
+    scores = scores - scores.max(dim=-1, keepdim=True).values
+    return scores.softmax(-1)[..., :-1] @ v
+
+
+def clamped_where_it_changes_nothing(q, k, v):
+    return torch.clamp(q @ k.mT, min=-1e9).softmax(-1) @ v
+
+
+GOOD = [
+    softmax_product,
+    both_scaled,
+    einsum,
+    flattened_bmm,
+    causal,
+    fused_causal,
+    fused_boolean_mask,
+    grouped,
+    softcapped,
+    biased_in_the_product,
+    position_term,
+    values_on_the_left,
+    keys_of_one_head,
+    written_into_slices,
+    with_a_sink,
+    clamped_where_it_changes_nothing,
+]
 
 
 def talking(q, k, v):
     mix = torch.eye(q.shape[1]) + 0.1
     scores = F.linear((q @ k.mT).permute(0, 2, 3, 1), mix).permute(0, 3, 1, 2)
     return scores.softmax(-1) @ v
-
-
-def softcapped(q, k, v):
-    return (20 * torch.tanh(q @ k.mT / 20)).softmax(-1) @ v
 
 
 def linear_attention(q, k, v):
@@ -98,14 +152,39 @@ def dropped(q, k, v):
     return F.scaled_dot_product_attention(q, k, v, dropout_p=0.5)
 
 
+def two_products(q, k, v):
+    return ((q @ k.mT + v @ q.mT) / 2).softmax(-1) @ v
+
+
+def gated_by_its_scores(q, k, v):
+    scores = q @ k.mT
+    return (scores + torch.sigmoid(scores).cumsum(-1)).softmax(-1) @ v
+
+
+def sigmoid_attention(q, k, v):
+    return torch.sigmoid(q @ k.mT) @ v
+
+
+def over_channels(q, k, v):
+    return v @ (q.mT @ k).softmax(-1).mT
+
+
+def additive_scores(q, k, v):
+    return torch.tanh(q[..., :, None, :] + k[..., None, :, :]).sum(-1).softmax(-1) @ v
+
+
 BAD = [
     (talking, "talking heads"),
-    (softcapped, "tanh"),
     (linear_attention, "linear attention"),
-    (softmax_over_queries, "axis -2"),
+    (softmax_over_queries, "another axis"),
     (reweighted, "mul after"),
-    (scores_times_a_matrix, "linear attention"),
+    (scores_times_a_matrix, "another matrix"),
     (dropped, "dropout"),
+    (two_products, "sum of two products"),
+    (gated_by_its_scores, "own scores"),
+    (sigmoid_attention, "sigmoid, without a softmax"),
+    (over_channels, "channels instead of tokens"),
+    (additive_scores, "no product of queries and keys"),
 ]
 
 INPUTS = torch.randn(2, 7, 12, generator=torch.Generator().manual_seed(0))
@@ -118,6 +197,7 @@ def test_softmax_attention_is_captured_however_it_is_written(attend):
     assert result.certificate.worst < 1e-5
     heads = result.heads
     assert heads.key.shape == (6, 7, 4)
+    assert result.other_softmaxes == ()
     torch.testing.assert_close(heads.replayed(), heads.output, rtol=1e-4, atol=1e-6)
 
 
@@ -155,12 +235,11 @@ def test_multihead_attention_is_captured(need_weights, batch_first, masks):
             )[0]  # fmt: skip
 
     torch.manual_seed(0)
-    model = Layer()
-    result = capture(model, INPUTS)
-    assert result.layer_names == ("attention",)
+    result = capture(Layer(), INPUTS)
+    assert set(result.layer_names) == {"attention"}
     assert result.certificate.worst < 1e-5
-    assert result.heads.key.shape == (6, 7, 4)
-    assert result.heads.index[3].input == "input-1"
+    tokens = {entry.input: heads.tokens for heads in result.layers for entry in heads.index}
+    assert tokens == {"input-0": 7, "input-1": 5 if masks in ("padding", "both") else 7}
 
 
 def test_transformer_encoder_is_captured_although_it_has_a_fast_path():
@@ -170,7 +249,7 @@ def test_transformer_encoder_is_captured_although_it_has_a_fast_path():
     assert result.layer_names == ("layers.0.self_attn", "layers.1.self_attn")
 
 
-def test_tokens_that_are_not_in_the_sequence_are_refused():
+def test_tokens_that_a_layer_adds_to_the_sequence_are_keys_like_others():
     class Layer(nn.Module):
         def __init__(self):
             super().__init__()
@@ -179,8 +258,10 @@ def test_tokens_that_are_not_in_the_sequence_are_refused():
         def forward(self, x):
             return self.attention(x, x, x)[0]
 
-    with pytest.raises(CaptureError, match=r"attention: .*add_zero_attn"):
-        capture(Layer(), INPUTS)
+    heads = capture(Layer(), INPUTS).heads
+    assert heads.key.shape == (6, 8, 4)
+    assert not heads.key[:, 7].any()
+    assert heads.source is None
 
 
 def test_shared_layers_are_counted_each_time_they_run():

@@ -54,7 +54,6 @@ def test_the_rebuild_is_what_the_layers_pass_on(name, fused):
 def test_every_head_is_captured_as_rebuilt(name, fused):
     model, images = build(name, fused)
     result = capture(model, images)
-    assert not result.unrecognised
     ours, theirs = in_order(by_label(result)), in_order(rebuilt_by_label(model, images))
     assert {place: len(heads) for place, heads in ours.items()} == {p: len(heads) for p, heads in theirs.items()}
     for place, heads in ours.items():

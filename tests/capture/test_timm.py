@@ -123,7 +123,6 @@ def test_swin_windows_belong_to_their_input():
     [
         ("cait_xxs24_224", "blocks.0.attn", "talking heads"),
         ("xcit_nano_12_p16_224", "blocks.0.attn", "channels instead of tokens"),
-        ("mvitv2_tiny", "stages.0.blocks.0.attn", "replay differs"),
     ],
 )
 def test_other_attention_is_refused_with_layer_and_reason(name, layer, reason, fused):

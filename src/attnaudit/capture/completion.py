@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 from jaxtyping import Int
@@ -101,9 +100,10 @@ class Units:
     order: Int[Tensor, "rows"]
     columns: Int[Tensor, "tokens"]
 
-    def index(self, layout: Layout, queries: Any, keys: Any) -> tuple[Any, ...]:
-        """An index into a tensor of the layout's shape, for these queries and keys of every unit."""
+    def index(self, layout: Layout, queries: Tensor | None, keys: Tensor | None) -> tuple[Tensor, ...]:
+        """An index into a tensor of the layout's shape, for these queries and keys of every unit, or the first."""
         place = {axis: own[:, None] for axis, own in self.coordinates.items()}
+        queries, keys = (torch.full((len(self.group), 1), 0) if own is None else own for own in (queries, keys))
         return tuple(
             keys if axis == layout.keys else queries if axis == layout.queries else place[axis]
             for axis in range(len(layout.shape))
@@ -201,11 +201,11 @@ def _call(
     softmax: Softmax, product: Product, layout: Layout, units: Units, value: Side, output: Tensor
 ) -> AttentionCall:
     device, count = output.device, layout.count
-    queries = torch.arange(count)[None, :]
-    batch = layout.batch[units.index(layout, 0, 0)][:, 0]
-    query_rows = layout.query_rows[units.index(layout, queries, 0)]
-    key_rows = layout.key_rows[units.index(layout, 0, units.columns[None, :])]
-    all_columns = layout.key_rows[units.index(layout, 0, torch.arange(layout.shape[layout.keys])[None, :])][0]
+    queries = torch.arange(count).expand(len(units.group), -1)
+    batch = layout.batch[units.index(layout, None, None)][:, 0]
+    query_rows = layout.query_rows[units.index(layout, queries, None)]
+    key_rows = layout.key_rows[units.index(layout, None, units.columns[None, :])]
+    all_columns = layout.key_rows[units.index(layout, None, torch.arange(layout.shape[layout.keys])[None, :])][0]
     sinks = torch.nonzero(all_columns == SINK)[:, 0]
     if bool((key_rows == SINK).any()):
         raise NotCapturable("its sink has a value")
@@ -219,7 +219,7 @@ def _call(
         factor = product.factor.get().expand(layout.shape)
         if any(varies(factor, axis) for axis in (layout.keys, layout.queries) if axis is not None):
             raise NotCapturable("its scores are multiplied by a number for each query or key")
-        scale = scale * factor[units.index(layout, 0, 0)][:, 0].double().cpu()
+        scale = scale * factor[units.index(layout, None, None)][:, 0].double().cpu()
     return AttentionCall(
         query=query,
         key=key,

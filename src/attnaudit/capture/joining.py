@@ -20,6 +20,8 @@ def joined_fact(operands: Sequence[Tensor], facts: Sequence[Fact | None], axis: 
     """The fact of `torch.cat(operands, axis)`."""
     axis %= result.dim()
     kept = [(operand, fact) for operand, fact in zip(operands, facts, strict=True) if operand.dim() == result.dim()]
+    if len(kept) == 1 and kept[0][0].shape == result.shape:
+        return kept[0][1] or Fact(None, activation=False)  # an empty cache was joined to it
     scores = [place for place, (_, fact) in enumerate(kept) if fact is not None and isinstance(fact.form, Product)]
     content = [place for place in scores if kept[place][1].form.content]  # type: ignore[union-attr]
     form: Form | None = None

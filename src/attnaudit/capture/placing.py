@@ -15,7 +15,7 @@ from attnaudit.capture.attention_call import AttentionCall, Places
 class Placing:
     """The input, window and head of units, sorted by them; `order` sorts the units of the call so.
 
-    `key_heads` is the number of heads that have keys of their own, 0 if all have.
+    `key_heads` is the number of heads that differ in their keys.
     """
 
     sample: Int[Tensor, "units"]
@@ -34,23 +34,22 @@ def placing(call: AttentionCall, inputs: int) -> Placing | None:
         return None
     head = _heads(call.places, units)
     if head is None or not _even(sample, head):
-        head = _by_order(call.places, units, inputs)
+        head = _by_order(call.places, units, len(torch.unique(sample)))
         if head is None:
             return None
     heads = int(head.max()) + 1
     order = torch.argsort(sample * heads + head, stable=True)
     window = torch.empty_like(order)
-    windows = units // (inputs * heads)
+    windows = units // (len(torch.unique(sample)) * heads)
     window[order] = torch.arange(units) % windows
     order = torch.argsort((sample * windows + window) * heads + head, stable=True)
-    keys = call.places.key
-    shared = 0 if keys is None else len(torch.unique(torch.stack([keys, sample]), dim=1).unique(dim=1)[0].unique())
-    return Placing(sample[order], window[order], head[order], order, heads, shared if 0 < shared < heads else 0)
+    keys = None if call.places.key is None else len(torch.unique(call.places.key))
+    return Placing(sample[order], window[order], head[order], order, heads, heads if keys is None else min(keys, heads))
 
 
 def _samples(places: Places, units: int, inputs: int) -> Tensor | None:
     sample = places.sample
-    if sample is not None and torch.equal(torch.bincount(sample.clamp_min(0)), torch.full((inputs,), units // inputs)):
+    if sample is not None and int(sample.min()) >= 0 and int(sample.max()) < inputs:
         return sample
     return torch.arange(units) * inputs // units if units and units % inputs == 0 else None
 
@@ -60,13 +59,15 @@ def _heads(places: Places, units: int) -> Tensor | None:
     known = [label for label in (places.query, places.key, places.value) if label is not None]
     if not known:
         return None
-    return torch.unique(torch.stack(known), dim=1, return_inverse=True)[1]
+    head: Tensor = torch.unique(torch.stack(known), dim=1, return_inverse=True)[1]
+    return head
 
 
 def _even(sample: Tensor, head: Tensor) -> bool:
     """Whether every input has every head equally often."""
-    counts = torch.bincount(sample * (int(head.max()) + 1) + head)
-    return bool((counts == counts[0]).all()) and len(counts) == (int(sample.max()) + 1) * (int(head.max()) + 1)
+    heads = int(head.max()) + 1
+    pairs, counts = torch.unique(sample * heads + head, return_counts=True)
+    return bool((counts == counts[0]).all()) and len(pairs) == len(torch.unique(sample)) * heads
 
 
 def _by_order(places: Places, units: int, inputs: int) -> Tensor | None:

@@ -95,3 +95,29 @@ def _sample(factors: Factors, left: Fact | None, right: Fact | None, shape: Sequ
     if label is not None and not varies(label, -2):
         return label.narrow(-2, 0, 1).expand(tuple(shape))
     return None
+
+
+def convolution_labels(given: Fact | None, shape: torch.Size, depthwise: bool) -> Labels:
+    """Labels of a convolution (inputs, channels, *places): channels are columns, inputs and places rows.
+
+    A depthwise one keeps channels apart: what columns they were before still tells heads apart that share the first
+    axis with the inputs.
+    """
+
+    def make(name: str) -> Tensor | None:
+        label = None
+        if name == "sample" or (name == "column" and depthwise):
+            label = None if given is None else given.label(name)
+        if label is not None and not any(varies(label, axis) for axis in range(2, label.dim())):
+            small = label[:, : shape[1] if name == "column" else 1]
+            for axis in range(2, len(shape)):
+                small = small.narrow(axis, 0, 1)
+            return small.expand(shape)
+        if name == "column":
+            return along(shape, {1: shape[1]}, shape[1])
+        if name == "row":
+            sizes = {axis: length for axis, length in enumerate(shape) if axis != 1}
+            return along(shape, sizes, math.prod(sizes.values()))
+        return None
+
+    return Labels(make)

@@ -24,7 +24,7 @@ from attnaudit.capture.fused import fused_attention, is_fused
 from attnaudit.capture.joining import joined_fact
 from attnaudit.capture.labels import Labels, along, narrowed, varies
 from attnaudit.capture.moves import COPIES, changed_nothing, move_of, torch_name
-from attnaudit.capture.products import Factors, factors_of, product_labels
+from attnaudit.capture.products import Factors, convolution_labels, factors_of, product_labels
 
 _SOFTMAX = frozenset(("_softmax", "_safe_softmax"))
 #: They take a tensor for its shape and type alone.
@@ -64,7 +64,9 @@ class Tracer:
             return
         operands = list(_tensors((*args, *kwargs.values())))
         facts = [self._facts.get(operand) for operand in operands]
-        if name in _SOFTMAX:
+        if name == "convolution" and result.dim() == operands[0].dim():
+            self._convolution(facts, result, depthwise=args[8] == args[0].shape[1] == result.shape[1])
+        elif name in _SOFTMAX:
             self._softmax(args[0], facts[0], args[1] % args[0].dim(), result)
         elif name in ("bernoulli", "bernoulli_", "native_dropout"):
             self._random(name, operands, facts, result)
@@ -185,6 +187,15 @@ class Tracer:
                     form.origin.settled = True
                 return None
         return factors.product(left, right)
+
+    def _convolution(self, facts: Sequence[Fact | None], result: Tensor, *, depthwise: bool) -> None:
+        given = facts[0]
+        follows = None if given is None else scores.multiplied(given, None, 1)
+        form = follows if isinstance(follows, Changed) else None
+        if given is not None and isinstance(given.form, Weights) and given.form.softmax.reason is None:
+            given.form.softmax.reason = "its attention weights are mixed by a convolution after the softmax"
+        activation = given is not None and given.activation
+        self._facts[result] = Fact(convolution_labels(given, result.shape, depthwise), form, activation)
 
     def _apply(
         self,

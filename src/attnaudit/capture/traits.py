@@ -25,7 +25,8 @@ class Traits:
     window: int | None = None
     sinks: bool = False
     softcap: float | None = None
-    key_heads: int = 0
+    heads: int = 1
+    key_heads: int = 1
     rotary: bool = False
     padding: bool = False
 
@@ -35,7 +36,7 @@ class Traits:
             "" if self.window is None else f"window of {self.window}",
             "sinks" if self.sinks else "",
             "" if self.softcap is None else f"softcap {self.softcap:g}",
-            f"{self.key_heads} key heads" if self.key_heads else "",
+            f"{self.key_heads} key heads for {self.heads} heads" if self.key_heads < self.heads else "",
             "rotary" if self.rotary else "",
             "padding left out" if self.padding else "",
         ]
@@ -43,10 +44,11 @@ class Traits:
 
 
 def traits_of(heads: Heads, key_heads: int, rotary: bool, padding: bool) -> Traits:
-    """The properties of heads of one layer; `key_heads` is 0 if every head has keys of its own."""
+    """The properties of heads of one layer, of which `key_heads` differ in their keys."""
     seen = None if heads.bias is None else visible(narrowed(heads.bias, [0]))
     causal, window = (False, None) if seen is None or seen.shape[1] != seen.shape[2] else _band(seen)
-    return Traits(causal, window, heads.sink is not None, heads.softcap, key_heads, rotary, padding)
+    count = len({entry.head for entry in heads.index})
+    return Traits(causal, window, heads.sink is not None, heads.softcap, count, key_heads, rotary, padding)
 
 
 def _band(seen: Bool[Tensor, "heads tokens tokens"]) -> tuple[bool, int | None]:
