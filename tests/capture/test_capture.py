@@ -178,7 +178,7 @@ BAD = [
     (linear_attention, "linear attention"),
     (softmax_over_queries, "another axis"),
     (reweighted, "mul after"),
-    (scores_times_a_matrix, "another matrix"),
+    (scores_times_a_matrix, "multiplied by a matrix"),
     (dropped, "dropout"),
     (two_products, "sum of two products"),
     (gated_by_its_scores, "own scores"),

@@ -13,7 +13,7 @@ from attnaudit.capture.collector import Collector
 from attnaudit.capture.heads import Heads
 from attnaudit.capture.primal import PrimalCall, recording_primal
 from attnaudit.capture.result import Capture, CaptureLog
-from attnaudit.errors import InputError
+from attnaudit.errors import CaptureError, InputError
 
 #: The inputs of a model, batch first: a tensor, positional arguments, or keyword arguments.
 Inputs = Tensor | tuple[Any, ...] | Mapping[str, Any]
@@ -104,7 +104,13 @@ def _with_primal(log: CaptureLog, calls: Mapping[str, PrimalCall], names: Sequen
 def evaluating(model: nn.Module) -> Iterator[None]:
     """Put the model in evaluation mode; restore the mode of every module afterwards."""
     modes = {module: module.training for module in model.modules()}
-    model.eval()
+    try:
+        model.eval()
+    except NotImplementedError as error:
+        raise CaptureError(
+            f"{type(model).__name__} has no evaluation mode, as programs made by torch.export have none: capture the "
+            "module that it was made from."
+        ) from error
     try:
         yield
     finally:

@@ -15,7 +15,7 @@ from attnaudit.capture.labels import narrowed
 from attnaudit.capture.placing import Placing, placing
 from attnaudit.capture.recorder import Recorder
 from attnaudit.capture.result import CaptureLog, Certificate
-from attnaudit.capture.traits import Traits, real_tokens, traits_of
+from attnaudit.capture.traits import Traits, traits_of, without_padding
 from attnaudit.records.head_id import HeadId
 
 #: The largest replay error allowed in a capture, relative to the largest output of the layer, by precision.
@@ -121,23 +121,23 @@ def _source(call: AttentionCall, places: Placing) -> Tensor | None:
 
 def _without_padding(heads: Heads, per_row: int) -> Iterator[Heads]:
     """The heads without tokens that no query sees, one batch for every set of tokens that is left."""
-    real = real_tokens(heads)
-    rows = None if real is None else real.view(-1, per_row, real.shape[1])
-    if real is None or rows is None or not bool((rows == rows[:, :1]).all()) or not bool(real.any(dim=1).all()):
+    real = without_padding(heads)
+    if real is None:
         yield heads
         return
-    sets, which = torch.unique(rows[:, 0], dim=0, return_inverse=True)
-    for number, kept in enumerate(sets):
-        yield _selected(heads, torch.nonzero(which == number)[:, 0], kept, per_row)
+    kept = torch.cat([real.queries, real.tokens], dim=1).view(-1, per_row, heads.query.shape[1] + heads.tokens)
+    if not bool((kept == kept[:, :1]).all()) or not bool(real.queries.any(dim=1).all()):
+        yield heads
+        return
+    sets, which = torch.unique(kept[:, 0], dim=0, return_inverse=True)
+    for number, own in enumerate(sets):
+        queries, tokens = (torch.nonzero(part)[:, 0] for part in own.split([heads.query.shape[1], heads.tokens]))
+        yield _selected(heads, torch.nonzero(which == number)[:, 0], queries, tokens, per_row)
 
 
-def _selected(heads: Heads, rows: Tensor, kept: Tensor, per_row: int) -> Heads:
-    """All heads of some rows, with some of their tokens; in self-attention these are the queries, too."""
+def _selected(heads: Heads, rows: Tensor, queries: Tensor, tokens: Tensor, per_row: int) -> Heads:
+    """All heads of some rows, with some of their queries and tokens."""
     units = (rows[:, None] * per_row + torch.arange(per_row, device=rows.device)).flatten()
-    tokens = torch.nonzero(kept)[:, 0]
-    queries = (
-        tokens if heads.query.shape[1] == heads.tokens else torch.arange(heads.query.shape[1], device=tokens.device)
-    )
     bias = heads.bias
     if bias is not None:
         bias = narrowed(bias, [0])

@@ -15,10 +15,12 @@ from attnaudit.capture.forms import Fact, Product, Scaled, Softmax
 from attnaudit.capture.joining import SINK
 from attnaudit.capture.labels import Move, varies
 from attnaudit.capture.products import Factors
+from attnaudit.numerics.masks import HIDDEN
 
 OVER_CHANNELS = "it attends over channels instead of tokens (cross-covariance attention)"
 NO_PRODUCT = "its logits are no product of queries and keys"
 _OTHER_AXIS = "its weights are multiplied by values along another axis than its softmax runs over"
+_MIXED_HEADS = "its attention weights are mixed across heads after the softmax (talking heads)"
 
 
 class NotCapturable(Exception):
@@ -36,7 +38,8 @@ class Side:
     def label(self, name: str) -> Tensor | None:
         """A label of the tensor, if it is known; `move` makes it out of that of the fact."""
         label = None if self.fact is None else self.fact.label(name)
-        return label if label is None or self.move is None else self.move(label)
+        label = label if label is None or self.move is None else self.move(label)
+        return label if label is not None and label.shape == self.tensor.shape else None
 
     @property
     def scale(self) -> float:
@@ -112,8 +115,8 @@ class Units:
 
 def attention_of(
     softmax: Softmax, factors: Factors, left: Fact | None, right: Fact | None, weights_left: bool, result: Tensor
-) -> AttentionCall | None:
-    """The attention that a product of weights and values completes; None if its keys are parameters, as in a router.
+) -> AttentionCall:
+    """The attention that a product of weights and values completes.
 
     Raises:
         NotCapturable: it is not of the known form; the message says why.
@@ -133,10 +136,10 @@ def attention_of(
         value = Side(first.tensor.mT, left, lambda label: factors.left_batched(label).mT)
     layout = _layout(softmax, product)
     if layout.query.from_input and not layout.key.from_input:
-        return None
+        raise NotCapturable("its keys are parameters, and not tokens")
     if layout.query.over_channels():
         raise NotCapturable(OVER_CHANNELS)
-    units = _units(layout, weights)
+    units = _units(layout, weights, value)
     return _call(softmax, product, layout, units, value, output / factors.alpha if factors.alpha != 1 else output)
 
 
@@ -172,7 +175,7 @@ def _not_heads(free: list[int], query: Side, batch: Tensor, rows: Tensor, axis: 
     return [other for other in free if not varies(column, other)]
 
 
-def _units(layout: Layout, weights: Side) -> Units:
+def _units(layout: Layout, weights: Side, value: Side) -> Units:
     """Sort the rows of the weights, (batch, rows, tokens), by unit and query."""
     places = {axis: weights.label(str(axis)) for axis in range(len(layout.shape))}
     others = {axis: label for axis, label in places.items() if axis != layout.keys and label is not None}
@@ -180,7 +183,7 @@ def _units(layout: Layout, weights: Side) -> Units:
     if keys is None or len(others) != len(places) - 1:
         raise NotCapturable("its weights are rearranged in a way that cannot be followed")
     if varies(keys, 0) or varies(keys, 1) or any(varies(label, 2) for label in others.values()):
-        raise NotCapturable(_OTHER_AXIS)
+        raise NotCapturable(_OTHER_AXIS if value.from_input else _MIXED_HEADS)
     groups, rows = keys.shape[:2]
     at = {axis: label[:, :, 0].reshape(-1) for axis, label in others.items()}
     unit = torch.arange(groups)[:, None].expand(groups, rows).reshape(-1)
@@ -204,6 +207,8 @@ def _call(
     queries = torch.arange(count).expand(len(units.group), -1)
     batch = layout.batch[units.index(layout, None, None)][:, 0]
     query_rows = layout.query_rows[units.index(layout, queries, None)]
+    if _is_linear_layer(layout, query_rows):
+        raise NotCapturable("its scores come from a linear layer, and not from queries and keys")
     key_rows = layout.key_rows[units.index(layout, None, units.columns[None, :])]
     all_columns = layout.key_rows[units.index(layout, None, torch.arange(layout.shape[layout.keys])[None, :])][0]
     sinks = torch.nonzero(all_columns == SINK)[:, 0]
@@ -214,6 +219,7 @@ def _call(
     query = _gathered(layout.query.tensor, batch, query_rows) / layout.query.scale
     key = _gathered(layout.key.tensor, batch, key_rows) / layout.key.scale
     bias, sink = _bias(softmax, product, layout, units, sinks)
+    _check_dropped(product, layout)
     scale = torch.full((len(batch),), product.scale * layout.query.scale * layout.key.scale, dtype=torch.float64)
     if product.factor is not None:
         factor = product.factor.get().expand(layout.shape)
@@ -233,6 +239,15 @@ def _call(
         source=_source(value, units),
         rotated=layout.key.fact is not None and layout.key.fact.rotated,
         precision=softmax.precision,
+    )
+
+
+def _is_linear_layer(layout: Layout, rows: Int[Tensor, "units queries"]) -> bool:
+    """Whether the queries are some of the columns of a weight matrix; all of them are learned queries."""
+    return (
+        layout.key.from_input
+        and layout.query.fact is None
+        and len(torch.unique(rows[0])) < layout.query.tensor.shape[1]
     )
 
 
@@ -262,6 +277,14 @@ def _bias(
     kept = whole if torch.equal(columns, torch.arange(whole.shape[-1])) else whole[..., columns.to(whole.device)]
     sink = torch.logsumexp(whole[..., sinks.to(whole.device)], dim=-1).expand(size) if len(sinks) else None
     return kept.expand(*size, len(columns)), sink
+
+
+def _check_dropped(product: Product, layout: Layout) -> None:
+    """Scores that were multiplied by 0 must be hidden as well, as in `s * mask - 1e4 * (1 - mask)`."""
+    if product.dropped is not None:
+        hidden = torch.zeros(()) if product.bias is None else product.bias.get()
+        if bool((product.dropped.get() & (hidden > HIDDEN)).any()):
+            raise NotCapturable("some of its scores are multiplied by 0 before the softmax")
 
 
 def _at_units(whole: Tensor, coordinates: list[Tensor]) -> Tensor:

@@ -24,8 +24,9 @@ class Product:
 
     With a `softcap` c it is c·tanh((left @ right)·scale / c) + bias. `factor` and `bias` have the shape of the tensor,
     or broadcast to it. The bias holds the operands that the model added, and never what is missing to its logits: that
-    would make any queries and keys replay well. `content` says that both operands depend on the input; `origin` is the
-    same object in everything computed from this product.
+    would make any queries and keys replay well. `dropped` is true where scores were multiplied by 0. `content` says
+    that both operands depend on the input and that it sums over features, as scores do; with `mixes` it sums over
+    something else, such as tokens. `origin` is the same object in everything computed from this product.
     """
 
     left: Tensor
@@ -33,23 +34,24 @@ class Product:
     left_fact: Fact | None
     right_fact: Fact | None
     content: bool
+    mixes: bool = False
     scale: float = 1.0
     factor: Lazy[Tensor] | None = None
     bias: Lazy[Tensor] | None = None
     bias_from_input: bool = False
+    dropped: Lazy[Tensor] | None = None
     softcap: float | None = None
-    sinks: int = 0
     origin: object = field(default_factory=object)
 
     def moved(self, move: Move, shape: torch.Size) -> Product:
         """The product rearranged, from this shape."""
-        if self.bias is None and self.factor is None:
+        if self.bias is None and self.factor is None and self.dropped is None:
             return self
-        factor, bias = (
+        factor, bias, dropped = (
             None if term is None else term.then(lambda tensor: move(tensor.expand(shape)))
-            for term in (self.factor, self.bias)
+            for term in (self.factor, self.bias, self.dropped)
         )
-        return replace(self, factor=factor, bias=bias)
+        return replace(self, factor=factor, bias=bias, dropped=dropped)
 
     def times(self, number: float) -> Product:
         """The product times a number; with a softcap c·tanh(s·x / c), c and s grow together."""
@@ -62,6 +64,11 @@ class Product:
         own = Lazy(lambda: factor) if self.factor is None else self.factor.then(lambda tensor: tensor * factor)
         bias = None if self.bias is None else self.bias.then(lambda tensor: tensor * factor)
         return replace(self, factor=own, bias=bias)
+
+    def without(self, dropped: Tensor) -> Product:
+        """The product with 0 in some places."""
+        own = Lazy(lambda: dropped) if self.dropped is None else self.dropped.then(lambda tensor: tensor | dropped)
+        return replace(self, dropped=own)
 
     def plus(self, term: Tensor, from_input: bool) -> Product:
         """The product plus a mask or position term."""

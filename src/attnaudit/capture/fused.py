@@ -31,15 +31,13 @@ def fused_attention(
     """Read one call of a kernel, and what is known of its output; tensors are (batch, heads, tokens, dim).
 
     Raises:
-        NotCapturable: dropout is on, or the tensors are nested.
+        NotCapturable: dropout is on.
     """
     names = [argument.name for argument in func._schema.arguments]
     call = dict(zip(names, args, strict=False)) | dict(kwargs)
     query, key, value = (_side(call[name], fact_of) for name in ("query", "key", "value"))
     if call.get("dropout_p", 0.0) > 0.0:
         raise NotCapturable("attention dropout is on")
-    if any(side.tensor.is_nested or side.tensor.dim() != 4 for side in (query, key, value)):
-        raise NotCapturable("its tensors are nested or have no axis of heads")
     batch, heads, queries, dim = query.tensor.shape
     tokens, units = key.tensor.shape[2], batch * heads
     scale = call.get("scale")

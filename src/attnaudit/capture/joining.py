@@ -26,13 +26,21 @@ def joined_fact(operands: Sequence[Tensor], facts: Sequence[Fact | None], axis: 
     content = [place for place in scores if kept[place][1].form.content]  # type: ignore[union-attr]
     form: Form | None = None
     labels = _labels(kept, axis, result.shape)
-    if len(content) == 1:
+    if len(content) == len(scores) == 1 and not _has_scores(kept, content[0]):
         form, labels = _with_sinks(kept, content[0], axis)
-    elif any(fact is not None and isinstance(fact.form, Weights | Changed) for _, fact in kept) or content:
+    elif content or _has_scores(kept, None):
         form = Changed("its scores are joined from several products (sparse attention)", object())
     activation = any(fact is not None and fact.activation for _, fact in kept)
     rotated = any(fact is not None and fact.rotated for _, fact in kept)
     return Fact(labels, form, activation, rotated)
+
+
+def _has_scores(kept: Sequence[tuple[Tensor, Fact | None]], except_for: int | None) -> bool:
+    """Whether something was computed from scores or weights, apart from one part."""
+    return any(
+        fact is not None and place != except_for and isinstance(fact.form, Weights | Changed)
+        for place, (_, fact) in enumerate(kept)
+    )
 
 
 def _labels(kept: Sequence[tuple[Tensor, Fact | None]], axis: int, shape: torch.Size) -> Labels:
@@ -73,8 +81,7 @@ def _with_sinks(kept: Sequence[tuple[Tensor, Fact | None]], place: int, axis: in
         first, last = (label.new_full((1,) * label.dim(), SINK).expand(_sized(size, axis, edge)) for edge in edges)
         return joined([first, label, last], axis)
 
-    added = total - own.shape[axis]
-    return replace(product, bias=Lazy(bias), sinks=product.sinks + added), Labels(extended)
+    return replace(product, bias=Lazy(bias)), Labels(extended)
 
 
 def _sized(size: Sequence[int], axis: int, length: int) -> list[int]:

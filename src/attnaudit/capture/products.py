@@ -45,16 +45,26 @@ class Factors:
         """What is known of the result, with the facts of the operands."""
         bias, beta = self.bias, self.beta
         term = None if bias is None or beta == 0 else Lazy(lambda: bias if beta == 1 else bias * beta)
-        content = left is not None and right is not None and left.activation and right.activation
+        both = left is not None and right is not None and right.activation  # learned queries are computed, too
+        mixes = both and not (_sums_features(left, -1) and _sums_features(right, -1 if self.vector else -2))
         return Product(
             self.left_batched(self.left),
             self.right_batched(self.right),
             None if left is None else left.moved(self.left_batched, self.left.shape),
             None if right is None else right.moved(self.right_batched, self.right.shape),
-            content,
-            self.alpha,
+            content=both and not mixes,
+            mixes=mixes,
+            scale=self.alpha,
             bias=term,
         )
+
+
+def _sums_features(fact: Fact | None, axis: int) -> bool:
+    """Whether an axis runs over the columns of a projection, as far as is known."""
+    row, column = (None if fact is None else fact.label(name) for name in ("row", "column"))
+    if row is None or column is None or column.shape[axis] == 1 or varies(column, axis):
+        return True
+    return not any(varies(column, other) for other in range(column.dim()))
 
 
 def factors_of(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Factors | None:
@@ -119,5 +129,19 @@ def convolution_labels(given: Fact | None, shape: torch.Size, depthwise: bool) -
             sizes = {axis: length for axis, length in enumerate(shape) if axis != 1}
             return along(shape, sizes, math.prod(sizes.values()))
         return None
+
+    return Labels(make)
+
+
+def lookup_labels(given: Fact | None, shape: torch.Size) -> Labels:
+    """Labels of rows that were looked up in a table, (*places, width)."""
+
+    def make(name: str) -> Tensor | None:
+        if name == "column":
+            return along(shape, {len(shape) - 1: shape[-1]}, shape[-1])
+        if name == "row":
+            return along(shape, dict(enumerate(shape[:-1])), math.prod(shape[:-1]))
+        label = given.label("sample") if given is not None and name == "sample" else None
+        return None if label is None else label.unsqueeze(-1).expand(shape)
 
     return Labels(make)

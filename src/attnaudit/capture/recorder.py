@@ -52,7 +52,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Run the operation unchanged, then look at it."""
         kwargs = kwargs or {}
         if not isinstance(func, torch._ops.OpOverload):
-            self._refuse_call(f"it calls the operator {func}, which cannot be looked into")
+            # It applies a function of the model's own to the scores, out of sight.
+            self._refuse_call(f"it runs {func}, which cannot be looked into: choose another implementation")
             return func(*args, **kwargs)
         result = func(*args, **kwargs)
         self._tracer.observe(func, args, kwargs, result)
@@ -122,11 +123,13 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         fast_path = torch.backends.mha.get_fastpath_enabled()
         try:
             for name, module in self._model.named_modules():
+                if isinstance(module, torch.jit.ScriptModule):
+                    continue  # it takes no hooks; its operations count to the module that calls it
                 handles.append(module.register_forward_pre_hook(enter(name or type(module).__name__)))
                 # always_call: a model may catch a module's error and continue
                 handles.append(module.register_forward_hook(leave, always_call=True))
             torch.backends.mha.set_fastpath_enabled(False)  # a kernel for a whole encoder layer, without its heads
-            with torch.no_grad(), torch.compiler.set_stance("force_eager"), self:
+            with _operation_by_operation(), self:
                 for tensor in inputs:
                     self._tracer.start(tensor)
                 yield
@@ -134,6 +137,18 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             torch.backends.mha.set_fastpath_enabled(fast_path)
             for handle in handles:
                 handle.remove()
+
+
+@contextmanager
+def _operation_by_operation() -> Iterator[None]:
+    """Nothing is compiled, fused or kept for gradients, so that every operation is dispatched."""
+    with (
+        torch.inference_mode(False),
+        torch.no_grad(),
+        torch.compiler.set_stance("force_eager"),
+        torch.jit.optimized_execution(False),  # type: ignore[attr-defined]
+    ):
+        yield
 
 
 def _has_scores(softmax: Softmax) -> bool:

@@ -20,6 +20,9 @@ NO_RULE = object()
 Rule = Callable[[str, Sequence[Any], Mapping[str, Any], Sequence[Fact | None], Tensor], object]
 
 _OWN_SCORES = "its bias depends on its own scores"
+_TALKING = "its scores are mixed across heads by a linear layer (talking heads)"
+_LINEAR = "it has no softmax between its two products (linear attention)"
+BEFORE = " before the softmax"
 
 
 def _form(fact: Fact | None) -> Form | None:
@@ -44,9 +47,16 @@ def _scaled(
         return Scaled(form.scale * number) if isinstance(form, Scaled) else Scaled(number) if form is None else NO_RULE
     if not (isinstance(form, Product) and form.softcap is None and isinstance(factor, Tensor)):
         return NO_RULE
+    if name == "mul" and form.content and form.bias is None and _is_mask(factor, known[1 - place]):
+        return form.without(factor == 0)
     if factor.shape[-2:] != (1, 1) or args[place].shape != result.shape or _depends(known[1 - place], form.origin):
         return NO_RULE
     return form.times_each(1 / factor if name == "div" else factor)
+
+
+def _is_mask(factor: Tensor, fact: Fact | None) -> bool:
+    """Whether a factor has no other numbers than 0 and 1, and does not depend on the input."""
+    return (fact is None or not fact.activation) and bool(((factor == 0) | (factor == 1)).all())
 
 
 def _scores_place(known: Sequence[Fact | None]) -> int:
@@ -83,7 +93,10 @@ def _added(
         return Changed("its scores are the sum of two products of activations", form.origin)
     if _depends(fact, form.origin):
         # What is the same for all keys is lost in the softmax, such as the largest score.
-        return scores if other.shape[-1] == 1 and result.shape[-1] > 1 else Changed(_OWN_SCORES, form.origin)
+        if other.shape[-1] == 1 and result.shape[-1] > 1:
+            return scores
+        mixed = isinstance(its, Changed) and its.reason == _TALKING
+        return Changed(_TALKING if mixed else _OWN_SCORES, form.origin)
     if from_input and not form.content:
         return None  # a residual connection around a linear layer
     return scores.plus(other if sign == 1 else other * sign, from_input)
@@ -170,26 +183,31 @@ def multiplied(fact: Fact, other: Fact | None, axis: int) -> Changed | str | Non
     Attention weights have their own rule. None if the operand is no scores, or has become something else.
     """
     form, active = fact.form, other is not None and other.activation
-    if isinstance(form, Changed):
-        if isinstance(form.origin, Softmax):
-            return form.reason if active else None
-        return f"{form.reason.replace(' before the softmax', '')}, without a softmax" if active else form
-    if not (isinstance(form, Product) and form.content):
+    if isinstance(form, Changed) and isinstance(form.origin, Softmax):
+        return form.reason if active else None
+    if not (isinstance(form, Changed) or (isinstance(form, Product) and (form.content or form.mixes))):
         return None
-    if active:
-        row, column = fact.label("row"), fact.label("column")
-        known = row is not None and column is not None
-        if known and not (_only_along(row, axis) or _only_along(column, axis)):  # type: ignore[arg-type]
-            return None
-        return "it has no softmax between its two products (linear attention)"
     row, column = fact.label("row"), fact.label("column")
     if row is None or column is None:
         return None
-    if not varies(row, axis) and not varies(column, axis):
-        return Changed("its scores are mixed across heads by a linear layer (talking heads)", form.origin)
-    if _only_along(row, axis) or _only_along(column, axis):
-        return Changed("its scores are multiplied by another matrix before the softmax", form.origin)
-    return None
+    over_keys = _only_along(row, axis) or _only_along(column, axis)
+    if isinstance(form, Product) and form.mixes:
+        sums_tokens = _over_tokens(form.left_fact, -1) and _over_tokens(form.right_fact, -2)
+        return _LINEAR if active and sums_tokens and _only_along(row, axis) else None
+    over_heads = not varies(row, axis) and not varies(column, axis)
+    if active:
+        if not over_keys:
+            return None
+        return _LINEAR if isinstance(form, Product) else f"{form.reason.removesuffix(BEFORE)}, without a softmax"
+    if not (over_heads or over_keys) or isinstance(form, Changed):
+        return form if over_heads and isinstance(form, Changed) else None
+    return Changed(_TALKING if over_heads else f"its scores are multiplied by a matrix{BEFORE}", form.origin)
+
+
+def _over_tokens(fact: Fact | None, axis: int) -> bool:
+    """Whether an axis runs over rows of a projection, and not over columns."""
+    row, column = (None if fact is None else fact.label(name) for name in ("row", "column"))
+    return row is not None and column is not None and varies(row, axis) and not varies(column, axis)
 
 
 def _only_along(label: Tensor, axis: int) -> bool:

@@ -24,7 +24,7 @@ from attnaudit.capture.fused import fused_attention, is_fused
 from attnaudit.capture.joining import joined_fact
 from attnaudit.capture.labels import Labels, along, narrowed, varies
 from attnaudit.capture.moves import COPIES, changed_nothing, move_of, torch_name
-from attnaudit.capture.products import Factors, convolution_labels, factors_of, product_labels
+from attnaudit.capture.products import Factors, convolution_labels, factors_of, lookup_labels, product_labels
 
 _SOFTMAX = frozenset(("_softmax", "_safe_softmax"))
 #: They take a tensor for its shape and type alone.
@@ -55,6 +55,10 @@ class Tracer:
         name = self._names.get(func)
         if name is None:
             name = self._names[func] = torch_name(func)
+        if any(argument.is_nested for argument in args if isinstance(argument, Tensor)):
+            if is_fused(name) or name in _SOFTMAX:
+                self._refuse("its tensors are nested")
+            return
         if is_fused(name):
             self._fused(func, args, kwargs, result)
             return
@@ -66,6 +70,9 @@ class Tracer:
         facts = [self._facts.get(operand) for operand in operands]
         if name == "convolution" and result.dim() == operands[0].dim():
             self._convolution(facts, result, depthwise=args[8] == args[0].shape[1] == result.shape[1])
+        elif name == "embedding":
+            given = facts[1]
+            self._facts[result] = Fact(lookup_labels(given, result.shape), activation=given is not None)
         elif name in _SOFTMAX:
             self._softmax(args[0], facts[0], args[1] % args[0].dim(), result)
         elif name in ("bernoulli", "bernoulli_", "native_dropout"):
@@ -105,18 +112,21 @@ class Tracer:
             )
             return
         known = dict(zip(map(id, operands), facts, strict=True))
-        form = self._form(name, args, kwargs, known, result)
         for made in _tensors((result,)):
-            self._facts[made] = _inherited(name, made, operands, facts, form if made is result else None)
+            form = self._form(name, args, kwargs, known, made)
+            self._facts[made] = _inherited(name, made, operands, facts, form)
         if func._schema.is_mutable and operands:
             self._write_through(operands[0])
 
     def _form(
-        self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], facts: Mapping[int, Fact | None], result: Any
+        self,
+        name: str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        facts: Mapping[int, Fact | None],
+        result: Tensor,
     ) -> Form | None:
         """The form of the result of an operation that is neither a product nor a rearrangement."""
-        if not isinstance(result, Tensor):
-            return None
         rule = scores.RULES.get(name.removesuffix("_"))
         if rule is not None:
             known = [facts.get(id(argument)) for argument in args]
@@ -140,7 +150,7 @@ class Tracer:
             if isinstance(form, Product) and form.content:
                 if argument is not result and changed_nothing(argument, result):
                     return form
-                return Changed(f"its scores pass through {name} before the softmax", form.origin)
+                return Changed(f"its scores pass through {name}{scores.BEFORE}", form.origin)
             if isinstance(form, Dropout):
                 return form
         return None
@@ -214,9 +224,8 @@ class Tracer:
         except NotCapturable as reason:
             softmax.reason = softmax.reason or str(reason)
             return
-        if call is not None:
-            softmax.settled = True
-            self._on_call(call)
+        softmax.settled = True
+        self._on_call(call)
 
     def _fused(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
         try:
@@ -258,13 +267,17 @@ class Tracer:
     def _write_through(self, part: Tensor) -> None:
         """An operation changed `part` in place: other tensors in the same memory are changed, too."""
         fact, whole = self._facts.get(part), part._base
-        if whole is None or fact is None or fact.form is None:
+        if whole is None or fact is None:
             return
+        if self._facts.get(whole) is None:
+            self._facts[whole] = Fact(None, activation=fact.activation)
         of_scores = isinstance(fact.form, Changed) or (isinstance(fact.form, Product) and fact.form.content)
         known = self._facts.get(whole)
         if of_scores and (known is None or known.form is None):
             reason = "its scores are put together from several products, as in sparse or sliding-window attention"
             self._facts[whole] = Fact(None, Changed(reason, object()))
+        if fact.form is None:
+            return
         memory = part.untyped_storage()._cdata
         for other, known in list(self._facts.items()):
             if other is not part and isinstance(known.form, Product) and other.untyped_storage()._cdata == memory:
@@ -304,12 +317,14 @@ def _inherited(
     name: str, made: Tensor, operands: Sequence[Tensor], facts: Sequence[Fact | None], form: Form | None
 ) -> Fact:
     """The fact of a result that is no rearrangement: labels of an operand of its shape, or of another size."""
-    lookup = name == "embedding" and any(fact is not None for fact in facts)
     floats = [f for o, f in zip(operands, facts, strict=True) if f is not None and not _is_whole(o)]
-    activation = lookup or any(fact.activation for fact in floats)
+    activation = any(fact.activation for fact in floats)
     rotated = any(fact.rotated for fact in floats)
     labels = None
-    for operand, fact in zip(operands, facts, strict=True):
+    # The labels of scores must be those of the product that they are, whatever is added to it.
+    pairs = list(zip(operands, facts, strict=True))
+    pairs.sort(key=lambda pair: (not _is_part_of(pair[1], form), -pair[0].numel()))
+    for operand, fact in pairs:
         if fact is None or fact.labels is None:
             continue
         if operand.shape == made.shape:
@@ -319,6 +334,14 @@ def _inherited(
         if labels is None:
             labels = _resized(fact.labels, operand.shape, made.shape)
     return Fact(labels, form, activation, rotated)
+
+
+def _is_part_of(fact: Fact | None, form: Form | None) -> bool:
+    """Whether a form is what became of the form of an operand."""
+    before = None if fact is None else fact.form
+    if isinstance(before, Product) and isinstance(form, Product):
+        return before.origin is form.origin
+    return isinstance(before, Weights) and before == form
 
 
 def _is_whole(tensor: Tensor) -> bool:
@@ -337,11 +360,6 @@ def _resized(labels: Labels, before: torch.Size, after: torch.Size) -> Labels | 
     """Labels after pooling, convolution or broadcasting: those that do not vary where the size changed."""
 
     def resize(label: Tensor) -> Tensor:
-        lost = len(before) - len(after)
-        if lost == -1:  # embeddings add an axis
-            label = label.unsqueeze(-1)
-        elif lost:
-            raise ValueError("axes come or go")
         for axis, length in enumerate(after):
             if label.shape[axis] != length:
                 if varies(label, axis):
@@ -349,7 +367,7 @@ def _resized(labels: Labels, before: torch.Size, after: torch.Size) -> Labels | 
                 label = label.narrow(axis, 0, 1)
         return narrowed(label).expand(after)
 
-    return labels.moved(resize) if abs(len(before) - len(after)) <= 1 else None
+    return labels.moved(resize) if len(before) == len(after) else None
 
 
 def _only_empties_rows(before: Tensor, after: Tensor, softmax: Softmax) -> bool:

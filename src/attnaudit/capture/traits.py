@@ -64,8 +64,16 @@ def _band(seen: Bool[Tensor, "heads tokens tokens"]) -> tuple[bool, int | None]:
     return causal, width if reach + 1 < tokens and bool((seen == band).all()) else None
 
 
-def real_tokens(heads: Heads) -> Bool[Tensor, "heads tokens"] | None:
-    """False for padding, which no query of a real token sees; None if all tokens are real.
+@dataclass(frozen=True)
+class Real:
+    """Which queries and tokens of heads are no padding."""
+
+    queries: Bool[Tensor, "heads queries"]
+    tokens: Bool[Tensor, "heads tokens"]
+
+
+def without_padding(heads: Heads) -> Real | None:
+    """Tokens that some query of a real token sees, and queries that see one of them; None if all are real.
 
     In self-attention a real token sees itself; only if none does (some models hide it) every query counts.
     """
@@ -75,7 +83,9 @@ def real_tokens(heads: Heads) -> Bool[Tensor, "heads tokens"] | None:
     if seen.shape[1] == seen.shape[2]:
         own = seen.diagonal(dim1=1, dim2=2)
         counts = own | ~own.any(dim=1, keepdim=True)
-        real = own | (seen & counts[:, :, None]).any(dim=1)
+        tokens = queries = own | (seen & counts[:, :, None]).any(dim=1)
     else:
-        real = seen.any(dim=1)
-    return None if bool(real.all()) else real.expand(len(heads), -1)
+        tokens, queries = seen.any(dim=1), seen.any(dim=2)
+    if bool(tokens.all()):
+        return None
+    return Real(queries.expand(len(heads), -1), tokens.expand(len(heads), -1))
