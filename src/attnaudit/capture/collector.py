@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from attnaudit.capture.attention_call import AttentionCall
 from attnaudit.capture.heads import Heads
-from attnaudit.capture.labels import narrowed
+from attnaudit.capture.labels import narrowed, taken
 from attnaudit.capture.placing import Placing, placing
 from attnaudit.capture.recorder import Recorder
 from attnaudit.capture.result import CaptureLog, Certificate
@@ -116,7 +116,7 @@ def _source(call: AttentionCall, places: Placing) -> Tensor | None:
     if not bool((tokens == tokens[:, :1]).all()):
         return None
     rows = call.source.rows
-    return rows[tokens[:, 0].to(rows.device)]
+    return taken(rows, tokens[:, 0].flatten()).view(*tokens[:, 0].shape, rows.shape[1])
 
 
 def _without_padding(heads: Heads, per_row: int) -> Iterator[Heads]:

@@ -13,7 +13,7 @@ from torch import Tensor
 from attnaudit.capture.attention_call import AttentionCall, Places, ValueSource
 from attnaudit.capture.forms import Fact, Product, Scaled, Softmax
 from attnaudit.capture.joining import SINK
-from attnaudit.capture.labels import Move, varies
+from attnaudit.capture.labels import Move, taken, varies
 from attnaudit.capture.products import Factors
 from attnaudit.numerics.masks import HIDDEN
 
@@ -216,8 +216,8 @@ def _call(
         raise NotCapturable("its sink has a value")
     if len(units.columns) != layout.shape[layout.keys] - len(sinks):
         raise NotCapturable("only some of its weights are multiplied by values")
-    query = _gathered(layout.query.tensor, batch, query_rows) / layout.query.scale
-    key = _gathered(layout.key.tensor, batch, key_rows) / layout.key.scale
+    query = _unscaled(_gathered(layout.query.tensor, batch, query_rows), layout.query.scale)
+    key = _unscaled(_gathered(layout.key.tensor, batch, key_rows), layout.key.scale)
     bias, sink = _bias(softmax, product, layout, units, sinks)
     _check_dropped(product, layout)
     scale = torch.full((len(batch),), product.scale * layout.query.scale * layout.key.scale, dtype=torch.float64)
@@ -229,8 +229,8 @@ def _call(
     return AttentionCall(
         query=query,
         key=key,
-        value=value.tensor[units.group.to(device)],
-        output=output.reshape(-1, output.shape[-1])[units.order.to(device)].view(-1, count, output.shape[-1]),
+        value=taken(value.tensor, units.group),
+        output=taken(output.flatten(0, 1), units.order).view(-1, count, output.shape[-1]),
         scale=scale.to(device=device, dtype=query.dtype),
         bias=bias,
         places=_places(layout, units, batch, query_rows[:, 0], key_rows[:, 0], value),
@@ -253,7 +253,12 @@ def _is_linear_layer(layout: Layout, rows: Int[Tensor, "units queries"]) -> bool
 
 def _gathered(tensor: Tensor, batch: Int[Tensor, "units"], rows: Int[Tensor, "units tokens"]) -> Tensor:
     """Rows of a (batch, rows, dim) tensor for every unit; a copy, since the model may change its own tensors later."""
-    return tensor[batch[:, None].to(tensor.device), rows.to(tensor.device)]
+    flat = (batch[:, None] * tensor.shape[1] + rows).flatten()
+    return taken(tensor.flatten(0, 1), flat).view(*rows.shape, tensor.shape[2])
+
+
+def _unscaled(tensor: Tensor, scale: float) -> Tensor:
+    return tensor if scale == 1 else tensor / scale
 
 
 def _bias(

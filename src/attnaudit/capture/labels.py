@@ -69,7 +69,19 @@ def varies(label: Tensor, axis: int) -> bool:
     """Whether a label changes along an axis."""
     if label.shape[axis] <= 1 or label.stride(axis) == 0:
         return False
-    return not bool((label == label.narrow(axis, 0, 1)).all())
+    first = [0] * label.dim()
+    second = list(first)
+    second[axis] = 1
+    if label[tuple(first)].item() != label[tuple(second)].item():
+        return True
+    small = narrowed(label)
+    return not bool((small == small.narrow(axis, 0, 1)).all())
+
+
+def taken(tensor: Tensor, places: Tensor) -> Tensor:
+    """A copy of the parts of a tensor at these places along its first axis, which may be all of them in order."""
+    whole = len(places) == len(tensor) and torch.equal(places, torch.arange(len(tensor)))
+    return tensor.clone() if whole else tensor[places.to(tensor.device)]
 
 
 def narrowed(tensor: Tensor, axes: Sequence[int] | None = None) -> Tensor:

@@ -67,17 +67,16 @@ def _sums_features(fact: Fact | None, axis: int) -> bool:
     return not any(varies(column, other) for other in range(column.dim()))
 
 
-def factors_of(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Factors | None:
-    """The operands of a matrix product; None for any other operation."""
-    match name:
-        case "mm" | "bmm":
-            return Factors(args[0], args[1])
-        case "addmm" | "baddbmm":
-            return Factors(args[1], args[2], args[0], float(kwargs.get("alpha", 1)), float(kwargs.get("beta", 1)))
-        case "mv":
-            return Factors(args[0], args[1], vector=True)
-        case _:
-            return None
+def is_product(name: str) -> bool:
+    """Whether an operation is a matrix product."""
+    return name in ("mm", "bmm", "addmm", "baddbmm", "mv")
+
+
+def factors_of(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Factors:
+    """The operands of a matrix product."""
+    if name in ("addmm", "baddbmm"):
+        return Factors(args[1], args[2], args[0], float(kwargs.get("alpha", 1)), float(kwargs.get("beta", 1)))
+    return Factors(args[0], args[1], vector=name == "mv")
 
 
 def product_labels(factors: Factors, left: Fact | None, right: Fact | None, shape: torch.Size) -> Labels:

@@ -8,25 +8,33 @@ of modules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.weak import WeakTensorKeyDictionary
 
 from attnaudit.capture import scores
 from attnaudit.capture.attention_call import AttentionCall
 from attnaudit.capture.completion import NO_PRODUCT, NotCapturable, attention_of
+from attnaudit.capture.facts import Facts
 from attnaudit.capture.forms import Changed, Dropout, Fact, Form, Product, Softmax, Weights
 from attnaudit.capture.fused import fused_attention, is_fused
 from attnaudit.capture.joining import joined_fact
 from attnaudit.capture.labels import Labels, along, narrowed, varies
 from attnaudit.capture.moves import COPIES, changed_nothing, move_of, torch_name
-from attnaudit.capture.products import Factors, convolution_labels, factors_of, lookup_labels, product_labels
+from attnaudit.capture.products import (
+    Factors,
+    convolution_labels,
+    factors_of,
+    is_product,
+    lookup_labels,
+    product_labels,
+)
 
 _SOFTMAX = frozenset(("_softmax", "_safe_softmax"))
+_RANDOM = frozenset(("bernoulli", "bernoulli_", "native_dropout"))
 #: They take a tensor for its shape and type alone.
 _TEMPLATES = ("new_", "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like")
 
@@ -38,8 +46,8 @@ class Tracer:
         self, layer: Callable[[], str], on_call: Callable[[AttentionCall], None], refuse: Callable[[str], None]
     ) -> None:
         self.softmaxes: list[Softmax] = []
-        self._facts: MutableMapping[Tensor, Fact] = WeakTensorKeyDictionary()
-        self._names: dict[Any, str] = {}
+        self._facts = Facts()
+        self._names: dict[Any, tuple[str, bool, bool]] = {}
         self._layer, self._on_call, self._refuse = layer, on_call, refuse
 
     def start(self, tensor: Tensor) -> None:
@@ -52,32 +60,31 @@ class Tracer:
 
     def observe(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
         """Look at one operation that has just returned `result`."""
-        name = self._names.get(func)
-        if name is None:
-            name = self._names[func] = torch_name(func)
-        if any(argument.is_nested for argument in args if isinstance(argument, Tensor)):
-            if is_fused(name) or name in _SOFTMAX:
-                self._refuse("its tensors are nested")
+        known = self._names.get(func)
+        if known is None:
+            name = torch_name(func)
+            known = self._names[func] = name, is_fused(name), is_product(name)
+        name, fused, product = known
+        if isinstance(result, Tensor) and result.is_nested:
             return
-        if is_fused(name):
+        if fused:
             self._fused(func, args, kwargs, result)
             return
-        factors = factors_of(name, args, kwargs)
-        if factors is not None:
-            self._product(factors, result)
+        if product:
+            self._product(factors_of(name, args, kwargs), result)
             return
-        operands = list(_tensors((*args, *kwargs.values())))
+        operands = _tensors((*args, *kwargs.values()) if kwargs else args)
         facts = [self._facts.get(operand) for operand in operands]
-        if name == "convolution" and result.dim() == operands[0].dim():
+        if name in _SOFTMAX:
+            self._softmax(args[0], facts[0], args[1] % args[0].dim(), result)
+        elif name == "convolution" and result.dim() == operands[0].dim():
             self._convolution(facts, result, depthwise=args[8] == args[0].shape[1] == result.shape[1])
         elif name == "embedding":
             given = facts[1]
             self._facts[result] = Fact(lookup_labels(given, result.shape), activation=given is not None)
-        elif name in _SOFTMAX:
-            self._softmax(args[0], facts[0], args[1] % args[0].dim(), result)
-        elif name in ("bernoulli", "bernoulli_", "native_dropout"):
+        elif name in _RANDOM:
             self._random(name, operands, facts, result)
-        elif any(fact is not None for fact in facts) and not name.startswith(_TEMPLATES):
+        elif any(facts) and not name.startswith(_TEMPLATES):
             self._follow(func, name, args, kwargs, operands, facts, result)
 
     def _follow(
@@ -229,6 +236,8 @@ class Tracer:
 
     def _fused(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
         try:
+            if result[0].is_nested:
+                raise NotCapturable("its tensors are nested")
             call, fact = fused_attention(func, args, kwargs, result[0], self._facts.get)
             self._on_call(call)
             self._facts[result[0]] = fact
@@ -279,7 +288,7 @@ class Tracer:
         if fact.form is None:
             return
         memory = part.untyped_storage()._cdata
-        for other, known in list(self._facts.items()):
+        for other, known in self._facts.items():
             if other is not part and isinstance(known.form, Product) and other.untyped_storage()._cdata == memory:
                 self._facts[other] = scores.written(other, known, part, fact)
 
