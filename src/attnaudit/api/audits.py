@@ -149,6 +149,8 @@ def audit(
             nullcontext() if in_memory is None else put_back(in_memory),
         ):
             measured = measure(plan, folder, resources=resources, progress=told)
+        for words in measured.settings.kinds_of_attention:
+            _log.info("Attention: %s.", words)
         for line in losses(measured.summary):
             _log.warning(line)
         run = conclude(measured, judged, Bounds(threshold, chance), own=selection.own)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from attnaudit.audit.unit import capture_prepared
+from attnaudit.capture import Heads
 from attnaudit.errors import CaptureError, WeightsError
 from attnaudit.protocol import Protocol
 from attnaudit.sources.model import ModelSpec, load_model, parse_model
@@ -34,11 +35,16 @@ def inspect_model(name: str, *, download: bool = False) -> Inspection:
     return Inspection(
         model.label,
         {
-            layer: f"{len(heads)} heads x {heads.tokens} tokens x {heads.dim} dims, replay error {error:.1e}"
-            for heads, (layer, error) in zip(found.layers, found.certificate.errors.items(), strict=True)
+            layer: _described(heads, str(found.traits[layer]), found.certificate.errors[layer])
+            for layer, heads in zip(found.layer_names, found.layers, strict=True)
         },
         {refusal.layer: refusal.reason for refusal in found.refusals},
     )
+
+
+def _described(heads: Heads, kind: str, error: float) -> str:
+    size = f"{len(heads)} heads x {heads.tokens} tokens x {heads.dim} dims"
+    return f"{size}{', ' + kind if kind else ''}, replay error {error:.1e}"
 
 
 def with_any_weights(name: str, *, download: bool = False) -> ModelSpec:

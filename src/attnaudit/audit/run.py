@@ -47,6 +47,7 @@ def measure(
         solved.update(note.solvers)
         for layer, error in note.certificate.items():
             certificates[layer] = max(error, certificates.get(layer, 0.0))
-    folder.extend_settings(certificates=certificates, eigen_solvers=dict(solved))
+    attention = {layer: kind for note in notes for layer, kind in note.attention.items()}
+    folder.extend_settings(certificates=certificates, eigen_solvers=dict(solved), attention=attention)
     summary = summarise(rows, notes, plan.selection)
     return AuditRun(folder.path, folder.settings(AuditFile, RunKind.AUDIT), summary, rows)

@@ -161,6 +161,7 @@ class AuditWorker:
         check_fits(captured.layers, model.module, self.memory)
         refusals = tuple((refusal.layer, refusal.reason) for refusal in captured.refusals)
         certificate, solved = dict(captured.certificate.errors), Counter[str]()
+        attention = {layer: str(traits) for layer, traits in captured.traits.items()}
         layers, primal = list(captured.layers), captured.primal
         del captured  # so that the list alone holds the layers, and each can go when it is measured
         selection = unit.settings.selection(unit.own)
@@ -173,7 +174,7 @@ class AuditWorker:
             layers = list(twin.layers)
             del twin
             tables += map(rows, measure_network(_emptying(layers), network, selection))
-        return pa.concat_tables(tables), Notes(prepared.skipped, certificate, refusals, dict(solved))
+        return pa.concat_tables(tables), Notes(prepared.skipped, certificate, refusals, dict(solved), attention)
 
     def _model(self, unit: AuditUnit | FitUnit) -> LoadedModel:
         """The model of a unit, which must be the one that the run began with."""

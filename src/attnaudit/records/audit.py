@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -52,7 +53,7 @@ class AuditFile:
     """The `run.json` of an audit.
 
     `loading` says, by model, what was left out of its weights or filled in; `certificates` are the largest replay error
-    of every layer.
+    of every layer, `attention` says what kind of it each layer has, such as "causal, rotary".
     """
 
     format: int
@@ -64,6 +65,13 @@ class AuditFile:
     parts: tuple[str, ...]
     certificates: Mapping[str, float]
     eigen_solvers: Mapping[str, int]
+    attention: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def kinds_of_attention(self) -> list[str]:
+        """What kinds of attention the layers have, with their numbers; plain attention goes without saying."""
+        counts = Counter(kind for kind in self.attention.values() if kind)
+        return [f"{kind} ({count} {'layer' if count == 1 else 'layers'})" for kind, count in counts.items()]
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ class Notes:
     """What a unit reports beside its rows; kept in the metadata of its part, so that resuming loses none of it.
 
     `skipped` are inputs with the reason, `refusals` layers with the reason, `certificate` the replay error by layer,
-    and `solvers` how many heads each eigen-solver solved.
+    `solvers` how many heads each eigen-solver solved, and `attention` what kind of it each layer has, in words.
     """
 
     skipped: tuple[tuple[str, str], ...] = ()
     certificate: Mapping[str, float] = field(default_factory=dict)
     refusals: tuple[tuple[str, str], ...] = ()
     solvers: Mapping[str, int] = field(default_factory=dict)
+    attention: Mapping[str, str] = field(default_factory=dict)

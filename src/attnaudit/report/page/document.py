@@ -30,6 +30,7 @@ class RunFacts:
     input_names: str
     replay_error: float | None
     certified: int
+    attention: str
     settings: list[tuple[str, str]]
     versions: list[tuple[str, str]]
     refused: list[tuple[str, str]]
@@ -128,6 +129,7 @@ def _facts(run: AuditRun) -> RunFacts:
         input_names=", ".join(names[:_NAMES_SHOWN]) + more,
         replay_error=summary.capture.replay_error,
         certified=len(settings.certificates),
+        attention=shortened("; ".join(settings.kinds_of_attention), 400),
         settings=[(name, _plain(value)) for name, value in json_file.plain(settings.identity.settings).items()]
         + [(words, _plain(value)) for words, value in decisions if value is not None],
         versions=[("attnaudit", settings.attnaudit), *settings.versions.items()],
