@@ -59,3 +59,7 @@ class Refusal:
 
     layer: str
     reason: str
+
+
+class NotCapturable(Exception):
+    """The call is attention, but not of the form softmax(QKᵀ·scale + bias)V; the message says why."""

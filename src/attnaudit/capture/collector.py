@@ -11,10 +11,10 @@ from torch import Tensor, nn
 
 from attnaudit.capture.attention_call import AttentionCall
 from attnaudit.capture.heads import Heads
-from attnaudit.capture.labels import narrowed, taken
 from attnaudit.capture.placing import Placing, placing
 from attnaudit.capture.recorder import Recorder
 from attnaudit.capture.result import CaptureLog, Certificate
+from attnaudit.capture.tracing.labels import narrowed, taken
 from attnaudit.capture.traits import Traits, traits_of, without_padding
 from attnaudit.records.head_id import HeadId
 

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnaudit.capture.labels import narrowed
+from attnaudit.capture.tracing.labels import narrowed
 from attnaudit.display import html_table
 from attnaudit.errors import ShapeError
 from attnaudit.numerics.blocks import row_slices

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from attnaudit.capture.attention_call import AttentionCall, Refusal
-from attnaudit.capture.forms import Softmax
-from attnaudit.capture.tracer import Tracer
+from attnaudit.capture.tracing.forms import Softmax
+from attnaudit.capture.tracing.tracer import Tracer
 
 
 @dataclass

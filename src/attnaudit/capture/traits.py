@@ -9,7 +9,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from attnaudit.capture.heads import Heads
-from attnaudit.capture.labels import narrowed
+from attnaudit.capture.tracing.labels import narrowed
 from attnaudit.numerics.masks import later_keys, visible
 
 

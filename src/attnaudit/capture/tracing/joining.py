@@ -8,9 +8,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from attnaudit.capture.forms import Changed, Fact, Form, Product, Weights
-from attnaudit.capture.labels import Labels, joined, varies
-from attnaudit.capture.lazy import Lazy
+from attnaudit.capture.tracing.forms import Changed, Fact, Form, Product, Weights
+from attnaudit.capture.tracing.labels import Labels, joined, varies
+from attnaudit.capture.tracing.lazy import Lazy
 
 #: The column of a logit that no key made.
 SINK = -1

@@ -9,10 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnaudit.capture.attention_call import AttentionCall, Places, ValueSource
-from attnaudit.capture.completion import NotCapturable, Side, is_projection
-from attnaudit.capture.forms import Fact, Product
-from attnaudit.capture.labels import narrowed
+from attnaudit.capture.attention_call import AttentionCall, NotCapturable, Places, ValueSource
+from attnaudit.capture.tracing.completion import is_projection
+from attnaudit.capture.tracing.forms import Fact, Product
+from attnaudit.capture.tracing.labels import narrowed
+from attnaudit.capture.tracing.layout import Side
 from attnaudit.numerics.masks import additive, later_keys
 
 

@@ -15,16 +15,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnaudit.capture import scores
-from attnaudit.capture.attention_call import AttentionCall
-from attnaudit.capture.completion import NO_PRODUCT, NotCapturable, attention_of
-from attnaudit.capture.facts import Facts
-from attnaudit.capture.forms import Changed, Dropout, Fact, Form, Product, Softmax, Weights
-from attnaudit.capture.fused import fused_attention, is_fused
-from attnaudit.capture.joining import joined_fact
-from attnaudit.capture.labels import Labels, along, narrowed, varies
-from attnaudit.capture.moves import COPIES, changed_nothing, move_of, torch_name
-from attnaudit.capture.products import (
+from attnaudit.capture.attention_call import AttentionCall, NotCapturable
+from attnaudit.capture.tracing import scores
+from attnaudit.capture.tracing.changes import changed_form
+from attnaudit.capture.tracing.completion import attention_of
+from attnaudit.capture.tracing.facts import Facts
+from attnaudit.capture.tracing.forms import Changed, Dropout, Fact, Form, Product, Softmax, Weights
+from attnaudit.capture.tracing.fused import fused_attention, is_fused
+from attnaudit.capture.tracing.inheritance import converted, inherited
+from attnaudit.capture.tracing.joining import joined_fact
+from attnaudit.capture.tracing.labels import Labels, along
+from attnaudit.capture.tracing.moves import COPIES, changed_nothing, move_of, torch_name
+from attnaudit.capture.tracing.products import (
     Factors,
     convolution_labels,
     factors_of,
@@ -101,7 +103,7 @@ class Tracer:
         first = facts[0] if operands and args and operands[0] is args[0] else None
         if first is not None and isinstance(result, Tensor):
             if name in COPIES:
-                self._facts[result] = _converted(first, operands[0], result)
+                self._facts[result] = converted(first, operands[0])
                 return
             move = move_of(func, name, args, kwargs, None)
             if move is not None:
@@ -121,7 +123,7 @@ class Tracer:
         known = dict(zip(map(id, operands), facts, strict=True))
         for made in _tensors((result,)):
             form = self._form(name, args, kwargs, known, made)
-            self._facts[made] = _inherited(name, made, operands, facts, form)
+            self._facts[made] = inherited(name, made, operands, facts, form)
         if func._schema.is_mutable and operands:
             self._write_through(operands[0])
 
@@ -140,47 +142,7 @@ class Tracer:
             found = rule(name.removesuffix("_"), args, kwargs, known, result)
             if found is not scores.NO_RULE:
                 return found  # type: ignore[return-value]
-        return self._by_default(name, args, facts, result)
-
-    def _by_default(
-        self, name: str, args: Sequence[Any], facts: Mapping[int, Fact | None], result: Tensor
-    ) -> Form | None:
-        """Nothing is left of a form, unless the operation gave back what it got; what scores become stays known."""
-        for argument in _tensors(args):
-            fact = facts.get(id(argument))
-            form = None if fact is None else fact.form
-            if isinstance(form, Changed):
-                weighs = isinstance(form.origin, Softmax) and _meets_activation(argument, facts)
-                return None if weighs else form
-            if isinstance(form, Weights):
-                return self._changed_weights(name, argument, form, facts, result)
-            if isinstance(form, Product) and form.content:
-                if argument is not result and changed_nothing(argument, result):
-                    return form
-                return Changed(f"its scores pass through {name}{scores.BEFORE}", form.origin)
-            if isinstance(form, Dropout):
-                return form
-        return None
-
-    def _changed_weights(
-        self, name: str, weights: Tensor, form: Weights, facts: Mapping[int, Fact | None], result: Tensor
-    ) -> Form | None:
-        """What an operation makes of attention weights."""
-        softmax = form.softmax
-        if weights is not result and changed_nothing(weights, result):
-            return form
-        if softmax.product is not None and not softmax.product.content:
-            return None  # a router or a gate, which has more uses than attention weights have
-        if _only_empties_rows(weights, result, softmax):
-            return form
-        reason = f"its attention weights pass through {name} after the softmax"
-        if any(fact is not None and isinstance(fact.form, Dropout) for fact in facts.values()):
-            reason = "attention dropout is on"
-        if softmax.product is None:
-            reason = softmax.reason or NO_PRODUCT
-        elif softmax.reason is None:
-            softmax.reason = reason
-        return None if _meets_activation(weights, facts) else Changed(reason, softmax)
+        return changed_form(name, _tensors(args), facts, result)
 
     def _product(self, factors: Factors, result: Tensor) -> None:
         left, right = self._facts.get(factors.left), self._facts.get(factors.right)
@@ -306,85 +268,3 @@ def _tensors(arguments: Sequence[Any]) -> Sequence[Tensor]:
         elif isinstance(argument, (list, tuple)):
             found += [part for part in argument if isinstance(part, Tensor)]
     return found
-
-
-def _meets_activation(weights: Tensor, facts: Mapping[int, Fact | None]) -> bool:
-    """Whether another operand depends on the input: what weights and activations make are activations."""
-    return any(
-        fact is not None and fact.activation and key != id(weights) and not isinstance(fact.form, Weights | Changed)
-        for key, fact in facts.items()
-    )
-
-
-def _converted(fact: Fact, before: Tensor, after: Tensor) -> Fact:
-    """Integers that become floats, such as masks, are no activations."""
-    counts = fact.activation and (before.is_floating_point() or before.is_complex())
-    return fact if counts == fact.activation else replace(fact, activation=counts)
-
-
-def _inherited(
-    name: str, made: Tensor, operands: Sequence[Tensor], facts: Sequence[Fact | None], form: Form | None
-) -> Fact:
-    """The fact of a result that is no rearrangement: labels of an operand of its shape, or of another size."""
-    floats = [f for o, f in zip(operands, facts, strict=True) if f is not None and not _is_whole(o)]
-    activation = any(fact.activation for fact in floats)
-    rotated = any(fact.rotated for fact in floats)
-    labels = None
-    # The labels of scores must be those of the product that they are, whatever is added to it.
-    pairs = list(zip(operands, facts, strict=True))
-    pairs.sort(key=lambda pair: (not _is_part_of(pair[1], form), -pair[0].numel()))
-    for operand, fact in pairs:
-        if fact is None or fact.labels is None:
-            continue
-        if operand.shape == made.shape:
-            labels = fact.labels
-            rotated = rotated or (name == "mul" and _positions(operand, operands, facts))
-            break
-        if labels is None:
-            labels = _resized(fact.labels, operand.shape, made.shape)
-    return Fact(labels, form, activation, rotated)
-
-
-def _is_part_of(fact: Fact | None, form: Form | None) -> bool:
-    """Whether a form is what became of the form of an operand."""
-    before = None if fact is None else fact.form
-    if isinstance(before, Product) and isinstance(form, Product):
-        return before.origin is form.origin
-    return isinstance(before, Weights) and before == form
-
-
-def _is_whole(tensor: Tensor) -> bool:
-    return not (tensor.is_floating_point() or tensor.is_complex())
-
-
-def _positions(operand: Tensor, operands: Sequence[Tensor], facts: Sequence[Fact | None]) -> bool:
-    """Whether one factor depends on the place of a token and not on the input, as in rotary embeddings."""
-    return any(
-        other is not operand and sum(length > 1 for length in other.shape) > 1 and (fact is None or not fact.activation)
-        for other, fact in zip(operands, facts, strict=True)
-    )
-
-
-def _resized(labels: Labels, before: torch.Size, after: torch.Size) -> Labels | None:
-    """Labels after pooling, convolution or broadcasting: those that do not vary where the size changed."""
-
-    def resize(label: Tensor) -> Tensor:
-        for axis, length in enumerate(after):
-            if label.shape[axis] != length:
-                if varies(label, axis):
-                    raise ValueError("it varies where the size changed")
-                label = label.narrow(axis, 0, 1)
-        return narrowed(label).expand(after)
-
-    return labels.moved(resize) if len(before) == len(after) else None
-
-
-def _only_empties_rows(before: Tensor, after: Tensor, softmax: Softmax) -> bool:
-    """Whether weights became 0 for some queries altogether, as for those that see no key, and else stayed the same."""
-    if tuple(before.shape) != softmax.shape or before.shape != after.shape:
-        return False
-    empty = (after == 0).all(dim=softmax.axis, keepdim=True)
-    if not torch.equal(torch.where(empty, 0, before), after.to(before.dtype)):
-        return False
-    softmax.zeroed = empty if softmax.zeroed is None else softmax.zeroed | empty
-    return True

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torch import Tensor
 
-from attnaudit.capture.forms import Fact
+from attnaudit.capture.tracing.forms import Fact
 
 
 class Facts:

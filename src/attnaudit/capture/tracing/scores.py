@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnaudit.capture.forms import Changed, Fact, Form, Product, Scaled, Softmax, Weights
-from attnaudit.capture.labels import varies
-from attnaudit.capture.lazy import Lazy
-from attnaudit.capture.moves import is_number
+from attnaudit.capture.tracing.forms import Changed, Fact, Form, Product, Scaled, Softmax, Weights
+from attnaudit.capture.tracing.labels import varies
+from attnaudit.capture.tracing.lazy import Lazy
+from attnaudit.capture.tracing.moves import is_number
 from attnaudit.numerics.masks import HIDDEN
 
 #: The operation has no rule for these operands.

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnaudit.capture.forms import Fact, Product
-from attnaudit.capture.labels import Labels, along, varies
-from attnaudit.capture.lazy import Lazy
+from attnaudit.capture.tracing.forms import Fact, Product
+from attnaudit.capture.tracing.labels import Labels, along, varies
+from attnaudit.capture.tracing.lazy import Lazy
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from attnaudit.capture.labels import Labels, Move
-from attnaudit.capture.lazy import Lazy
+from attnaudit.capture.tracing.labels import Labels, Move
+from attnaudit.capture.tracing.lazy import Lazy
 
 
 @dataclass(frozen=True, slots=True)

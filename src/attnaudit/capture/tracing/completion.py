@@ -2,115 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from attnaudit.capture.attention_call import AttentionCall, Places, ValueSource
-from attnaudit.capture.forms import Fact, Product, Scaled, Softmax
-from attnaudit.capture.joining import SINK
-from attnaudit.capture.labels import Move, taken, varies
-from attnaudit.capture.products import Factors
+from attnaudit.capture.attention_call import AttentionCall, NotCapturable, Places, ValueSource
+from attnaudit.capture.tracing.forms import Fact, Product, Softmax
+from attnaudit.capture.tracing.joining import SINK
+from attnaudit.capture.tracing.labels import taken, varies
+from attnaudit.capture.tracing.layout import NO_PRODUCT, Layout, Side, Units, layout_of, units_of
+from attnaudit.capture.tracing.products import Factors
 from attnaudit.numerics.masks import HIDDEN
 
 OVER_CHANNELS = "it attends over channels instead of tokens (cross-covariance attention)"
-NO_PRODUCT = "its logits are no product of queries and keys"
-_OTHER_AXIS = "its weights are multiplied by values along another axis than its softmax runs over"
-_MIXED_HEADS = "its attention weights are mixed across heads after the softmax (talking heads)"
-
-
-class NotCapturable(Exception):
-    """The call is attention, but not of the form softmax(QKᵀ·scale + bias)V; the message says why."""
-
-
-@dataclass(frozen=True)
-class Side:
-    """Queries or keys as a product has them, (batch, rows, dim), and what is known of them."""
-
-    tensor: Tensor
-    fact: Fact | None
-    move: Move | None = None
-
-    def label(self, name: str) -> Tensor | None:
-        """A label of the tensor, if it is known; `move` makes it out of that of the fact."""
-        label = None if self.fact is None else self.fact.label(name)
-        label = label if label is None or self.move is None else self.move(label)
-        return label if label is not None and label.shape == self.tensor.shape else None
-
-    @property
-    def scale(self) -> float:
-        """The number that they were multiplied by."""
-        return taken_out(self.fact)
-
-    @property
-    def from_input(self) -> bool:
-        """Whether they depend on the input."""
-        return self.fact is not None and self.fact.activation
-
-    def over_channels(self) -> bool:
-        """Whether the axis that is summed over is one of tokens."""
-        row, column = self.label("row"), self.label("column")
-        return row is not None and column is not None and varies(row, -1) and not varies(column, -1)
-
-
-def taken_out(fact: Fact | None) -> float:
-    """The number by which a tensor was multiplied since it was projected."""
-    form = None if fact is None else fact.form
-    if isinstance(form, Scaled):
-        return form.scale
-    plain = isinstance(form, Product) and form.factor is None and form.softcap is None
-    return form.scale if plain and isinstance(form, Product) else 1.0
-
-
-@dataclass(frozen=True)
-class Layout:
-    """The axes of the input of a softmax: `keys` is the one it runs over, `queries` (if any) that of the queries."""
-
-    shape: tuple[int, ...]
-    keys: int
-    queries: int | None
-    batch: Tensor
-    query_rows: Tensor
-    key_rows: Tensor
-    query: Side
-    key: Side
-
-    @property
-    def rest(self) -> list[int]:
-        """Axes of inputs, windows and heads."""
-        return [axis for axis in range(len(self.shape)) if axis not in (self.keys, self.queries)]
-
-    @property
-    def count(self) -> int:
-        """The number of queries."""
-        return 1 if self.queries is None else self.shape[self.queries]
-
-
-@dataclass(frozen=True)
-class Units:
-    """The heads that a product with values computes, and where their queries, keys and outputs are.
-
-    `coordinates` are places along the axes `rest` of a layout, `group` along the batch of the product, `order` sorts
-    its rows by unit and query, and `columns` are the keys in the order of the values.
-    """
-
-    coordinates: Mapping[int, Int[Tensor, "units"]]
-    group: Int[Tensor, "units"]
-    order: Int[Tensor, "rows"]
-    columns: Int[Tensor, "tokens"]
-
-    def index(self, layout: Layout, queries: Tensor | None, keys: Tensor | None) -> tuple[Tensor, ...]:
-        """An index into a tensor of the layout's shape, for these queries and keys of every unit, or the first."""
-        place = {axis: own[:, None] for axis, own in self.coordinates.items()}
-        queries, keys = (torch.full((len(self.group), 1), 0) if own is None else own for own in (queries, keys))
-        return tuple(
-            keys if axis == layout.keys else queries if axis == layout.queries else place[axis]
-            for axis in range(len(layout.shape))
-        )
 
 
 def attention_of(
@@ -134,70 +40,13 @@ def attention_of(
     else:
         weights, output = second, output.mT
         value = Side(first.tensor.mT, left, lambda label: factors.left_batched(label).mT)
-    layout = _layout(softmax, product)
+    layout = layout_of(softmax, product)
     if layout.query.from_input and not layout.key.from_input:
         raise NotCapturable("its keys are parameters, and not tokens")
     if layout.query.over_channels():
         raise NotCapturable(OVER_CHANNELS)
-    units = _units(layout, weights, value)
+    units = units_of(layout, weights, value)
     return _call(softmax, product, layout, units, value, output / factors.alpha if factors.alpha != 1 else output)
-
-
-def _layout(softmax: Softmax, product: Product) -> Layout:
-    """Which axis of the logits is which, from the labels of the product that they are."""
-    found = [None if softmax.labels is None else softmax.labels.get(name) for name in ("batch", "row", "column")]
-    batch, row, column = found
-    if batch is None or row is None or column is None:
-        raise NotCapturable(NO_PRODUCT)
-    axis, left = softmax.axis, Side(product.left, product.left_fact)
-    right = Side(product.right.mT, product.right_fact, lambda label: label.mT)
-    queries, keys, sides = row, column, (left, right)
-    if varies(row, axis) and not varies(column, axis):
-        queries, keys, sides = column, row, (right, left)
-    if varies(batch, axis) or varies(queries, axis):
-        raise NotCapturable("its softmax does not run over the keys")
-    free = [
-        other
-        for other, length in enumerate(softmax.shape)
-        if other != axis and not varies(batch, other) and (length == 1 or varies(queries, other))
-    ]
-    if len(free) > 1:
-        free = _not_heads(free, sides[0], batch.select(axis, 0), queries.select(axis, 0), axis) or free
-    return Layout(softmax.shape, axis, free[-1] if free else None, batch, queries, keys, *sides)
-
-
-def _not_heads(free: list[int], query: Side, batch: Tensor, rows: Tensor, axis: int) -> list[int]:
-    """Axes along which the columns of the query projection stay the same: the others are heads."""
-    column = query.label("column")
-    if column is None:
-        return free
-    column = column[batch, rows, 0].unsqueeze(axis)
-    return [other for other in free if not varies(column, other)]
-
-
-def _units(layout: Layout, weights: Side, value: Side) -> Units:
-    """Sort the rows of the weights, (batch, rows, tokens), by unit and query."""
-    places = {axis: weights.label(str(axis)) for axis in range(len(layout.shape))}
-    others = {axis: label for axis, label in places.items() if axis != layout.keys and label is not None}
-    keys = places[layout.keys]
-    if keys is None or len(others) != len(places) - 1:
-        raise NotCapturable("its weights are rearranged in a way that cannot be followed")
-    if varies(keys, 0) or varies(keys, 1) or any(varies(label, 2) for label in others.values()):
-        raise NotCapturable(_OTHER_AXIS if value.from_input else _MIXED_HEADS)
-    groups, rows = keys.shape[:2]
-    at = {axis: label[:, :, 0].reshape(-1) for axis, label in others.items()}
-    unit = torch.arange(groups)[:, None].expand(groups, rows).reshape(-1)
-    group = unit
-    for axis in layout.rest:
-        unit = unit * layout.shape[axis] + at[axis]
-    query = torch.zeros_like(unit) if layout.queries is None else at[layout.queries]
-    order = torch.argsort(unit * layout.count + query, stable=True)
-    if len(order) % layout.count or not torch.equal(
-        query[order].view(-1, layout.count), torch.arange(layout.count).expand(len(order) // layout.count, -1)
-    ):
-        raise NotCapturable("only some of its queries are multiplied by the values")
-    first = order.view(-1, layout.count)[:, 0]
-    return Units({axis: at[axis][first] for axis in layout.rest}, group[first], order, keys[0, 0])
 
 
 def _call(
@@ -330,4 +179,4 @@ def _source(value: Side, units: Units) -> ValueSource | None:
 def is_projection(product: Product) -> bool:
     """Whether a product is a linear layer applied to activations."""
     plain = product.factor is None and product.softcap is None and not product.bias_from_input
-    return plain and not product.content and math.prod(product.left.shape[:1]) == 1
+    return plain and not product.content and len(product.left) == 1

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnaudit.capture.labels import Move, narrowed, on_small, padded, reshaped
+from attnaudit.capture.tracing.labels import Move, narrowed, on_small, padded, reshaped
 
 #: The result has the elements of its operand in the same order, whatever their type or place in memory.
 COPIES = frozenset(("clone", "_to_copy", "contiguous", "detach", "alias", "lift_fresh", "lift", "to", "detach_"))

@@ -1,0 +1,1 @@
+"""Recognise attention in the operations of a forward pass."""

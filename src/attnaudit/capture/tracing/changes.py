@@ -1,0 +1,74 @@
+"""What operations without a rule of their own make of scores and attention weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from attnaudit.capture.tracing.forms import Changed, Dropout, Fact, Form, Product, Softmax, Weights
+from attnaudit.capture.tracing.layout import NO_PRODUCT
+from attnaudit.capture.tracing.moves import changed_nothing
+from attnaudit.capture.tracing.scores import BEFORE
+
+
+def changed_form(
+    name: str, operands: Sequence[Tensor], facts: Mapping[int, Fact | None], result: Tensor
+) -> Form | None:
+    """Nothing is left of a form, unless the operation gave back what it got; what scores become stays known."""
+    for argument in operands:
+        fact = facts.get(id(argument))
+        form = None if fact is None else fact.form
+        if isinstance(form, Changed):
+            weighs = isinstance(form.origin, Softmax) and _meets_activation(argument, facts)
+            return None if weighs else form
+        if isinstance(form, Weights):
+            return _changed_weights(name, argument, form, facts, result)
+        if isinstance(form, Product) and form.content:
+            if argument is not result and changed_nothing(argument, result):
+                return form
+            return Changed(f"its scores pass through {name}{BEFORE}", form.origin)
+        if isinstance(form, Dropout):
+            return form
+    return None
+
+
+def _changed_weights(
+    name: str, weights: Tensor, form: Weights, facts: Mapping[int, Fact | None], result: Tensor
+) -> Form | None:
+    """What an operation makes of attention weights."""
+    softmax = form.softmax
+    if weights is not result and changed_nothing(weights, result):
+        return form
+    if softmax.product is not None and not softmax.product.content:
+        return None  # a router or a gate, which has more uses than attention weights have
+    if _only_empties_rows(weights, result, softmax):
+        return form
+    reason = f"its attention weights pass through {name} after the softmax"
+    if any(fact is not None and isinstance(fact.form, Dropout) for fact in facts.values()):
+        reason = "attention dropout is on"
+    if softmax.product is None:
+        reason = softmax.reason or NO_PRODUCT
+    elif softmax.reason is None:
+        softmax.reason = reason
+    return None if _meets_activation(weights, facts) else Changed(reason, softmax)
+
+
+def _meets_activation(weights: Tensor, facts: Mapping[int, Fact | None]) -> bool:
+    """Whether another operand depends on the input: what weights and activations make are activations."""
+    return any(
+        fact is not None and fact.activation and key != id(weights) and not isinstance(fact.form, Weights | Changed)
+        for key, fact in facts.items()
+    )
+
+
+def _only_empties_rows(before: Tensor, after: Tensor, softmax: Softmax) -> bool:
+    """Whether weights became 0 for some queries altogether, as for those that see no key, and else stayed the same."""
+    if tuple(before.shape) != softmax.shape or before.shape != after.shape:
+        return False
+    empty = (after == 0).all(dim=softmax.axis, keepdim=True)
+    if not torch.equal(torch.where(empty, 0, before), after.to(before.dtype)):
+        return False
+    softmax.zeroed = empty if softmax.zeroed is None else softmax.zeroed | empty
+    return True
