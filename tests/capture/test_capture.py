@@ -1,6 +1,7 @@
 """Attention is captured in every form people write it, and refused otherwise."""
 
 import math
+import weakref
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from attnaudit.capture import Heads, capture
+from attnaudit.capture.capture import capture_each
 from attnaudit.errors import CaptureError, InputError, ShapeError
 
 
@@ -321,3 +323,26 @@ def test_low_precision_models_are_captured_within_their_tolerance():
     result = capture(model, INPUTS.to(torch.bfloat16))
     assert result.certificate.tolerance == 5e-2
     assert result.heads.key.dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("attend", [softmax_product, fused_causal, flattened_bmm], ids=lambda f: f.__name__)
+def test_activations_of_earlier_layers_are_not_kept_alive(attend):
+    class Deep(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList([OneLayer(attend) for _ in range(4)])
+            self.made = []
+            self.alive = []
+
+        def forward(self, x):
+            for layer in self.layers:
+                hidden = layer(x).reshape(2, 7, 3, 4).transpose(1, 2)
+                self.made.append(weakref.ref(hidden))
+                x = x + torch.relu(hidden).transpose(1, 2).reshape(2, 7, 12)
+                del hidden
+                self.alive.append(sum(reference() is not None for reference in self.made))
+            return x
+
+    model = Deep()
+    capture_each(model.eval(), INPUTS, ["a", "b"], lambda heads: None, model_name="deep")
+    assert model.alive == [0, 0, 0, 0]

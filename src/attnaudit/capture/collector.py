@@ -42,7 +42,9 @@ class Collector:
         places = placing(call, len(self._names))
         if places is None:
             count = len(call.query)
-            self.recorder.refuse(layer, f"its {count} heads do not split into {len(self._names)} inputs")
+            self.recorder.refuse(
+                layer, f"its {count} heads do not split into {len(self._names)} inputs: capture one at a time"
+            )
             return
         number = len(self._errors) + len({refusal.layer for refusal in self.recorder.refusals})
         whole = self._heads(call, places, number)

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from attnaudit.capture.attention_call import AttentionCall, Refusal
-from attnaudit.capture.tracing.forms import Softmax
 from attnaudit.capture.tracing.tracer import Tracer
 
 
@@ -86,7 +85,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         for softmax in self._tracer.softmaxes:
             if softmax.settled:
                 continue
-            if softmax.applied or softmax.reason is not None or _has_scores(softmax):
+            if softmax.applied or softmax.reason is not None or softmax.content:
                 self.refuse(softmax.layer, softmax.reason or "its attention weights are not multiplied by values")
             else:
                 others.append(Refusal(softmax.layer, f"a softmax over {softmax.shape} that is no attention"))
@@ -149,8 +148,3 @@ def _operation_by_operation() -> Iterator[None]:
         torch.jit.optimized_execution(False),  # type: ignore[attr-defined]
     ):
         yield
-
-
-def _has_scores(softmax: Softmax) -> bool:
-    """Whether a softmax is one of products of two activations."""
-    return softmax.product is not None and softmax.product.content

@@ -83,9 +83,15 @@ def without_padding(heads: Heads) -> Real | None:
     if seen.shape[1] == seen.shape[2]:
         own = seen.diagonal(dim1=1, dim2=2)
         counts = own | ~own.any(dim=1, keepdim=True)
-        tokens = queries = own | (seen & counts[:, :, None]).any(dim=1)
+        tokens = queries = _reached(own | (seen & counts[:, :, None]).any(dim=1), seen)
     else:
         tokens, queries = seen.any(dim=1), seen.any(dim=2)
     if bool(tokens.all()):
         return None
     return Real(queries.expand(len(heads), -1), tokens.expand(len(heads), -1))
+
+
+def _reached(tokens: Bool[Tensor, "heads tokens"], seen: Bool[Tensor, "heads tokens tokens"]) -> Tensor:
+    """These tokens, those that they see, those that these see, and so on."""
+    more = tokens | (seen & tokens[:, :, None]).any(dim=1)
+    return tokens if torch.equal(more, tokens) else _reached(more, seen)

@@ -41,14 +41,14 @@ def _changed_weights(
     softmax = form.softmax
     if weights is not result and changed_nothing(weights, result):
         return form
-    if softmax.product is not None and not softmax.product.content:
+    if softmax.known and not softmax.content:
         return None  # a router or a gate, which has more uses than attention weights have
     if _only_empties_rows(weights, result, softmax):
         return form
     reason = f"its attention weights pass through {name} after the softmax"
     if any(fact is not None and isinstance(fact.form, Dropout) for fact in facts.values()):
         reason = "attention dropout is on"
-    if softmax.product is None:
+    if not softmax.known:
         reason = softmax.reason or NO_PRODUCT
     elif softmax.reason is None:
         softmax.reason = reason

@@ -9,7 +9,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from attnaudit.capture.attention_call import AttentionCall, NotCapturable, Places, ValueSource
-from attnaudit.capture.tracing.forms import Fact, Product, Softmax
+from attnaudit.capture.tracing.forms import Fact, Product, Softmax, Weights
 from attnaudit.capture.tracing.joining import SINK
 from attnaudit.capture.tracing.labels import taken, varies
 from attnaudit.capture.tracing.layout import NO_PRODUCT, Layout, Side, Units, layout_of, units_of
@@ -20,14 +20,14 @@ OVER_CHANNELS = "it attends over channels instead of tokens (cross-covariance at
 
 
 def attention_of(
-    softmax: Softmax, factors: Factors, left: Fact | None, right: Fact | None, weights_left: bool, result: Tensor
+    weights: Weights, factors: Factors, left: Fact | None, right: Fact | None, weights_left: bool, result: Tensor
 ) -> AttentionCall:
     """The attention that a product of weights and values completes.
 
     Raises:
         NotCapturable: it is not of the known form; the message says why.
     """
-    product = softmax.product
+    softmax, product = weights.softmax, weights.product
     if softmax.reason is not None or product is None:
         raise NotCapturable(softmax.reason or NO_PRODUCT)
     if factors.adds:
@@ -36,16 +36,16 @@ def attention_of(
     second = Side(factors.right_batched(factors.right).mT, right, lambda label: factors.right_batched(label).mT)
     output = result[None, :, None] if factors.vector else factors.left_batched(result)
     if weights_left:
-        weights, value = first, replace(second, tensor=second.tensor.mT, move=factors.right_batched)
+        applied, value = first, replace(second, tensor=second.tensor.mT, move=factors.right_batched)
     else:
-        weights, output = second, output.mT
+        applied, output = second, output.mT
         value = Side(first.tensor.mT, left, lambda label: factors.left_batched(label).mT)
-    layout = layout_of(softmax, product)
+    layout = layout_of(softmax, product, weights.labels)
     if layout.query.from_input and not layout.key.from_input:
         raise NotCapturable("its keys are parameters, and not tokens")
     if layout.query.over_channels():
         raise NotCapturable(OVER_CHANNELS)
-    units = units_of(layout, weights, value)
+    units = units_of(layout, applied, value)
     return _call(softmax, product, layout, units, value, output / factors.alpha if factors.alpha != 1 else output)
 
 

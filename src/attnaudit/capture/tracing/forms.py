@@ -18,7 +18,7 @@ class Scaled:
     scale: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Product:
     """(left @ right)·scale·factor + bias, its elements arranged as their labels `batch`, `row` and `column` say.
 
@@ -80,11 +80,16 @@ class Product:
         return replace(self, softcap=1.0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """The softmax of scores; the labels of the tensor are its coordinates there, by number of axis."""
+    """The softmax of scores, with product and labels of its input.
+
+    The labels of the tensor itself are its coordinates there, by number of axis.
+    """
 
     softmax: Softmax
+    product: Product | None
+    labels: Labels | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +108,7 @@ class Dropout:
 Form = Scaled | Product | Weights | Changed | Dropout
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Fact:
     """What is known of a tensor; `activation` if it depends on the input, `rotated` if a position was multiplied in."""
 
@@ -125,19 +130,20 @@ class Fact:
 
 @dataclass(slots=True, eq=False)
 class Softmax:
-    """One softmax of a forward pass, and what became of it.
+    """One softmax of a forward pass, and what became of it; it is listed to the end, and keeps no tensors of size.
 
-    `product` and `labels` are those of its input, `reason` says why it is not attention of the known form. `applied` is
-    set when its weights are multiplied by values.
+    `known` says that its input is a product, `content` that this is one of two activations; `reason` why it is not
+    attention of the known form. `zeroed` is true for queries whose weights were set to 0. `applied` is set when its
+    weights are multiplied by values, `settled` when it is captured or refused.
     """
 
     layer: str
     shape: tuple[int, ...]
     axis: int
-    product: Product | None
-    labels: Labels | None
-    reason: str | None
     precision: torch.dtype
+    reason: str | None
+    known: bool
+    content: bool
     zeroed: Tensor | None = None
     applied: bool = False
     settled: bool = False

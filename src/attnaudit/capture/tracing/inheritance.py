@@ -46,7 +46,7 @@ def _is_part_of(fact: Fact | None, form: Form | None) -> bool:
     before = None if fact is None else fact.form
     if isinstance(before, Product) and isinstance(form, Product):
         return before.origin is form.origin
-    return isinstance(before, Weights) and before == form
+    return isinstance(before, Weights) and before is form
 
 
 def _is_whole(tensor: Tensor) -> bool:

@@ -25,7 +25,7 @@ def joined_fact(operands: Sequence[Tensor], facts: Sequence[Fact | None], axis: 
     scores = [place for place, (_, fact) in enumerate(kept) if fact is not None and isinstance(fact.form, Product)]
     content = [place for place in scores if kept[place][1].form.content]  # type: ignore[union-attr]
     form: Form | None = None
-    labels = _labels(kept, axis, result.shape)
+    labels = _labels([None if fact is None else fact.labels for _, fact in kept], axis, result.shape)
     if len(content) == len(scores) == 1 and not _has_scores(kept, content[0]):
         form, labels = _with_sinks(kept, content[0], axis)
     elif content or _has_scores(kept, None):
@@ -43,11 +43,11 @@ def _has_scores(kept: Sequence[tuple[Tensor, Fact | None]], except_for: int | No
     )
 
 
-def _labels(kept: Sequence[tuple[Tensor, Fact | None]], axis: int, shape: torch.Size) -> Labels:
+def _labels(kept: Sequence[Labels | None], axis: int, shape: torch.Size) -> Labels:
     """Labels of all parts; a part that has none (a class token) is taken to be like the others if those are alike."""
 
     def make(name: str) -> Tensor | None:
-        parts = [None if fact is None else fact.label(name) for _, fact in kept]
+        parts = [None if labels is None else labels.get(name) for labels in kept]
         known = [part for part in parts if part is not None]
         if len(known) == len(parts):
             return joined(known, axis)
@@ -64,6 +64,7 @@ def _with_sinks(kept: Sequence[tuple[Tensor, Fact | None]], place: int, axis: in
     assert fact is not None
     assert isinstance(fact.form, Product)
     product = fact.form
+    labels, shape = fact.labels, own.shape
     before = sum(operand.shape[axis] for operand, _ in kept[:place])
     total = sum(operand.shape[axis] for operand, _ in kept)
 
@@ -74,10 +75,10 @@ def _with_sinks(kept: Sequence[tuple[Tensor, Fact | None]], place: int, axis: in
         return torch.cat(parts, axis)
 
     def extended(name: str) -> Tensor | None:
-        label, size = fact.label(name), _sized(own.shape, axis, total)
+        label, size = None if labels is None else labels.get(name), _sized(shape, axis, total)
         if label is None or not varies(label, axis):
             return None if label is None else label.narrow(axis, 0, 1).expand(size)
-        edges = (before, total - before - own.shape[axis])
+        edges = (before, total - before - shape[axis])
         first, last = (label.new_full((1,) * label.dim(), SINK).expand(_sized(size, axis, edge)) for edge in edges)
         return joined([first, label, last], axis)
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from attnaudit.capture.attention_call import NotCapturable
 from attnaudit.capture.tracing.forms import Fact, Product, Scaled, Softmax
-from attnaudit.capture.tracing.labels import Move, varies
+from attnaudit.capture.tracing.labels import Labels, Move, varies
 
 NO_PRODUCT = "its logits are no product of queries and keys"
 _OTHER_AXIS = "its weights are multiplied by values along another axis than its softmax runs over"
@@ -104,9 +104,9 @@ class Units:
         )
 
 
-def layout_of(softmax: Softmax, product: Product) -> Layout:
+def layout_of(softmax: Softmax, product: Product, labels: Labels | None) -> Layout:
     """Which axis of the logits is which, from the labels of the product that they are."""
-    found = [None if softmax.labels is None else softmax.labels.get(name) for name in ("batch", "row", "column")]
+    found = [None if labels is None else labels.get(name) for name in ("batch", "row", "column")]
     batch, row, column = found
     if batch is None or row is None or column is None:
         raise NotCapturable(NO_PRODUCT)

@@ -25,29 +25,26 @@ def move_of(func: Any, name: str, args: Sequence[Any], kwargs: Any, output: int 
     """What an operation does to its first operand, if it only rearranges it; `output` counts several results."""
     if name in _NOT_FOLLOWED:
         return None
+    rest = args[1:]  # a move lives longer than the operand, and must not keep it alive
     if name in _RESHAPES:
-        return lambda tensor: reshaped(tensor, args[1])
+        size = args[1]
+        return lambda tensor: reshaped(tensor, size)
     if name == "view_as_complex":
         return lambda tensor: tensor.select(-1, 0)
     if name == "view_as_real":
         return lambda tensor: tensor.unsqueeze(-1).expand(*tensor.shape, 2)
     if name in ("roll", "flip"):
-        return lambda tensor: _along_varying(func, tensor, args)
+        return lambda tensor: func(narrowed(tensor), *rest).expand(tensor.shape)  # the same along expanded axes
     if name == "constant_pad_nd":
-        return lambda tensor: padded(tensor, args[1])
+        amounts = args[1]
+        return lambda tensor: padded(tensor, amounts)
     if name in _REARRANGING:
-        return lambda tensor: on_small(tensor, lambda small: func(small, *_beside(args[1:], small), **kwargs))
+        return lambda tensor: on_small(tensor, lambda small: func(small, *_beside(rest, small), **kwargs))
     if not func.is_view:
         return None
     if output is None:
-        return lambda tensor: func(tensor, *args[1:], **kwargs)
-    return lambda tensor: func(tensor, *args[1:], **kwargs)[output]
-
-
-def _along_varying(func: Any, tensor: Tensor, args: Sequence[Any]) -> Tensor:
-    """`roll` and `flip` change nothing along axes on which a label is expanded."""
-    changed: Tensor = func(narrowed(tensor), *args[1:])
-    return changed.expand(tensor.shape)
+        return lambda tensor: func(tensor, *rest, **kwargs)
+    return lambda tensor: func(tensor, *rest, **kwargs)[output]
 
 
 def _beside(args: Sequence[Any], tensor: Tensor) -> list[Any]:

@@ -79,34 +79,35 @@ def factors_of(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Fac
     return Factors(args[0], args[1], vector=name == "mv")
 
 
-def product_labels(factors: Factors, left: Fact | None, right: Fact | None, shape: torch.Size) -> Labels:
-    """Labels of a product: its batch, row and column, and the input that it belongs to."""
+def product_labels(left: Labels | None, right: Labels | None, shape: torch.Size, *, vector: bool) -> Labels:
+    """Labels of a product of operands with these labels: its batch, row and column, and the input it belongs to.
+
+    Labels live longer than tensors, and keep none alive.
+    """
 
     def make(name: str) -> Tensor | None:
-        whole = (*shape, 1) if factors.vector else shape
+        whole = (*shape, 1) if vector else shape
         axes = {"batch": range(len(whole) - 2), "row": [len(whole) - 2], "column": [len(whole) - 1]}
         if name in axes:
             sizes = {axis: whole[axis] for axis in axes[name]}
             label: Tensor | None = along(whole, sizes, math.prod(sizes.values()))
         else:
-            label = _sample(factors, left, right, whole) if name == "sample" else None
-        return label[..., 0] if factors.vector and label is not None else label
+            label = _sample(left, None if vector else right, whole) if name == "sample" else None
+        return label[..., 0] if vector and label is not None else label
 
     return Labels(make)
 
 
-def _sample(factors: Factors, left: Fact | None, right: Fact | None, shape: Sequence[int]) -> Tensor | None:
+def _sample(left: Labels | None, right: Labels | None, shape: Sequence[int]) -> Tensor | None:
     """The input of each element: that of its row on the left, or of its column on the right."""
-    label = None if left is None else left.label("sample")
-    if label is not None and not varies(label, -1):
-        return label.narrow(-1, 0, 1).expand(tuple(shape))
-    label = None if right is None or factors.vector else right.label("sample")
-    if label is not None and not varies(label, -2):
-        return label.narrow(-2, 0, 1).expand(tuple(shape))
+    for labels, axis in ((left, -1), (right, -2)):
+        label = None if labels is None else labels.get("sample")
+        if label is not None and not varies(label, axis):
+            return label.narrow(axis, 0, 1).expand(tuple(shape))
     return None
 
 
-def convolution_labels(given: Fact | None, shape: torch.Size, depthwise: bool) -> Labels:
+def convolution_labels(given: Labels | None, shape: torch.Size, depthwise: bool) -> Labels:
     """Labels of a convolution (inputs, channels, *places): channels are columns, inputs and places rows.
 
     A depthwise one keeps channels apart: what columns they were before still tells heads apart that share the first
@@ -116,7 +117,7 @@ def convolution_labels(given: Fact | None, shape: torch.Size, depthwise: bool) -
     def make(name: str) -> Tensor | None:
         label = None
         if name == "sample" or (name == "column" and depthwise):
-            label = None if given is None else given.label(name)
+            label = None if given is None else given.get(name)
         if label is not None and not any(varies(label, axis) for axis in range(2, label.dim())):
             small = label[:, : shape[1] if name == "column" else 1]
             for axis in range(2, len(shape)):
@@ -132,7 +133,7 @@ def convolution_labels(given: Fact | None, shape: torch.Size, depthwise: bool) -
     return Labels(make)
 
 
-def lookup_labels(given: Fact | None, shape: torch.Size) -> Labels:
+def lookup_labels(given: Labels | None, shape: torch.Size) -> Labels:
     """Labels of rows that were looked up in a table, (*places, width)."""
 
     def make(name: str) -> Tensor | None:
@@ -140,7 +141,7 @@ def lookup_labels(given: Fact | None, shape: torch.Size) -> Labels:
             return along(shape, {len(shape) - 1: shape[-1]}, shape[-1])
         if name == "row":
             return along(shape, dict(enumerate(shape[:-1])), math.prod(shape[:-1]))
-        label = given.label("sample") if given is not None and name == "sample" else None
+        label = given.get("sample") if given is not None and name == "sample" else None
         return None if label is None else label.unsqueeze(-1).expand(shape)
 
     return Labels(make)

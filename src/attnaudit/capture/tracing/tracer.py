@@ -83,7 +83,7 @@ class Tracer:
             self._convolution(facts, result, depthwise=args[8] == args[0].shape[1] == result.shape[1])
         elif name == "embedding":
             given = facts[1]
-            self._facts[result] = Fact(lookup_labels(given, result.shape), activation=given is not None)
+            self._facts[result] = Fact(lookup_labels(_labels(given), result.shape), activation=given is not None)
         elif name in _RANDOM:
             self._random(name, operands, facts, result)
         elif any(facts) and not name.startswith(_TEMPLATES):
@@ -146,7 +146,7 @@ class Tracer:
 
     def _product(self, factors: Factors, result: Tensor) -> None:
         left, right = self._facts.get(factors.left), self._facts.get(factors.right)
-        labels = product_labels(factors, left, right, result.shape)
+        labels = product_labels(_labels(left), _labels(right), result.shape, vector=factors.vector)
         activation = any(fact is not None and fact.activation for fact in (left, right))
         form = self._product_form(factors, left, right, result)
         self._facts[result] = Fact(labels, form, activation)
@@ -155,7 +155,7 @@ class Tracer:
         for fact, other, axis in ((left, right, -1), (right, left, -2)):
             form = None if fact is None else fact.form
             if isinstance(form, Weights):
-                self._apply(form.softmax, factors, left, right, weights_left=axis == -1, result=result)
+                self._apply(form, factors, left, right, weights_left=axis == -1, result=result)
                 return None
             follows = None if fact is None else scores.multiplied(fact, other, axis)
             if isinstance(follows, Changed):
@@ -174,11 +174,11 @@ class Tracer:
         if given is not None and isinstance(given.form, Weights) and given.form.softmax.reason is None:
             given.form.softmax.reason = "its attention weights are mixed by a convolution after the softmax"
         activation = given is not None and given.activation
-        self._facts[result] = Fact(convolution_labels(given, result.shape, depthwise), form, activation)
+        self._facts[result] = Fact(convolution_labels(_labels(given), result.shape, depthwise), form, activation)
 
     def _apply(
         self,
-        softmax: Softmax,
+        weights: Weights,
         factors: Factors,
         left: Fact | None,
         right: Fact | None,
@@ -187,9 +187,10 @@ class Tracer:
         result: Tensor,
     ) -> None:
         """Weights are multiplied by values: the attention is complete."""
+        softmax = weights.softmax
         softmax.applied = True
         try:
-            call = attention_of(softmax, factors, left, right, weights_left, result)
+            call = attention_of(weights, factors, left, right, weights_left, result)
         except NotCapturable as reason:
             softmax.reason = softmax.reason or str(reason)
             return
@@ -208,19 +209,21 @@ class Tracer:
 
     def _softmax(self, logits: Tensor, fact: Fact | None, axis: int, result: Tensor) -> None:
         form = None if fact is None else fact.form
+        product = form if isinstance(form, Product) else None
         softmax = Softmax(
             self._layer(),
             tuple(logits.shape),
             axis,
-            form if isinstance(form, Product) else None,
-            None if fact is None else fact.labels,
-            form.reason if isinstance(form, Changed) else None,
             result.dtype,
+            form.reason if isinstance(form, Changed) else None,
+            known=product is not None,
+            content=product is not None and product.content,
         )
         self.softmaxes.append(softmax)
+        weights = Weights(softmax, product, _labels(fact))
         shape = result.shape
         coordinates = Labels(lambda name: _coordinate(name, shape))
-        self._facts[result] = Fact(coordinates, Weights(softmax), fact is not None and fact.activation)
+        self._facts[result] = Fact(coordinates, weights, fact is not None and fact.activation)
 
     def _random(self, name: str, operands: Sequence[Tensor], facts: Sequence[Fact | None], result: Any) -> None:
         """Dropout, which is off in evaluation unless a model insists on it."""
@@ -253,6 +256,10 @@ class Tracer:
         for other, known in self._facts.items():
             if other is not part and isinstance(known.form, Product) and other.untyped_storage()._cdata == memory:
                 self._facts[other] = scores.written(other, known, part, fact)
+
+
+def _labels(fact: Fact | None) -> Labels | None:
+    return None if fact is None else fact.labels
 
 
 def _coordinate(name: str, shape: torch.Size) -> Tensor | None:
