@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import product
 
 import torch
 from benchmarks.coverage.events import Event
+from benchmarks.coverage.kernels import WHOLE_LAYER
 from benchmarks.coverage.said import Said
 from torch import Tensor
 
@@ -45,11 +45,11 @@ def account(events: Sequence[Event], said: Said) -> Account:
         waiting[name].append(heads)
     left = [event for event in events if event.is_attention]
     result.expected = len(left)
-    for must_fit, related in product((True, False), (_same, _below, _above)):
-        left = [event for event in left if not _take(event, waiting, related, must_fit, result)]
+    for must_fit in (True, False):
+        left = [event for event in left if not _take(event, waiting, must_fit, result)]
     reasons = dict(reversed(said.refused))
     for event in left:
-        layer = next((name for near in (_same, _below, _above) for name in reasons if near(name, event.places)), None)
+        layer = next((name for name in reasons if _about(name, event)), None)
         if layer is None:
             result.missed.append(_describe(event))
         else:
@@ -58,16 +58,10 @@ def account(events: Sequence[Event], said: Said) -> Account:
     return result
 
 
-def _take(
-    event: Event,
-    waiting: dict[str, list[Heads]],
-    related: Callable[[str, Sequence[str]], bool],
-    must_fit: bool,
-    result: Account,
-) -> bool:
-    """Take the first captured layer of a related module (`must_fit`: with as many weights); False if there is none."""
+def _take(event: Event, waiting: dict[str, list[Heads]], must_fit: bool, result: Account) -> bool:
+    """Take the first captured layer of its module (`must_fit`: with as many weights); False if there is none."""
     for name, captured in waiting.items():
-        for heads in captured if related(name, event.places) else ():
+        for heads in captured if _about(name, event) else ():
             if must_fit and event.weights is not None and _size(heads) != event.weights.numel():
                 continue
             captured[:] = [other for other in captured if other is not heads]
@@ -144,13 +138,6 @@ def _describe(event: Event) -> str:
     return f"{event.places[0]}: {event.kernel} {event.shape}{', no product of activations' * event.is_pooling}"
 
 
-def _same(name: str, places: Sequence[str]) -> bool:
-    return name in places
-
-
-def _below(name: str, places: Sequence[str]) -> bool:
-    return any(name.startswith(f"{place}.") for place in places)
-
-
-def _above(name: str, places: Sequence[str]) -> bool:
-    return any(place.rpartition(".")[0] == name for place in places)
+def _about(name: str, event: Event) -> bool:
+    """Whether capture means this call by the name; a kernel for a whole layer stands for the attention inside it."""
+    return name in event.places or (event.kernel == WHOLE_LAYER and name.startswith(f"{event.module}."))

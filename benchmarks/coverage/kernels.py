@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+#: The kernel of `torch.nn.TransformerEncoderLayer`, whose attention is in a module of its own.
+WHOLE_LAYER = "_transformer_encoder_layer_fwd"
 #: Kernels that do all of attention; the count does not look inside.
 FUSED = frozenset((
     "_scaled_dot_product_flash_attention", "_scaled_dot_product_flash_attention_for_cpu",
     "_scaled_dot_product_efficient_attention", "_scaled_dot_product_cudnn_attention",
     "_scaled_dot_product_fused_attention_overrideable", "_native_multi_head_attention",
-    "_transformer_encoder_layer_fwd", "flex_attention",
+    WHOLE_LAYER, "flex_attention",
 ))  # fmt: skip
 SOFTMAX = frozenset(("_softmax", "_safe_softmax", "softmax"))
 #: Matrix products, and the places of their two factors among the arguments.
