@@ -1,0 +1,1 @@
+"""What capture sees of the attention of whole libraries: `python -m benchmarks.coverage --help`."""

@@ -1,0 +1,1 @@
+"""Models of transformers: shrunk configurations, and the inputs that each model takes."""

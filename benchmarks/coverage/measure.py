@@ -1,0 +1,86 @@
+"""Measure one model: what it runs, what capture says of it, and whether the two agree."""
+
+from __future__ import annotations
+
+import time
+import traceback
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from benchmarks.coverage.account import account, ordered_difference
+from benchmarks.coverage.case import Case, Unsupported
+from benchmarks.coverage.expected import expected
+from benchmarks.coverage.hugging_face.returned import returned_attention
+from benchmarks.coverage.libraries import LIBRARIES
+from benchmarks.coverage.result import Result
+from benchmarks.coverage.said import said
+from benchmarks.coverage.spread import spread
+from torch import Tensor
+
+from attnaudit.capture import Heads
+
+#: The seed of weights, inputs, and whatever a model draws while it runs.
+SEED = 0
+#: Weights that differ by less are the same.
+FOUND = 1e-4
+
+
+def measure(case: Case) -> Result:
+    """The result for one model; a model that cannot be built or run says why."""
+    start = time.perf_counter()
+    warnings.simplefilter("ignore")
+    result = _measure(case)
+    result.seconds = round(time.perf_counter() - start, 2)
+    return result
+
+
+def _measure(case: Case) -> Result:
+    result = Result(case.library, case.model, case.implementation)
+    try:
+        torch.manual_seed(SEED)
+        model, inputs = LIBRARIES[case.library].build(case)
+        spread(model)
+        torch.manual_seed(SEED)
+        events = expected(model, inputs)
+    except Unsupported as reason:
+        result.unsupported = str(reason)
+        return result
+    except Exception as error:  # any error of any library: it is reported
+        result.not_run = _last_lines(error)
+        return result
+    result.expected = sum(event.is_attention for event in events)
+    try:
+        torch.manual_seed(SEED)
+        heard = said(model, inputs)
+    except Exception as error:
+        result.crashed = _last_lines(error)
+        return result
+    found = account(events, heard)
+    result.captured, result.missed, result.extra, result.other = found.captured, found.missed, found.extra, found.other
+    result.input_bias, result.input_mask = found.input_bias, found.input_mask
+    result.refused = [[layer, reason, count] for (layer, reason), count in found.refused.items()]
+    if case.library == "transformers" and case.implementation == "eager":
+        torch.manual_seed(SEED)
+        _compare_returned(result, returned_attention(model, inputs), [heads for _, heads in heard.captured])
+    result.replay_error, result.compared, result.difference = heard.error, found.compared, found.difference
+    return result
+
+
+def _compare_returned(result: Result, returned: Sequence[Tensor], captured: Sequence[Heads]) -> None:
+    """Look for every returned tensor among the captured layers, heads in the same order."""
+    result.returned = len(returned)
+    for weights in returned:
+        differences = [ordered_difference(heads, weights) for heads in captured]
+        least = min((difference for difference in differences if difference is not None), default=FOUND)
+        if least < FOUND:
+            result.returned_found += 1
+            result.returned_difference = max(result.returned_difference, least)
+
+
+def _last_lines(error: Exception) -> str:
+    """The error, and the last places it came through."""
+    frames: list[Any] = traceback.extract_tb(error.__traceback__)[-2:]
+    places = " < ".join(f"{frame.filename.split('/')[-1]}:{frame.lineno}" for frame in reversed(frames))
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:900]} ({places})"

@@ -1,0 +1,143 @@
+"""The results as a page."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from importlib.metadata import version
+
+from benchmarks.coverage.result import Result
+
+#: The packages whose versions the page names.
+PACKAGES = ("torch", "timm", "transformers", "torchvision", "open_clip_torch", "vit-pytorch", "x-transformers")
+
+
+def page(results: Sequence[Result], introduction: str) -> str:
+    """Totals by library, then reasons, then what was missed, then every model."""
+    measured = [result for result in results if result.measured and result.expected]
+    parts = [introduction.strip(), _versions(), "## By library", _totals(results)]
+    parts += ["## Why layers are refused", _reasons(measured)]
+    parts += ["## Missed", _missed(measured), "## Crashed", _crashed(measured)]
+    parts += ["## Attention weights against the model's", _weights(measured)]
+    for library in dict.fromkeys(result.library for result in measured):
+        parts += [f"## {library}", _models([result for result in measured if result.library == library])]
+    parts += ["## Not measured", _not_measured(results)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _versions() -> str:
+    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    return f"Versions: Python {platform.python_version()}, {packages}."
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+
+
+def _totals(results: Sequence[Result]) -> str:
+    header = ("library", "runs", "model types", "expected", "captured", "refused", "missed", "in runs that crash")
+    libraries = dict.fromkeys(result.library for result in results)
+    groups = [(library, [result for result in results if result.library == library]) for library in libraries]
+    return _table(header, [_total(name, group) for name, group in [*groups, ("**all**", results)]])
+
+
+def _total(name: str, results: Sequence[Result]) -> tuple[object, ...]:
+    measured = [result for result in results if result.measured and result.expected]
+    return (
+        name,
+        len(measured),
+        len({(result.library, result.model) for result in measured}),
+        sum(result.expected for result in measured),
+        sum(result.captured for result in measured),
+        sum(result.refusals for result in measured),
+        sum(len(result.missed) for result in measured),
+        sum(result.expected for result in measured if result.crashed),
+    )
+
+
+def _reasons(results: Sequence[Result]) -> str:
+    models: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for result in results:
+        for _, reason, count in result.refused:
+            models[_general(reason)][f"{result.library} {result.model}"] += count
+    rows = [
+        (reason, sum(names.values()), ", ".join(f"{name} ({count})" for name, count in names.items()))
+        for reason, names in sorted(models.items(), key=lambda entry: -sum(entry[1].values()))
+    ]
+    return _table(("reason", "layers", "models (layers)"), rows) if rows else "None is."
+
+
+def _general(reason: str) -> str:
+    """The reason without the numbers of one layer."""
+    return re.sub(r"\d+(\.\d+)?(e[-+]?\d+)?", "N", reason).replace("|", "\\|")
+
+
+def _missed(results: Sequence[Result]) -> str:
+    lines = [f"- {result.name}: {'; '.join(result.missed)}" for result in results if result.missed]
+    return "\n".join(lines) or "None."
+
+
+def _crashed(results: Sequence[Result]) -> str:
+    return "\n".join(f"- {result.name}: {result.crashed}" for result in results if result.crashed) or "None."
+
+
+def _weights(results: Sequence[Result]) -> str:
+    compared = sum(result.compared for result in results)
+    if not compared:
+        return "None was compared."
+    worst = max(results, key=lambda result: result.difference)
+    returned = [result for result in results if result.returned]
+    text = (
+        f"Of {compared:,} captured calls both are known; the largest difference is {worst.difference:.1e} "
+        f"({worst.name}), and the largest replay error {max(result.replay_error for result in results):.1e}."
+    )
+    if returned:
+        worst = max(returned, key=lambda result: result.returned_difference)
+        text += (
+            f" Of the attention that transformers returns itself (`output_attentions`, "
+            f"{sum(result.returned for result in returned):,} tensors of {len(returned)} types), "
+            f"{sum(result.returned_found for result in returned):,} are among the captured heads, "
+            f"with a largest difference of {worst.returned_difference:.1e} ({worst.name})."
+        )
+    biased = ", ".join(f"{result.name} ({len(result.input_bias)})" for result in results if result.input_bias)
+    text += "\n\nThe bias of a head differs between the two inputs, as a term of position does not, in: "
+    return f"{text}{biased or 'none'}."
+
+
+def _models(results: Sequence[Result]) -> str:
+    """One row for implementations with the same numbers."""
+    rows: dict[tuple[object, ...], list[Result]] = defaultdict(list)
+    for result in results:
+        missed = len(result.missed)
+        crashed = result.expected if result.crashed else 0
+        rows[result.model, result.expected, result.captured, result.refusals, missed, crashed].append(result)
+    header = ("model", "implementation", "expected", "captured", "refused", "missed", "crashed", "weights differ by")
+    return _table(
+        header,
+        (
+            (
+                key[0],
+                ", ".join(result.implementation for result in group),
+                *key[1:],
+                f"{max(result.difference for result in group):.0e}" if any(result.compared for result in group) else "",
+            )
+            for key, group in rows.items()
+        ),
+    )
+
+
+def _not_measured(results: Sequence[Result]) -> str:
+    """Names only: the reasons are errors of settings and inputs that do not fit together."""
+    parts = [
+        ("No attention runs in", [r for r in results if r.measured and not r.expected and not r.crashed]),
+        ("Part of other models, or without this implementation", [r for r in results if r.unsupported]),
+        ("Settings or inputs not found", [r for r in results if r.not_run]),
+    ]
+    return "\n\n".join(
+        f"{title} ({len(group)}): {', '.join(dict.fromkeys(f'{r.library} {r.model}' for r in group))}."
+        for title, group in parts
+        if group
+    )
