@@ -210,7 +210,7 @@ def _announce(plan: AuditPlan, selected: SelectedInputs, judged: Sequence[Claim]
         _log.info("Auditing %s on %s, protocol %s, %s.", model.label, selected.words, protocol, weights)
     if judged:
         _log.info(
-            "Heads are scored from 0, a random projection of the same inputs, to 1, the claim itself. A claim is "
-            "supported if the whole confidence interval is at or above %g, refuted if all of it is below.",
+            "Heads are scored from 0, chance, to 1, the claim itself. A claim is supported if the whole confidence "
+            "interval is at or above %g, refuted if all of it is below.",
             bounds.threshold,
         )

@@ -52,7 +52,7 @@ class Evidence:
         if len(self) > KEPT_ROWS:
             return None
         with _reading():
-            return self._dataset.to_table(**_AHEAD).unify_dictionaries().combine_chunks()
+            return self._dataset.to_table(use_threads=False, **_AHEAD).unify_dictionaries().combine_chunks()
 
     def table(self) -> pa.Table:
         """All rows at once."""
