@@ -36,8 +36,8 @@ def judge(
         runs: folders that `train` or `robust` wrote.
         claims: `"all"` that the folders have something to say about, or names, see `attnaudit ls claims`, and claims
             of your own.
-        out: a folder for figures and their numbers: test accuracy and calibrated scores by epoch, accuracy under
-            corruptions and attacks of growing strength, gains over symmetric attention.
+        out: a folder for figures and their numbers: test accuracy and scores by epoch, accuracy under corruptions and
+            attacks of growing strength, gains over symmetric attention.
     """
     paths = _paths(runs)
     for path in paths:
