@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from attnaudit.claims.claim import MEANINGS, RecordKind
+from attnaudit.claims.meanings import MEANINGS, RecordKind
 from attnaudit.claims.registry import CLAIMS
 from attnaudit.records.audit import ClaimWords, open_audit
 from attnaudit.records.verdict import Finding, MeanEstimate, Rank, Score, Verdict, VerdictWord

@@ -16,8 +16,9 @@ from attnaudit.api.runs import Run
 from attnaudit.audit import AuditPlan, AuditSettings, measure, plan_audit
 from attnaudit.audit.ranking import rank
 from attnaudit.audit.summary import losses
-from attnaudit.claims.claim import Claim, RecordKind, Terms
+from attnaudit.claims.claim import Claim, Terms
 from attnaudit.claims.jury import judge
+from attnaudit.claims.meanings import RecordKind
 from attnaudit.claims.registry import claims_about, claims_named, theories_for
 from attnaudit.errors import UsageError
 from attnaudit.measures import DEFAULT_MEASURES, REFERENCES, Measure, Reference, select

@@ -9,8 +9,9 @@ from typing import Literal
 
 from attnaudit.audit.difference import Difference, difference
 from attnaudit.claims import jury
-from attnaudit.claims.claim import Claim, RecordKind
+from attnaudit.claims.claim import Claim
 from attnaudit.claims.jury import Judgement
+from attnaudit.claims.meanings import RecordKind
 from attnaudit.claims.registry import claims_about, claims_named
 from attnaudit.errors import RunFolderError, UsageError
 from attnaudit.records.audit import open_audit

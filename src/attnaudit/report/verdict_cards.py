@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from attnaudit.claims.claim import MEANINGS, RecordKind
+from attnaudit.claims.meanings import MEANINGS, RecordKind
 from attnaudit.claims.registry import CLAIMS
 from attnaudit.measures.references.random_projection import RANDOM_PROJECTION
 from attnaudit.measures.references.rotated import ROTATED

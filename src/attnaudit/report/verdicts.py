@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from attnaudit import defaults
-from attnaudit.claims.claim import RecordKind
+from attnaudit.claims.meanings import RecordKind
 from attnaudit.claims.registry import CLAIMS
 from attnaudit.records.audit import AuditRun
 from attnaudit.records.verdict import Finding, Verdict, VerdictWord
