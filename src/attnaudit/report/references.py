@@ -56,6 +56,7 @@ def reference_figure(run: AuditRun, path: Path) -> None:
                 axis.set_yticks(range(len(names)), labels or [""] * len(names))
                 axis.set_ylim(len(names) - 0.5, -0.5)
                 axis.set_xlabel(measure.replace("_", " "))
+                axis.locator_params(axis="x", nbins=3)  # so that numbers of neighbouring panels stay apart
             axes[row, 0].set_title(model, loc="left")
 
 
