@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from attnaudit.claims.claim import Claim, RecordKind
+from attnaudit.claims.claim import Claim
+from attnaudit.claims.meanings import RecordKind
 from attnaudit.claims.registry import CLAIMS
 from attnaudit.measures import MEASURES
 from attnaudit.theories import PRIMAL_SVD, THEORIES

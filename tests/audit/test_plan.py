@@ -61,6 +61,14 @@ def test_without_a_reference_that_is_fitted_nothing_is(name):
     assert fits(plan(references=(name,))) == []
 
 
+@pytest.mark.parametrize(("size", "twins"), [(1, [1, 1, 0]), (3, [2])])
+def test_the_untrained_twin_has_the_first_two_inputs(size, twins):
+    shards = tensor_shards(torch.arange(6.0).view(3, 2), size)
+    own = plan_audit([network()], shards, AuditSettings(references=("untrained",)))
+    assert [unit.twin_inputs for unit in own.units] == twins
+    assert {unit.twin_inputs for unit in plan_audit([network()], shards, AuditSettings()).units} == {0}
+
+
 def test_halves_of_the_inputs_alternate_and_keep_together_what_belongs_together():
     (first, *_) = fits(plan(names=tuple("abcde"), **FITTED))
     assert first.halves == {"a": 0, "b": 1, "c": 0, "d": 1, "e": 0}

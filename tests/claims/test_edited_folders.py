@@ -4,8 +4,8 @@ import copy
 
 import pytest
 
-from attnaudit.claims.claim import RecordKind
 from attnaudit.claims.jury import judge
+from attnaudit.claims.meanings import RecordKind
 from attnaudit.claims.registry import claims_about
 from attnaudit.errors import RunFolderError
 from attnaudit.records.evaluated_networks import open_evaluations

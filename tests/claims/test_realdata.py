@@ -7,7 +7,7 @@ import pytest
 
 from attnaudit.api.audits import conclude
 from attnaudit.audit import AuditSettings, measure, plan_audit
-from attnaudit.claims.claim import RecordKind
+from attnaudit.claims.meanings import RecordKind
 from attnaudit.claims.registry import claims_named
 from attnaudit.protocol import Protocol
 from attnaudit.sources import parse_model

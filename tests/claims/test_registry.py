@@ -3,7 +3,7 @@
 import pytest
 
 from attnaudit.claims import Claim, RecordKind
-from attnaudit.claims.claim import MEANINGS
+from attnaudit.claims.meanings import MEANINGS
 from attnaudit.claims.registry import CLAIMS, claims_about, claims_named, theories_for
 from attnaudit.errors import UsageError
 from attnaudit.measures import measure_named

@@ -1,40 +1,54 @@
+from itertools import combinations
+
 import pytest
 import torch
 from hypothesis import given
 
 from attnaudit.kernel import paper, spectrum
-from attnaudit.measures.gamma import GAMMA_OF_EIGENVECTORS, gamma_differences, gammas, perturbed
+from attnaudit.measures.gamma import (
+    GAMMA_OF_EIGENVECTORS,
+    gammas,
+    mean_absolute_difference,
+    mean_relative_difference,
+    perturbed,
+)
 from tests.heads import fixture_heads, random_heads
 from tests.measures.case import input_of, seeds
 
 
 def test_reference_gamma_of_true_eigenvectors():
-    single = paper.spectrum(fixture_heads().key)
-    double = spectrum(fixture_heads().key)
-    assert gammas(double.image(double.eigenvectors), double.eigenvectors)[0, 0, 0].item() == pytest.approx(
-        2.8121e-6, rel=2e-5
+    single, double = (
+        gammas(found.image(found.eigenvectors), found.eigenvectors)
+        for found in (paper.spectrum(fixture_heads().key), spectrum(fixture_heads().key))
     )
-    assert (
-        5e-12
-        < gamma_differences(single.image(single.eigenvectors), single.eigenvectors).absolute_mean.mean().item()
-        < 5e-11
-    )
-    assert gamma_differences(double.image(double.eigenvectors), double.eigenvectors).absolute_mean.mean().item() < 1e-19
+    assert double[0, 0, 0].item() == pytest.approx(2.8121e-6, rel=2e-5)
+    assert 5e-12 < mean_absolute_difference(single).mean().item() < 5e-11
+    assert mean_absolute_difference(double).mean().item() < 1e-19
 
 
 @given(seeds)
 def test_differences_equal_loops_over_pairs(seed):
     result = spectrum(random_heads(seed, heads=1, tokens=7, dim=2).key)
     vectors = perturbed(result.eigenvectors, seed)
-    values = gammas(result.image(vectors), vectors)[0]
-    ours = gamma_differences(result.image(vectors), vectors)
+    values = gammas(result.image(vectors), vectors)
+    ours = torch.stack([mean_absolute_difference(values)[0], mean_relative_difference(values)[0]])
     for m in range(2):
-        pairs = [(values[i, m].item(), values[j, m].item()) for i in range(7) for j in range(i + 1, 7)]
-        absolute = torch.tensor([abs(a - b) for a, b in pairs], dtype=torch.float64)
-        relative = torch.tensor([abs(a - b) / (max(abs(a), abs(b)) + 1e-10) for a, b in pairs], dtype=torch.float64)
-        found = [x[0, m].item() for x in (ours.absolute_mean, ours.absolute_std, ours.relative_mean, ours.relative_std)]
-        wanted = [absolute.mean(), absolute.std(), relative.mean(), relative.std()]
-        assert found == pytest.approx([x.item() for x in wanted], rel=1e-9)
+        assert ours[:, m].tolist() == pytest.approx(_by_pairs(values[0, :, m].tolist()), rel=1e-9)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_differences_of_nearly_equal_gamma_are_not_lost_in_rounding(sign):
+    values = [sign * (2.0 + place * 1e-14) for place in range(5)]
+    column = torch.tensor(values, dtype=torch.float64)[None, :, None]
+    found = [mean_absolute_difference(column).item(), mean_relative_difference(column).item()]
+    assert found == pytest.approx(_by_pairs(values), rel=1e-9, abs=0)
+
+
+def _by_pairs(values):
+    pairs = list(combinations(values, 2))
+    absolute = [abs(a - b) for a, b in pairs]
+    relative = [abs(a - b) / (max(abs(a), abs(b)) + 1e-10) for a, b in pairs]
+    return [sum(absolute) / len(pairs), sum(relative) / len(pairs)]
 
 
 def test_perturbed_vectors_are_orthonormal_and_far_from_the_true_ones():

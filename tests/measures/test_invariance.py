@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from attnaudit.claims.claim import RecordKind
+from attnaudit.claims.meanings import RecordKind
 from attnaudit.claims.registry import CLAIMS
 from attnaudit.measures import MeasureInput, evaluate, measure_named
 from attnaudit.measures.gauges import Gauges

@@ -40,10 +40,12 @@ def test_all_rows_come_back_in_order(table, parts):
     assert evidence.table().equals(table)
 
 
+@pytest.mark.parametrize("kept", [0, 12])
 @pytest.mark.parametrize(
     "names", [{"measure": "procrustes"}, {"measure": ("linear_cka", "gone"), "reference": "planted"}]
 )
-def test_a_question_gets_the_same_answer_from_disk_and_memory(table, parts, names):
+def test_a_question_gets_the_same_answer_from_disk_and_memory(table, parts, names, kept, monkeypatch):
+    monkeypatch.setattr("attnaudit.records.evidence.KEPT_ROWS", kept)
     found = [source.where("input", "value", **names) for source in (Evidence.of_parts(parts), Evidence.of_table(table))]
     assert found[0].to_pylist() == found[1].to_pylist()
     assert found[0].num_rows == (6 if len(names) == 1 else 3)

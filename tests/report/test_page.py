@@ -82,6 +82,9 @@ def test_figures_hold_the_aggregates_of_the_evidence(content):
     references = [row["reference"] for row in subject["strips"][0]["rows"]]
     assert references[0] == "observed"
     assert set(references) == {"observed", "random_projection", "gaussian", "other_head", "planted", "untrained"}
+    rows = {row["reference"]: row for row in subject["strips"][0]["rows"]}
+    sizes = {name: tuple(rows[name][key] for key in ("inputs", "counted", "missing")) for name in rows}
+    assert (sizes["observed"], sizes["untrained"]) == ((8, 48, 0), (2, 12, 0))
     assert [profile["title"].split()[0] for profile in subject["profiles"]] == [
         "Eigenvalues",
         "Largest",

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from attnaudit.claims.claim import MEANINGS, RecordKind
+from attnaudit.claims.meanings import MEANINGS, RecordKind
 from attnaudit.claims.registry import CLAIMS
 from attnaudit.records.audit import ClaimWords, open_audit
 from attnaudit.records.verdict import Finding, MeanEstimate, Rank, Score, Verdict, VerdictWord
@@ -137,6 +137,21 @@ def test_nothing_is_cut_off_in_a_narrow_terminal(run):
     Console(file=text, width=80).print(audit_report(run, details=True))
     assert "…" not in text.getvalue()
     assert "-0.00" not in text.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("nulls", "words"),
+    [
+        ((), "chance; 1 is"),
+        (("random_projection",), "chance, a random projection of the same inputs; 1 is"),
+        (("gaussian", "mine"), "chance, noise of the size of the head's values"),
+        (("random_projection", "mine"), "chance, a random projection of the same inputs or mine; 1 is"),
+    ],
+)
+def test_the_footer_says_what_chance_is_in_these_verdicts(run, nulls, words):
+    scores = tuple(replace(SCORE, null=null) for null in nulls)
+    report = lines(audit_report(with_verdicts(run, Verdict("kpca-values", "vit", *REFUTED, "r", scores))))
+    assert any(f"Scores: 0 is {words}" in line for line in report)
 
 
 def test_bounds_of_0_are_printed_as_such(run):

@@ -16,8 +16,9 @@ from attnaudit.api.runs import Run
 from attnaudit.audit import AuditPlan, AuditSettings, measure, plan_audit
 from attnaudit.audit.ranking import rank
 from attnaudit.audit.summary import losses
-from attnaudit.claims.claim import Claim, RecordKind, Terms
+from attnaudit.claims.claim import Claim, Terms
 from attnaudit.claims.jury import judge
+from attnaudit.claims.meanings import RecordKind
 from attnaudit.claims.registry import claims_about, claims_named, theories_for
 from attnaudit.errors import UsageError
 from attnaudit.measures import DEFAULT_MEASURES, REFERENCES, Measure, Reference, select
@@ -212,7 +213,7 @@ def _announce(plan: AuditPlan, selected: SelectedInputs, judged: Sequence[Claim]
         _log.info("Auditing %s on %s, protocol %s, %s.", model.label, selected.words, protocol, weights)
     if judged:
         _log.info(
-            "Heads are scored from 0, a random projection of the same inputs, to 1, the claim itself. A claim is "
-            "supported if the whole confidence interval is at or above %g, refuted if all of it is below.",
+            "Heads are scored from 0, chance, to 1, the claim itself. A claim is supported if the whole confidence "
+            "interval is at or above %g, refuted if all of it is below.",
             bounds.threshold,
         )

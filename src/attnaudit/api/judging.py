@@ -9,8 +9,9 @@ from typing import Literal
 
 from attnaudit.audit.difference import Difference, difference
 from attnaudit.claims import jury
-from attnaudit.claims.claim import Claim, RecordKind
+from attnaudit.claims.claim import Claim
 from attnaudit.claims.jury import Judgement
+from attnaudit.claims.meanings import RecordKind
 from attnaudit.claims.registry import claims_about, claims_named
 from attnaudit.errors import RunFolderError, UsageError
 from attnaudit.records.audit import open_audit
@@ -36,8 +37,8 @@ def judge(
         runs: folders that `train` or `robust` wrote.
         claims: `"all"` that the folders have something to say about, or names, see `attnaudit ls claims`, and claims
             of your own.
-        out: a folder for figures and their numbers: test accuracy and calibrated scores by epoch, accuracy under
-            corruptions and attacks of growing strength, gains over symmetric attention.
+        out: a folder for figures and their numbers: test accuracy and scores by epoch, accuracy under corruptions and
+            attacks of growing strength, gains over symmetric attention.
     """
     paths = _paths(runs)
     for path in paths:

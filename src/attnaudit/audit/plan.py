@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from attnaudit.audit.settings import AuditSettings
-from attnaudit.audit.unit import AuditRecipe, AuditUnit, AuditWorker, FitUnit
+from attnaudit.audit.unit import SAMPLE, AuditRecipe, AuditUnit, AuditWorker, FitUnit
 from attnaudit.measures import Measure, Reference, Selection
 from attnaudit.numerics.digest import digest
 from attnaudit.records import json_file
@@ -43,7 +43,11 @@ class AuditPlan:
         for model in self.loaded:
             named = (model.label, model.fingerprint)
             own = (self.selection.own, self._own)
-            found += [AuditUnit(*named, shard, self.settings, *own) for shard in self.shards]
+            left = SAMPLE if any(reference.network for reference in self.selection.references) else 0
+            for shard in self.shards:
+                twin_inputs = min(left, len(shard.identity))
+                found.append(AuditUnit(*named, shard, twin_inputs, self.settings, *own))
+                left -= twin_inputs
             if self._needs_fits:
                 parts = min(MOST_PARTS, (len(self.shards) + 1) // 2)  # few inputs are not worth a worker each
                 found += [

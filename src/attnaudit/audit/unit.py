@@ -36,17 +36,19 @@ from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
 from attnaudit.theories.base import Theory
 from attnaudit.theories.registry import ANY_GAUGE
 
-#: Noise and other gauges are tried on this many inputs of the first shard.
+#: Noise and other gauges are tried on this many inputs of the first shard, and the untrained twin has this many: they
+#: say how scores are to be read, and decide nothing.
 SAMPLE = 2
 
 
 @dataclass(frozen=True)
 class AuditUnit:
-    """Which numbers to compute."""
+    """Which numbers to compute; the untrained twin of the model is measured on the first `twin_inputs` of the shard."""
 
     model_label: str
     model_fingerprint: str
     shard: Shard
+    twin_inputs: int
     settings: AuditSettings
     own: tuple[Measure | Theory | Reference, ...]
     own_fingerprints: tuple[tuple[str, str], ...] = ()
@@ -54,8 +56,8 @@ class AuditUnit:
     @cached_property
     def key(self) -> str:
         """A hash of version, model weights, input contents, settings, and what is the user's own."""
-        model = [self.model_label, self.model_fingerprint]
-        return digest(VERSION, model, self.shard.identity, self.settings.identity, self.own_fingerprints)
+        model, inputs = [self.model_label, self.model_fingerprint], [self.shard.identity, self.twin_inputs]
+        return digest(VERSION, model, inputs, self.settings.identity, self.own_fingerprints)
 
     @property
     def label(self) -> str:
@@ -122,18 +124,18 @@ class AuditWorker:
     def _fits(self, unit: FitUnit) -> tuple[pa.Table, Notes]:
         """The best projections, and on a sample of inputs what noise and other gauges do to scores."""
         selection = unit.settings.selection(unit.own)
-        ceiling, sample = Ceiling(selection.predicting if has_ceiling(selection) else (), unit.halves), set[str]()
+        ceiling = Ceiling(selection.predicting if has_ceiling(selection) else (), unit.halves)
         gauges = Gauges(unit.halves, selection.seed, selection.repeats) if _asks_for_gauges(selection) else None
-        tables = [SCHEMA.empty_table()]
+        tables, first = [SCHEMA.empty_table()], ""
         for heads in self._layers(unit):
             for batch, _ in batches(heads, None):
                 keys = KeyKernel(batch, selection.protocol)
                 ceiling.add(keys)
                 if gauges is not None:
                     gauges.add(keys)
-            sample = sample or set(list(dict.fromkeys(entry.input for entry in heads.index))[:SAMPLE])
-            if count := sum(entry.input in sample for entry in heads.index):
-                tables += map(rows, measure_sensitivity(heads.part(0, count), selection))
+            first = first or heads.index[0].input
+            if heads.index[0].input == first:
+                tables += map(rows, measure_sensitivity(_of_first_inputs(heads, SAMPLE), selection))
         tables += map(rows, ceiling.measure(selection.protocol))
         if gauges is not None:
             gauges.fit()
@@ -151,7 +153,7 @@ class AuditWorker:
                 yield from (heads for heads in captured.layers if heads.index[0].layer % unit.parts == unit.part)
 
     def _heads(self, unit: AuditUnit) -> tuple[pa.Table, Notes]:
-        """Prepare the inputs, run the model once (and its untrained twin, if asked for), and measure every head."""
+        """Prepare the inputs, run the model once (and its untrained twin, if it has inputs), and measure every head."""
         model = self._model(unit)
         prepared = unit.shard.prepare(model, unit.settings.protocol, room_for_inputs(model.module, self.memory))
         if prepared.inputs is None:
@@ -169,9 +171,9 @@ class AuditWorker:
         for heads in primal.values():
             tables += map(rows, measure_primal(heads, selection))
         network = next((reference for reference in selection.references if reference.network), None)
-        if network is not None and model.untrained is not None:
+        if unit.twin_inputs and network is not None and model.untrained is not None:
             twin = capture_prepared(model.untrained(unit.settings.seed + 1), prepared, device, label)
-            layers = list(twin.layers)
+            layers = [_of_first_inputs(heads, unit.twin_inputs) for heads in twin.layers]
             del twin
             tables += map(rows, measure_network(_emptying(layers), network, selection))
         return pa.concat_tables(tables), Notes(prepared.skipped, certificate, refusals, dict(solved), attention)
@@ -218,6 +220,12 @@ def _emptying(layers: list[Heads]) -> Iterator[Heads]:
     """Each layer in order, forgotten by the list when it is handed out."""
     while layers:
         yield layers.pop(0)
+
+
+def _of_first_inputs(heads: Heads, number: int) -> Heads:
+    """The heads of the first inputs, with all windows of each."""
+    names = list(dict.fromkeys(entry.input for entry in heads.index))[:number]
+    return heads.part(0, sum(entry.input in names for entry in heads.index))
 
 
 def capture_prepared(module: nn.Module, prepared: Prepared, device: str, label: str) -> Capture:

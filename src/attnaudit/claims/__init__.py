@@ -1,6 +1,7 @@
 """What papers claim about attention: one file per claim, and the jury that judges them."""
 
-from attnaudit.claims.claim import Claim, RecordKind, Terms, score
+from attnaudit.claims.claim import Claim, Terms, score
+from attnaudit.claims.meanings import RecordKind
 from attnaudit.records.audit import AuditedModel
 from attnaudit.records.verdict import Finding, Score, Verdict, VerdictWord
 

@@ -4,87 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 import numpy as np
 
+from attnaudit.claims.meanings import MEANINGS, RecordKind
+from attnaudit.claims.reasons import JudgedHeads, reason_for
 from attnaudit.errors import UsageError
 from attnaudit.measures import REFERENCES, Measure, Reference, measure_named
 from attnaudit.records.audit import AuditedModel
 from attnaudit.records.head_table import head_table
 from attnaudit.records.trials import Trials
-from attnaudit.records.verdict import Finding, HeadScore, Score, Verdict, VerdictWord
+from attnaudit.records.verdict import Finding, Score, Verdict, VerdictWord
 from attnaudit.statistics.decisions import CHANCE, LEAST_INPUTS, THRESHOLD, combine, decide_score, decides
 from attnaudit.statistics.intervals import CONFIDENCE
 from attnaudit.statistics.scores import Bounds, head_score, trial_score
 from attnaudit.theories.base import Theory, guard_of
 from attnaudit.theories.registry import PRIMAL_SVD, THEORIES
 
-
-class RecordKind(StrEnum):
-    """What a claim is judged on: models of an audit, trainings, evaluations, or trials of a laboratory experiment."""
-
-    AUDIT = "audit"
-    TRAINING = "training"
-    EVALUATION = "evaluation"
-    LABORATORY = "laboratory"
-
-
-_UNDECIDED = {
-    Finding.TOO_FEW_INPUTS: f"fewer than {LEAST_INPUTS} independent inputs decide nothing",
-    Finding.TOO_WIDE: "the interval is too wide to decide",
-    Finding.NOT_IDENTIFIABLE: "these inputs or measures cannot tell the claim from chance",
-    Finding.MEASURES_DISAGREE: "one measure supports the claim, another is too uncertain",
-    Finding.NOT_MEASURED: "what is needed was not computed, or too many heads have no number",
-}
-_OF_HEADS = {
-    Finding.IN_ALL_HEADS: "every head scores like one for which the claim is exactly true",
-    Finding.IN_SOME_HEADS: "these heads score like ones for which the claim is exactly true, the others do not",
-    Finding.ON_AVERAGE: "the mean over heads is that of heads for which the claim is exactly true",
-    Finding.SHOWN: "the numbers are those of the claim",
-    Finding.PARTIAL: "closer to the claim than chance, but far from it",
-    Finding.AT_CHANCE: "not clearly closer to the claim than chance",
-    Finding.BELOW_CHANCE: "farther from the claim than chance",
-    Finding.IMPOSSIBLE: "impossible for any network, by a theorem",
-    Finding.UNREALISABLE: "no projection of these inputs comes near it, whatever its weights",
-    Finding.OTHER_NUMBERS: "the numbers are not those of the claim",
-    **_UNDECIDED,
-}
-_OF_GAINS = {
-    Finding.SHOWN: "every claimed gain is there",
-    Finding.NO_GAIN: "a claimed gain is absent: smaller gains than the claimed one are not excluded",
-    Finding.LOSS: "there is a loss where a gain is claimed",
-}
-
-#: What findings mean, by what a claim is judged on; a claim may have meanings of its own.
-MEANINGS: Mapping[RecordKind, Mapping[Finding, str]] = {
-    RecordKind.AUDIT: _OF_HEADS,
-    RecordKind.LABORATORY: {
-        **_OF_HEADS,
-        Finding.ON_AVERAGE: "the heads are those that the theory predicts",
-        Finding.PARTIAL: "closer to the theory than chance, but far from it",
-        Finding.AT_CHANCE: "no closer to the theory than chance",
-        Finding.BELOW_CHANCE: "farther from the theory than chance",
-        Finding.TOO_FEW_INPUTS: "one repetition decides nothing",
-    },
-    RecordKind.TRAINING: {
-        **_UNDECIDED,
-        **_OF_GAINS,
-        Finding.SHOWN: "these trainings do what is claimed",
-        Finding.IMPOSSIBLE: "they do what the claim excludes",
-        Finding.IN_BETWEEN: "they do neither what is claimed nor what it excludes",
-        Finding.TOO_FEW_INPUTS: "too few trainings to decide",
-    },
-    RecordKind.EVALUATION: {
-        **_UNDECIDED,
-        **_OF_GAINS,
-        Finding.NOT_IDENTIFIABLE: "there is no gain to explain, or the attack cannot separate the networks",
-        Finding.TOO_FEW_INPUTS: "too few seeds to decide",
-        Finding.TOO_WIDE: "too much variation between seeds, or attacks that cannot be trusted",
-        Finding.NOT_MEASURED: "what is needed was not evaluated",
-    },
-}
 _COMMANDS = {
     RecordKind.AUDIT: "attnaudit audit MODEL --claims {name}",
     RecordKind.TRAINING: "attnaudit judge RUN… --claims {name}",
@@ -192,11 +129,11 @@ class Claim:
         """The common rule: what these scores come to, for all heads and for each by itself."""
         least = 2 if RecordKind.LABORATORY in self.reads else LEAST_INPUTS
         word, finding = combine([decide_score(s, terms.threshold, terms.chance, least=least) for s in scores])
-        heads = _Heads.of([score for score in scores if decides(score, least)])
+        heads = JudgedHeads.of([score for score in scores if decides(score, least)])
         if heads.satisfying:
             word = VerdictWord.SUPPORTED
             finding = Finding.IN_ALL_HEADS if len(heads.satisfying) == len(heads.all) else Finding.IN_SOME_HEADS
-        reason = _reason(finding, scores, heads, terms.guard(self.theory), least)
+        reason = reason_for(finding, scores, heads, terms.guard(self.theory), least)
         return Verdict(
             self.name,
             subject,
@@ -233,62 +170,9 @@ class Claim:
         ]
 
 
-@dataclass(frozen=True)
-class _Heads:
-    """The heads that every deciding measure has, those that satisfy the claim or are above chance by all of them."""
-
-    all: list[HeadScore]
-    satisfying: list[HeadScore]
-    above_chance: list[HeadScore]
-
-    @staticmethod
-    def of(scores: Sequence[Score]) -> _Heads:
-        by_head = [{(own.layer, own.head): own for own in score.heads} for score in scores]
-        common = sorted(set.intersection(*map(set, by_head))) if by_head else []
-        # A head is as good as the measure that says least of it.
-        worst = [min((heads[name] for heads in by_head), key=lambda own: own.score.mean) for name in common]
-        return _Heads(
-            worst,
-            [own for own, name in zip(worst, common, strict=True) if all(heads[name].satisfies for heads in by_head)],
-            [
-                own
-                for own, name in zip(worst, common, strict=True)
-                if all(heads[name].above_chance for heads in by_head)
-            ],
-        )
-
-    def __str__(self) -> str:
-        if not self.all:
-            return ""
-        best = max(self.all, key=lambda own: own.score.mean)
-        counts = (
-            f"{len(self.satisfying)} of {len(self.all)} heads satisfy it, {len(self.above_chance)} are above chance"
-        )
-        return f"{counts}; the best is layer {best.layer}, head {best.head}, whose lowest score is {best.score}"
-
-
 def score(audit: AuditedModel, measure: str, theory: str = "kpca", terms: Terms | None = None) -> Score:
     """The score of a measure on an audited model."""
     terms = terms or Terms()
     table = head_table(audit.rows, audit.model, measure, theory, audit.groups)
     bounds = Bounds(terms.threshold, terms.chance, terms.level)
     return head_score(table, terms.measure(measure), bounds, terms.references)
-
-
-def _reason(finding: Finding, scores: Sequence[Score], heads: _Heads, guard: str, least: int) -> str:
-    """The deciding numbers, or why there are none."""
-    if finding is Finding.NOT_IDENTIFIABLE:
-        lost = max((s.unidentifiable for s in scores), default=0)
-        if lost and not any(s.informative for s in scores):
-            return f"none of {lost:,} heads has {guard}"
-        return "no deciding measure tells planted heads from null ones"
-    if finding is Finding.NOT_MEASURED:
-        if all(s.informative + s.rejected == 0 for s in scores) or all(s.null is None for s in scores):
-            return "the run has no references for it"
-        worst = max(scores, key=lambda s: s.rejected)
-        return f"{worst.rejected:,} of {worst.informative + worst.rejected:,} heads are rejected by {worst.measure}"
-    numbers = "scores: " + "; ".join(f"{s.measure} {s.score}" for s in scores if s.score is not None)
-    if finding is Finding.TOO_FEW_INPUTS:
-        inputs = max(s.inputs for s in scores)
-        numbers = f"{inputs} inputs, and {least} are needed. {numbers[0].upper()}{numbers[1:]}"
-    return ". ".join(part for part in (numbers, str(heads)) if part)

@@ -1,6 +1,7 @@
 """Attention trained on Gaussian tokens aligns with the leading eigenvector of their covariance."""
 
-from attnaudit.claims.claim import Claim, RecordKind
+from attnaudit.claims.claim import Claim
+from attnaudit.claims.meanings import RecordKind
 
 CLAIM = Claim(
     name="gaussian-alignment",

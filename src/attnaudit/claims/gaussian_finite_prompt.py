@@ -1,6 +1,7 @@
 """With finite prompts the same holds up to sampling effects."""
 
-from attnaudit.claims.claim import Claim, RecordKind
+from attnaudit.claims.claim import Claim
+from attnaudit.claims.meanings import RecordKind
 
 CLAIM = Claim(
     name="gaussian-finite-prompt",

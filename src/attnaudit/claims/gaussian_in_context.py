@@ -1,6 +1,7 @@
 """In context, attention recovers the direction that spiked Wishart covariances share."""
 
-from attnaudit.claims.claim import Claim, RecordKind
+from attnaudit.claims.claim import Claim
+from attnaudit.claims.meanings import RecordKind
 
 CLAIM = Claim(
     name="gaussian-in-context",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attnaudit.claims.claim import Claim, RecordKind, Terms
+from attnaudit.claims.claim import Claim, Terms
+from attnaudit.claims.meanings import RecordKind
 from attnaudit.records.training import TrainingRun
 from attnaudit.records.verdict import Finding, Verdict, VerdictWord
 

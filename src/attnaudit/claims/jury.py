@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from attnaudit.claims.claim import Claim, RecordKind, Terms
+from attnaudit.claims.claim import Claim, Terms
+from attnaudit.claims.meanings import RecordKind
 from attnaudit.measures import Measure, Reference
 from attnaudit.records.audit import AuditedModel
 from attnaudit.records.evaluated_networks import Evaluation

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pyarrow.compute as pc
 
-from attnaudit.claims.claim import MEANINGS, Claim, RecordKind, Terms, score
+from attnaudit.claims.claim import Claim, Terms, score
+from attnaudit.claims.meanings import MEANINGS, RecordKind
 from attnaudit.protocol import Protocol
 from attnaudit.records.audit import AuditedModel
 from attnaudit.records.evidence import Evidence

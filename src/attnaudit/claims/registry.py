@@ -22,7 +22,8 @@ from attnaudit.claims import (
     scaled_attention_converges_faster,
     study_similarity,
 )
-from attnaudit.claims.claim import Claim, RecordKind
+from attnaudit.claims.claim import Claim
+from attnaudit.claims.meanings import RecordKind
 from attnaudit.errors import UsageError, unknown
 from attnaudit.measures import measure_named
 

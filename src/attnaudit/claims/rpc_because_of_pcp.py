@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from attnaudit.claims.claim import Claim, RecordKind, Terms
+from attnaudit.claims.claim import Claim, Terms
+from attnaudit.claims.meanings import RecordKind
 from attnaudit.records.evaluated_networks import Evaluation
 from attnaudit.records.verdict import Finding, Verdict, VerdictWord
 from attnaudit.robustness.gains import DIFFERENCES, RULE, Gain, PairedComparison

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from attnaudit.claims.claim import Claim, RecordKind, Terms
+from attnaudit.claims.claim import Claim, Terms
+from attnaudit.claims.meanings import RecordKind
 from attnaudit.errors import UsageError
 from attnaudit.records import json_file
 from attnaudit.records.architecture import AttentionChoice

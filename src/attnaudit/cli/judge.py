@@ -23,8 +23,8 @@ def judge(
 ) -> None:
     """Judge claims about training and robustness from training runs, finished or not, and evaluations.
 
-    With --out, also draw test accuracy and calibrated scores by epoch, accuracy under corruptions and attacks of
-    growing strength, and gains over symmetric attention.
+    With --out, also draw test accuracy and scores by epoch, accuracy under corruptions and attacks of growing
+    strength, and gains over symmetric attention.
 
     Examples:
         attnaudit judge attnaudit-runs/vit-small-cifar-0

@@ -16,7 +16,7 @@ from torch import Tensor
 from attnaudit.capture.heads import Heads
 from attnaudit.kernel.gram import PerHead
 from attnaudit.kernel.spectra import Spectrum
-from attnaudit.measures.gamma import GammaDifferences, gamma_differences
+from attnaudit.measures.gamma import gammas, mean_absolute_difference, mean_relative_difference
 from attnaudit.measures.guards import EIGENPAIRS, EIGENVECTORS, VISIBLE_KERNEL
 from attnaudit.measures.measure import Cost, Measure, Scope
 from attnaudit.measures.measure_input import MeasureInput
@@ -43,8 +43,7 @@ def implied_coefficients(at: MeasureInput) -> Columns:
 
 def eigenvector_residual(at: MeasureInput) -> PerHead:
     """Mean over columns of ‖K̃â - ρâ‖/‖K̃â‖ with the Rayleigh quotient ρ = âᵀK̃â/âᵀâ; 0 for eigenvectors."""
-    implied = at.shared(implied_coefficients)
-    image = at.keys.spectrum.times(implied)
+    implied, image = at.shared(implied_coefficients), at.shared(_image)
     rayleigh = (implied * image).sum(dim=1) / implied.square().sum(dim=1)
     return (_norm(image - rayleigh[:, None, :] * implied) / _norm(image)).mean(dim=-1)
 
@@ -65,10 +64,15 @@ def subspace_overlap(at: MeasureInput) -> PerHead:
     return shared.square().sum(dim=(1, 2)) / implied.shape[-1]
 
 
-def implied_gamma(at: MeasureInput) -> GammaDifferences:
-    """Teo & Nguyen's γ test (eq. 11) on Â."""
-    implied = at.shared(implied_coefficients)
-    return gamma_differences(at.keys.spectrum.image(implied), implied)
+def implied_gamma(at: MeasureInput) -> Columns:
+    """γ of Teo & Nguyen's test (eq. 11) on Â."""
+    factor = torch.exp(at.keys.spectrum.log_scale)[:, None, None]
+    return gammas(at.shared(_image) * factor, at.shared(implied_coefficients))
+
+
+def _image(at: MeasureInput) -> Columns:
+    """K̃Â, up to the factor that was divided out of K̃."""
+    return at.keys.spectrum.times(at.shared(implied_coefficients))
 
 
 def _norm(columns: Columns) -> Float[Tensor, "heads dim"]:
@@ -109,7 +113,7 @@ SUBSPACE_OVERLAP = Measure(
 GAMMA_ABS = Measure(
     "gamma_abs",
     "|γ_i - γ_j| of Â, mean over pairs of tokens",
-    lambda at: at.shared(implied_gamma).absolute_mean.mean(dim=-1),
+    lambda at: mean_absolute_difference(at.shared(implied_gamma)).mean(dim=-1),
     scope=Scope.VALUES,
     guard=VISIBLE_KERNEL,
     cost=Cost.EIGENPAIRS,
@@ -117,7 +121,7 @@ GAMMA_ABS = Measure(
 GAMMA_REL = Measure(
     "gamma_rel",
     "|γ_i - γ_j| of Â over the larger of the two, mean over pairs of tokens",
-    lambda at: at.shared(implied_gamma).relative_mean.mean(dim=-1),
+    lambda at: mean_relative_difference(at.shared(implied_gamma)).mean(dim=-1),
     scope=Scope.VALUES,
     closer="lower",
     ideal=0.0,

@@ -7,7 +7,6 @@ so entries of a near zero dominate them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
@@ -25,61 +24,41 @@ RELATIVE_GUARD = 1e-10
 NOISE = 0.1
 
 
-@dataclass(frozen=True)
-class GammaDifferences:
-    """Mean and unbiased deviation, over all pairs of tokens, of |γ_i - γ_j| and of it over max(|γ_i|, |γ_j|)."""
-
-    absolute_mean: PerComponent
-    absolute_std: PerComponent
-    relative_mean: PerComponent
-    relative_std: PerComponent
-
-
 def gammas(images: Columns, vectors: Columns) -> Columns:
-    """γ = K̃A / (N·A), entry by entry, from `images` = K̃A."""
-    return images / (vectors * vectors.shape[1])
+    """γ = K̃A / (N·A), entry by entry and in float64, from `images` = K̃A."""
+    return (images / (vectors * vectors.shape[1])).double()
 
 
-def gamma_differences(images: Columns, vectors: Columns) -> GammaDifferences:
-    """Statistics over all N(N-1)/2 pairs of tokens, in O(N log N) by sorting instead of forming the pairs."""
-    values = gammas(images, vectors).double()
-    pairs = values.shape[1] * (values.shape[1] - 1) / 2
-    return GammaDifferences(
-        *_mean_and_std(*_absolute_sums(values), pairs), *_mean_and_std(*_relative_sums(values), pairs)
-    )
+def mean_absolute_difference(values: Columns) -> PerComponent:
+    """The mean of |γ_i - γ_j| over all N(N-1)/2 pairs of tokens, in O(N log N) by sorting instead of forming the pairs.
 
-
-def _absolute_sums(values: Columns) -> tuple[PerComponent, PerComponent]:
-    """Σ|γ_i - γ_j| and Σ(γ_i - γ_j)² over pairs: in sorted order γ_(k) is added k times and subtracted N-1-k times."""
+    In sorted order γ_(k) is added k times and subtracted N-1-k times.
+    """
     ordered = values.sort(dim=1).values
     ordered = ordered - ordered.mean(dim=1, keepdim=True)  # differences do not change, rounding does
     count = values.shape[1]
     weights = torch.arange(1 - count, count, 2, dtype=values.dtype, device=values.device)[:, None]
-    squares = count * ordered.square().sum(dim=1) - ordered.sum(dim=1).square()
-    return (weights * ordered).sum(dim=1), squares
+    return (weights * ordered).sum(dim=1) / _pairs(count)
 
 
-def _relative_sums(values: Columns) -> tuple[PerComponent, PerComponent]:
-    """Σr and Σr² of r = |γ_i - γ_j| / (max(|γ_i|, |γ_j|) + 1e-10).
+def mean_relative_difference(values: Columns) -> PerComponent:
+    """The mean of |γ_i - γ_j| / (max(|γ_i|, |γ_j|) + 1e-10) over all pairs of tokens, likewise.
 
-    In order of size a = |γ| the larger of a pair is the later one, i. An earlier j of the same sign adds a_i - a_j, one
-    of the other sign a_i + a_j, so running counts, sums and sums of squares of either sign are all that is needed.
-    Sizes are taken from the smallest on where they are subtracted, which keeps nearly equal γ apart.
+    In order of size a = |γ| the larger of a pair is the later one, i. With b = a - a_(0) and the signs s, an earlier j
+    of the same sign adds b_i - b_j, one of the other sign b_i + b_j + 2a_(0): over all of them
+
+        i·b_i - s_i·Σ s_j b_j + 2a_(0)·#{other signs},      #{other signs} = (i - s_i·Σ s_j) / 2 ,
+
+    so two running sums are all that is needed. Subtracting the smallest size keeps nearly equal γ apart.
     """
     sizes, order = values.abs().sort(dim=1)
-    positive = values.gather(1, order) > 0
+    signs = torch.where(values.gather(1, order) > 0, 1.0, -1.0).to(sizes)
     smallest = sizes[:, :1]
-    shifted = sizes - smallest
-    scale = sizes + RELATIVE_GUARD
-    sums, squares = torch.zeros_like(sizes[:, 0]), torch.zeros_like(sizes[:, 0])
-    for sign in (positive, ~positive):
-        count, total, square = (_before(sign * term) for term in (torch.ones_like(sizes), shifted, shifted.square()))
-        same = count * shifted - total, count * shifted.square() - 2 * shifted * total + square
-        total, square = total + count * smallest, square + 2 * smallest * total + count * smallest.square()
-        other = count * sizes + total, count * sizes.square() + 2 * sizes * total + square
-        sums = sums + (torch.where(sign, same[0], other[0]) / scale).sum(dim=1)
-        squares = squares + (torch.where(sign, same[1], other[1]) / scale.square()).sum(dim=1)
-    return sums, squares
+    above = sizes - smallest
+    earlier = torch.arange(values.shape[1], dtype=values.dtype, device=values.device)[:, None]
+    others = earlier - signs * _before(signs)
+    sums = earlier * above - signs * _before(signs * above) + smallest * others
+    return (sums / (sizes + RELATIVE_GUARD)).sum(dim=1) / _pairs(values.shape[1])
 
 
 def _before(terms: Columns) -> Columns:
@@ -87,9 +66,8 @@ def _before(terms: Columns) -> Columns:
     return terms.cumsum(dim=1) - terms
 
 
-def _mean_and_std(total: PerComponent, squares: PerComponent, count: float) -> tuple[PerComponent, PerComponent]:
-    mean = total / count
-    return mean, ((squares - count * mean.square()).clamp_min(0) / (count - 1)).sqrt()
+def _pairs(tokens: int) -> float:
+    return tokens * (tokens - 1) / 2
 
 
 def perturbed(vectors: Columns, seed: int) -> Columns:
@@ -103,14 +81,14 @@ def perturbed(vectors: Columns, seed: int) -> Columns:
     return basis
 
 
-def _gamma_of_eigenvectors(at: MeasureInput) -> GammaDifferences:
+def _gamma_of_eigenvectors(at: MeasureInput) -> Columns:
     vectors = at.keys.spectrum.eigenvectors
-    return gamma_differences(at.keys.spectrum.image(vectors), vectors)
+    return gammas(at.keys.spectrum.image(vectors), vectors)
 
 
-def _gamma_of_perturbed(at: MeasureInput) -> GammaDifferences:
+def _gamma_of_perturbed(at: MeasureInput) -> Columns:
     vectors = perturbed(at.keys.spectrum.eigenvectors, at.seed)
-    return gamma_differences(at.keys.spectrum.image(vectors), vectors)
+    return gammas(at.keys.spectrum.image(vectors), vectors)
 
 
 def _measure(name: str, text: str, function: Callable[[MeasureInput], PerHead]) -> Measure:
@@ -132,21 +110,21 @@ GAMMA_OF_EIGENVECTORS = (
     _measure(
         "gamma_abs_true",
         "|γ_i - γ_j| of the true eigenvectors, mean over pairs of tokens",
-        lambda at: at.shared(_gamma_of_eigenvectors).absolute_mean.mean(dim=-1),
+        lambda at: mean_absolute_difference(at.shared(_gamma_of_eigenvectors)).mean(dim=-1),
     ),
     _measure(
         "gamma_rel_true",
         "|γ_i - γ_j| of the true eigenvectors over the larger of the two, mean",
-        lambda at: at.shared(_gamma_of_eigenvectors).relative_mean.mean(dim=-1),
+        lambda at: mean_relative_difference(at.shared(_gamma_of_eigenvectors)).mean(dim=-1),
     ),
     _measure(
         "gamma_abs_perturbed",
         "|γ_i - γ_j| of perturbed eigenvectors, mean over pairs of tokens",
-        lambda at: at.shared(_gamma_of_perturbed).absolute_mean.mean(dim=-1),
+        lambda at: mean_absolute_difference(at.shared(_gamma_of_perturbed)).mean(dim=-1),
     ),
     _measure(
         "gamma_rel_perturbed",
         "|γ_i - γ_j| of perturbed eigenvectors over the larger of the two, mean",
-        lambda at: at.shared(_gamma_of_perturbed).relative_mean.mean(dim=-1),
+        lambda at: mean_relative_difference(at.shared(_gamma_of_perturbed)).mean(dim=-1),
     ),
 )

@@ -97,6 +97,14 @@ class KeyKernel(SharedWork):
                 f"(at most {MOST_TOKENS:,}): use --protocol exact."
             )
 
+    def attended(self, values: Float[Tensor, "heads tokens columns"]) -> Float[Tensor, "heads queries columns"]:
+        """What these queries and keys make of any values; the attention is computed once, if it is held at all."""
+        return self.heads.attended(values) if too_many_pairs(self.heads.key) else self._attention @ values.double()
+
+    @cached_property
+    def _attention(self) -> Float[Tensor, "heads queries tokens"]:
+        return self.heads.attention()
+
     @cached_property
     def unit_axes(self) -> Prediction:
         """Kernel-PCA values with axes of unit length, which the projection error needs under either protocol."""

@@ -123,7 +123,8 @@ def _observed(heads: Heads, other: Heads | None, selection: Selection, solved: C
         repeats = _Repeats(selection)
         for reference in (each for each in selection.references if each.values is not None):
             for repeat in repeats.of(reference):
-                changed = reference.apply(ReferenceInput(heads, predicted.prediction, other, selection.seed, repeat))
+                given = ReferenceInput(heads, predicted.prediction, other, selection.seed, repeat)
+                changed = reference.apply(given, keys)
                 if changed is None:
                     break
                 at = MeasureInput(changed, keys, predicted, selection.seed)
@@ -145,7 +146,7 @@ def _with_noise(heads: Heads, selection: Selection) -> Iterator[Measured]:
         predicted = PredictedValues(keys, theory)
         given = ReferenceInput(heads, predicted.prediction, None, selection.seed)
         for place, noise in enumerate(NOISES):
-            at = MeasureInput(with_values(heads, planted_values(given, noise)), keys, predicted, selection.seed)
+            at = MeasureInput(with_values(keys, planted_values(given, noise)), keys, predicted, selection.seed)
             yield RowKey(theory.name, PLANTED_WITH_NOISE.name, place), evaluate(_comparing(selection, theory), at)
 
 
@@ -155,7 +156,7 @@ def _in_gauge(heads: Heads, repeat: int, selection: Selection) -> Iterator[Measu
         predicted, measures = PredictedValues(keys, theory), _comparing(selection, theory)
         at = MeasureInput(heads, keys, predicted, selection.seed)
         yield RowKey(theory.name, REPARAMETRISED.name, repeat), evaluate(measures, at)
-        null = RANDOM_PROJECTION.apply(ReferenceInput(heads, predicted.prediction, None, selection.seed))
+        null = RANDOM_PROJECTION.apply(ReferenceInput(heads, predicted.prediction, None, selection.seed), keys)
         if null is not None:
             at = MeasureInput(null, keys, predicted, selection.seed)
             yield RowKey(theory.name, REPARAMETRISED_NULL.name, repeat), evaluate(measures, at)

@@ -43,7 +43,7 @@ class Projection:
 def projected_queries(keys: KeyKernel) -> Float[Tensor, "heads queries components"]:
     """C, the projections of the queries on the unit axes."""
     axes = keys.unit_axes
-    return keys.heads.attended(axes.values.double() * torch.exp(axes.log_scale.double())[:, None, None])
+    return keys.attended(axes.values.double() * torch.exp(axes.log_scale.double())[:, None, None])
 
 
 def projection(at: MeasureInput) -> Projection:

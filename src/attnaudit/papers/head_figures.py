@@ -12,7 +12,7 @@ from attnaudit.errors import UsageError
 from attnaudit.kernel import paper
 from attnaudit.kernel.feature import token_norms
 from attnaudit.kernel.gram import standardised
-from attnaudit.measures.gamma import gamma_differences, perturbed
+from attnaudit.measures.gamma import gammas, mean_absolute_difference, mean_relative_difference, perturbed
 from attnaudit.measures.norms import trimmed_quartiles
 
 GAMMA_BLOCK = 2  # the third block, as in the study's configuration
@@ -70,8 +70,9 @@ def gamma_records(model: str, layers: Sequence[Heads], seed: int) -> list[GammaR
     spectrum = paper.spectrum(standardised(layers[GAMMA_BLOCK].key.float()))
     records = []
     for label, vectors in (("true", spectrum.eigenvectors), ("perturbed", perturbed(spectrum.eigenvectors, seed))):
-        differences = gamma_differences(spectrum.image(vectors), vectors)
-        for kind, means in (("absolute", differences.absolute_mean), ("relative", differences.relative_mean)):
+        values = gammas(spectrum.image(vectors), vectors)
+        for kind, mean_difference in (("absolute", mean_absolute_difference), ("relative", mean_relative_difference)):
+            means = mean_difference(values)
             centre, spread = means.mean(dim=0), torch.std(means, dim=0, correction=0)
             records += [
                 GammaRecord(model, label, kind, component, mean, std)

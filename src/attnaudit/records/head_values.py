@@ -39,3 +39,8 @@ class HeadTable:
 
     def __len__(self) -> int:
         return len(self.inputs)
+
+    def inputs_of(self, reference: str) -> NDArray[np.int64]:
+        """The inputs that have a number of this reference: some references are measured on a sample of them."""
+        found: NDArray[np.int64] = np.unique(self.inputs[np.isfinite(self.references[reference])])
+        return found

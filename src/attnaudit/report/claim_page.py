@@ -9,7 +9,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from attnaudit.claims.claim import Claim, RecordKind
+from attnaudit.claims.claim import Claim
+from attnaudit.claims.meanings import RecordKind
 from attnaudit.claims.registry import CLAIMS
 from attnaudit.errors import unknown
 

@@ -33,8 +33,8 @@ def write_figure(name: str, records: Sequence[Any], draw: Draw, out: Path) -> No
 def write_judged_figures(trainings: Sequence[TrainingRun], evaluations: Sequence[Evaluation], out: Path) -> None:
     """Draw what claims about training and robustness were judged on.
 
-    Test accuracy and calibrated scores by epoch, accuracy under corruptions and attacks of growing strength, and gains
-    over symmetric attention.
+    Test accuracy and scores by epoch, accuracy under corruptions and attacks of growing strength, and gains over
+    symmetric attention.
     """
     if accuracies := accuracy_records(trainings):
         write_figure("accuracy", accuracies, accuracy_figure, out)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from attnaudit.records.audit import AuditRun, ReferenceWords
 from attnaudit.records.head_table import head_table
+from attnaudit.records.head_values import HeadTable
 from attnaudit.records.schema import OBSERVED, Role
 from attnaudit.report.drawing import BLUE, GREEN, GREY, VERMILION, YELLOW, drawing
 
@@ -36,13 +37,13 @@ def reference_figure(run: AuditRun, path: Path) -> None:
     generator = np.random.default_rng(0)
     with drawing([path], len(models), len(MEASURES), (7.2, 0.5 + 1.9 * len(models))) as axes:
         for row, model in enumerate(models):
-            tables = [head_table(run.rows, model, measure, "kpca").references for measure in MEASURES]
+            tables = [head_table(run.rows, model, measure, "kpca") for measure in MEASURES]
             # All panels of a model have the same rows, because only the first one names them.
-            names = [name for name in kinds if any(name in table for table in tables)]
+            names = [name for name in kinds if any(name in table.references for table in tables)]
             for column, (measure, table) in enumerate(zip(MEASURES, tables, strict=True)):
                 axis = axes[row, column]
                 for place, name in enumerate(names):
-                    values = table.get(name, np.empty(0))
+                    values = table.references.get(name, np.empty(0))
                     values = values[np.isfinite(values)]
                     if not len(values):
                         continue
@@ -51,8 +52,17 @@ def reference_figure(run: AuditRun, path: Path) -> None:
                     height = place + generator.uniform(-0.3, 0.3, len(dots))
                     axis.scatter(dots, height, s=2, color=colour, alpha=0.25, linewidths=0, rasterized=True)
                     axis.plot([values.mean()] * 2, [place - 0.38, place + 0.38], color="black", lw=1.5)
-                labels = [name.replace("_", " ") for name in names] if column == 0 else []
+                labels = [_label(name, tables) for name in names] if column == 0 else []
                 axis.set_yticks(range(len(names)), labels or [""] * len(names))
                 axis.set_ylim(len(names) - 0.5, -0.5)
                 axis.set_xlabel(measure.replace("_", " "))
+                axis.locator_params(axis="x", nbins=3)  # so that numbers of neighbouring panels stay apart
             axes[row, 0].set_title(model, loc="left")
+
+
+def _label(name: str, tables: Sequence[HeadTable]) -> str:
+    """The words for a reference, with the number of inputs if it was not measured on all of them."""
+    words = name.replace("_", " ")
+    own = max(len(table.inputs_of(name)) for table in tables if name in table.references)
+    every = max(len(table.inputs_of(OBSERVED)) for table in tables if OBSERVED in table.references)
+    return f"{words}, {own} input{'s' if own > 1 else ''}" if 0 < own < every else words

@@ -1,4 +1,4 @@
-"""Training runs by epoch: accuracy over seeds, and calibrated scores. Numbers and figures."""
+"""Training runs by epoch: accuracy over seeds, and scores. Numbers and figures."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class AccuracyRecord:
 
 @dataclass(frozen=True)
 class ScoreRecord:
-    """The score of a run's heads after an epoch, from chance (0) to kernel PCA (1); bootstrap over inputs."""
+    """The score of a run's heads after an epoch, from chance (0) to kernel PCA (1), with its interval over inputs."""
 
     training: str
     epoch: float
@@ -102,7 +102,7 @@ def accuracy_figure(records: Sequence[AccuracyRecord], paths: Sequence[Path]) ->
 
 
 def score_figure(records: Sequence[ScoreRecord], paths: Sequence[Path]) -> None:
-    """Calibrated scores by epoch, a panel per measure, a line per run; chance and the claim are marked."""
+    """Scores by epoch, a panel per measure, a line per run; chance and the claim are marked."""
     measures = list(dict.fromkeys(record.measure for record in records))
     trainings = list(dict.fromkeys(record.training for record in records))
     with drawing(paths, 1, len(measures), (2.6 * len(measures), 3.2)) as axes:
@@ -118,7 +118,7 @@ def score_figure(records: Sequence[ScoreRecord], paths: Sequence[Path]) -> None:
                     name, (1, level), xycoords=("axes fraction", "data"), ha="right", va="bottom", color="0.4"
                 )
             axis.set(xlabel="epoch", title=measure)
-        axes[0, 0].set_ylabel("calibrated score")
+        axes[0, 0].set_ylabel("score")
         axes[0, 0].figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
 
 

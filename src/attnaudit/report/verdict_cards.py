@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from attnaudit.claims.claim import MEANINGS, RecordKind
+from attnaudit.claims.meanings import MEANINGS, RecordKind
 from attnaudit.claims.registry import CLAIMS
+from attnaudit.measures.references.random_projection import RANDOM_PROJECTION
 from attnaudit.measures.references.rotated import ROTATED
-from attnaudit.records.audit import ClaimWords
+from attnaudit.records.audit import ClaimWords, ReferenceWords
 from attnaudit.records.verdict import Finding, Score, Verdict, VerdictWord
 
 _COLOURS = {
@@ -22,7 +23,8 @@ _COLOURS = {
 }
 
 
-#: What score 0 is where it is not a random projection of the same inputs.
+#: What score 0 mostly is; other nulls are named by their own words.
+_USUAL = {RANDOM_PROJECTION.name: "a random projection of the same inputs"}
 _TURNED = (
     "The head's values turned at random: the inputs of these layers are not known. Any projection of them would be "
     "closer to the claim than that, so being above chance says little here."
@@ -56,8 +58,14 @@ def sentence(text: str) -> str:
     return text and f"{text[0].upper()}{text[1:].removesuffix('.')}."
 
 
+def null_words(verdicts: Iterable[Verdict], references: Mapping[str, ReferenceWords]) -> str:
+    """What score 0 is in these verdicts; empty if they have no scores."""
+    nulls = dict.fromkeys(score.null for verdict in verdicts for score in verdict.scores if score.null is not None)
+    return " or ".join(_USUAL.get(name) or (references[name].text if name in references else name) for name in nulls)
+
+
 def chance_words(verdict: Verdict) -> str:
-    """What chance is for a verdict; empty if it is a random projection of the same inputs, as usual."""
+    """What is to be kept in mind where score 0 is not a random projection of the inputs, because they are not known."""
     return _TURNED if any(score.null == ROTATED.name for score in verdict.scores) else ""
 
 

@@ -10,12 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from attnaudit import defaults
-from attnaudit.claims.claim import RecordKind
+from attnaudit.claims.meanings import RecordKind
 from attnaudit.claims.registry import CLAIMS
 from attnaudit.records.audit import AuditRun
 from attnaudit.records.verdict import Finding, Verdict, VerdictWord
 from attnaudit.report.score_tables import ranking_table, score_table, tally_table
-from attnaudit.report.verdict_cards import claim_words, finding_meanings, verdict_card, verdict_text
+from attnaudit.report.verdict_cards import claim_words, finding_meanings, null_words, verdict_card, verdict_text
 
 #: The kind of interval for each kind of record.
 _INTERVALS = {
@@ -25,7 +25,7 @@ _INTERVALS = {
     RecordKind.LABORATORY: "over independent repetitions, Student's t corrected for skewness",
 }
 _SCALE = (
-    "Scores: 0 is chance, a random projection of the same inputs; 1 is the claim itself. A claim is supported at "
+    "Scores: 0 is chance{null}; 1 is the claim itself. A claim is supported at "
     "{threshold:g} or above, and counts as at chance up to {chance:g}. Counts of heads control the false discovery "
     "rate at 5 %."
 )
@@ -60,7 +60,9 @@ def audit_report(run: AuditRun, *, details: bool = False) -> RenderableType:
     if theorems:
         parts += [Text("By theorem, for every network", style="bold underline"), Text(), *map(card, theorems.values())]
     threshold, chance = run.summary.threshold, run.summary.chance
+    null = null_words(run.verdicts, run.summary.references)
     scale = _SCALE.format(
+        null=null and f", {null}",
         threshold=defaults.THRESHOLD if threshold is None else threshold,
         chance=defaults.CHANCE if chance is None else chance,
     )

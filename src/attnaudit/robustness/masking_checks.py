@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy import special
 
 from attnaudit.records.evaluation import Condition, ConditionKind, MaskingCheck, epsilon_text
 from attnaudit.robustness.conditions import EVERYTHING, GRADIENT, TRANSFER
@@ -66,7 +66,7 @@ def _not_stronger(model: str, words: str, name: str, pairs: Pairs) -> MaskingChe
     chances = {}
     for epsilon, weaker, white in pairs:
         only_weaker, only_white = int((white & ~weaker).sum()), int((weaker & ~white).sum())
-        chance = float(binom.sf(only_weaker - 1, only_weaker + only_white, 0.5)) if only_weaker else 1.0
+        chance = float(special.bdtrc(only_weaker - 1, only_weaker + only_white, 0.5)) if only_weaker else 1.0
         chances[epsilon] = chance, weaker.mean(), white.mean()
     worst = min(chances, key=lambda epsilon: chances[epsilon][0])
     chance, weaker_left, white_left = chances[worst]
@@ -94,7 +94,7 @@ def _falls(model: str, curve: Sequence[tuple[float, NDArray[np.bool_]]]) -> Mask
     passed = True
     for (_, before), (_, after) in pairwise(curve):
         back, lost = int((after & ~before).sum()), int((before & ~after).sum())
-        passed &= not back or bool(binom.sf(back - 1, back + lost, 0.5) >= _LEVEL)
+        passed &= not back or bool(special.bdtrc(back - 1, back + lost, 0.5) >= _LEVEL)
     finding = ", ".join(f"{right.mean():.1%} at {epsilon_text(epsilon)}" for epsilon, right in curve)
     return MaskingCheck(model, words, finding, passed)
 

@@ -8,7 +8,7 @@ from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from attnaudit.statistics.huge import shrinkage
 
@@ -84,7 +84,7 @@ def student_interval(values: Numbers, level: float, coarseness: float = 0.0) -> 
     if len(values) < 2:
         return None
     deviation = max(float(values.std(ddof=1)), coarseness)
-    reach = float(stats.t.ppf((1 + level) / 2, len(values) - 1)) * deviation / len(values) ** 0.5
+    reach = float(special.stdtrit(len(values) - 1, (1 + level) / 2)) * deviation / len(values) ** 0.5
     return float(values.mean()) - reach, float(values.mean()) + reach
 
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +35,7 @@ from attnaudit.records.verdict import HeadScore, MeanEstimate, Score
 from attnaudit.statistics.huge import mean, shrinkage
 from attnaudit.statistics.intervals import CONFIDENCE
 from attnaudit.statistics.means import Offset, discoveries, mean_interval, probability_above
+from attnaudit.statistics.rows import Rows, grouped
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def head_score(
     )
     if null_name is None or not informative.any():
         return missing
-    rows = _Rows(table.inputs[informative], table.heads[informative], bounds.level)
+    rows = Rows(table.inputs[informative], table.heads[informative], bounds.level)
 
     def scored(values: Numbers) -> Numbers:
         with np.errstate(over="ignore"):
@@ -157,70 +157,13 @@ def _range(observed: Numbers, null: Numbers, planted: Numbers) -> tuple[float, f
     return (float(measured.mean(axis=0).min()), float(measured.mean(axis=0).max())) if len(measured) else None
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Rows of numbers, by input and head, and the confidence of what is estimated from them."""
-
-    inputs: NDArray[np.int64]
-    heads: NDArray[np.int64]
-    level: float
-
-    def by_input(self, values: Numbers) -> Numbers:
-        """The mean over the heads of every input."""
-        return _grouped(values, self.inputs)
-
-    def among(self, rows: NDArray[np.bool_]) -> _Rows:
-        """Some of the rows."""
-        return _Rows(self.inputs[rows], self.heads[rows], self.level)
-
-    def estimate(self, values: Numbers, offset: Offset | None = None) -> MeanEstimate | None:
-        """The mean over inputs; None unless every row has a number."""
-        if not len(values) or not np.isfinite(values).all():
-            return None
-        means = self.by_input(values)
-        return MeanEstimate(mean(means), mean_interval(means, self.level, offset))
-
-    def ratio(self, above: Numbers, below: Numbers) -> MeanEstimate | None:
-        """A ratio of means, with the interval of its linearisation; None unless the denominator is above 0."""
-        if not len(below):
-            return None
-        over, under = self.by_input(above), self.by_input(below)
-        found = mean_interval(under, self.level)
-        if found is None or found[0] <= 0:
-            return None
-        ratio = float(over.mean() / under.mean())
-        ends = mean_interval((over - ratio * under) / under.mean(), self.level)
-        return MeanEstimate(ratio, None if ends is None else (ratio + ends[0], ratio + ends[1]))
-
-    def offset(self, draws: Numbers) -> Offset | None:
-        """How far one projection is from the mean of several by chance: s√(1 + 1/R), s pooled over heads."""
-        repeats = draws.shape[1]
-        if repeats < 2 or not np.isfinite(draws).all():
-            return None
-        means = np.stack([_grouped(column, self.heads) for column in draws.T])
-        variance = float(means.var(axis=0, ddof=1).mean())
-        return Offset(sqrt(variance * (1 + 1 / repeats)), means.shape[1] * (repeats - 1))
-
-    def offset_of_mean(self, offset: Offset, scores: Numbers) -> Offset:
-        """The error that chance leaves in the mean over heads, of which each has a share 1 - x."""
-        shares = 1 - _grouped(scores, self.heads)
-        return offset.times(float(np.sqrt(np.square(shares).sum())) / len(shares))
-
-
-def _grouped(values: Numbers, groups: NDArray[np.int64]) -> Numbers:
-    """The mean of every group, in order."""
-    _, places = np.unique(groups, return_inverse=True)
-    means: Numbers = np.bincount(places, weights=values) / np.bincount(places)
-    return means
-
-
 def _heads(
-    table: HeadTable, rows: _Rows, scores: Numbers, offset: Offset | None, bounds: Bounds
+    table: HeadTable, rows: Rows, scores: Numbers, offset: Offset | None, bounds: Bounds
 ) -> tuple[HeadScore, ...]:
     """Every head over its inputs; which satisfy the claim or are above chance, with false discoveries controlled."""
     found = {int(head): scores[rows.heads == head] for head in np.unique(rows.heads)}
     inputs = {head: rows.inputs[rows.heads == head] for head in found}
-    means = {head: _grouped(own, inputs[head]) for head, own in found.items()}
+    means = {head: grouped(own, inputs[head]) for head, own in found.items()}
     satisfying, above = (
         discoveries(np.array([probability_above(own, bound, own_offset) for own in means.values()]))
         for bound in (bounds.threshold, bounds.chance)

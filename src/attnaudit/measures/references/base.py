@@ -18,6 +18,7 @@ from attnaudit.capture.heads import Heads
 from attnaudit.capture.primal_heads import PrimalHeads
 from attnaudit.kernel.prediction import Prediction
 from attnaudit.kernel.primal import PrimalKernel
+from attnaudit.measures.key_kernel import KeyKernel
 from attnaudit.numerics.randomness import numpy_generator
 from attnaudit.records.head_id import HeadId
 from attnaudit.records.schema import Role
@@ -70,21 +71,21 @@ class Reference:
     network: bool = False
     fitted: bool = False
 
-    def apply(self, given: ReferenceInput) -> Heads | None:
-        """Heads with other values, and the outputs these values would have given."""
+    def apply(self, given: ReferenceInput, keys: KeyKernel) -> Heads | None:
+        """Heads with other values, and the outputs these values would have given; `keys` are of the same heads."""
         values = None if self.values is None else self.values(given)
-        return None if values is None else with_values(given.heads, values)
+        return None if values is None else with_values(keys, values)
 
     def apply_primal(self, given: PrimalReferenceInput) -> PrimalHeads | None:
         """Heads of Primal-Attention with other weights; the kernel stays."""
         return None if self.weights is None else self.weights(given)
 
 
-def with_values(heads: Heads, values: Tensor) -> Heads:
+def with_values(keys: KeyKernel, values: Tensor) -> Heads:
     """The same heads with other values, and the outputs that these would have given."""
-    changed = replace(heads, value=values.double())
+    changed = replace(keys.heads, value=values.double())
     if changed.bias is None:
-        return replace(changed, output=changed.attended(changed.value))
+        return replace(changed, output=keys.attended(changed.value))
     return replace(changed, output=changed.to(torch.float64).replayed())
 
 

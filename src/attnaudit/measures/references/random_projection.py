@@ -24,7 +24,11 @@ def values(given: ReferenceInput) -> Tensor | None:
     shape = (inputs.shape[-1] + 1, heads.value.shape[-1])
     drawn = {key: _weights(key, shape, given) for key in dict.fromkeys(map(_of_network, heads.index))}
     weights = torch.stack([drawn[_of_network(entry)] for entry in heads.index]).to(inputs)
-    projected = inputs.repeat_interleave(len(heads) // len(inputs), dim=0) @ weights[:, :-1] + weights[:, -1:]
+    # All heads of a row of inputs in one product, their columns beside each other.
+    rows, dim = len(inputs), shape[1]
+    beside = weights.view(rows, -1, *shape).transpose(1, 2).flatten(2)
+    projected = torch.baddbmm(beside[:, -1:], inputs, beside[:, :-1])
+    projected = projected.view(rows, inputs.shape[1], -1, dim).transpose(1, 2).flatten(0, 1)
     sizes: Tensor = torch.linalg.matrix_norm(heads.value.double(), keepdim=True)
     found: Tensor = projected * (sizes / torch.linalg.matrix_norm(projected, keepdim=True))
     return found

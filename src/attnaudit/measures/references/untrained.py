@@ -4,7 +4,7 @@ from attnaudit.measures.references.base import Reference, Role
 
 UNTRAINED = Reference(
     "untrained",
-    "the same architecture with random weights, same inputs",
+    "the same architecture with random weights, on two of the inputs at most",
     Role.CONTEXT,
     random=False,
     network=True,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from attnaudit.records.audit import ReferenceWords
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.head_table import head_table
+from attnaudit.records.head_values import HeadTable
 from attnaudit.report.page.numbers import compact, compacted
 from attnaudit.report.references import reference_kinds
 
@@ -19,12 +20,16 @@ POINTS = 200
 
 @dataclass(frozen=True)
 class StripRow:
-    """One reference: its mean over `counted` heads, and points at evenly spaced ranks, to show its distribution."""
+    """One reference: its mean over `counted` heads, and points at evenly spaced ranks, to show its distribution.
+
+    `inputs` is the number of inputs that it was measured on, and `missing` counts the heads without a number there.
+    """
 
     reference: str
     kind: str
     counted: int
     missing: int
+    inputs: int
     mean: float | None
     points: list[float]
 
@@ -52,16 +57,17 @@ def strip(
     table = head_table(evidence, model, measure, theory)
     kinds = reference_kinds(references)
     found = table.references if len(table) else {}
-    rows = [_row(name, kind, found[name]) for name, kind in kinds.items() if name in found]
+    rows = [_row(name, kind, table) for name, kind in kinds.items() if name in found]
     return Strip(measure, theory, decides, table.unidentifiable, rows)
 
 
-def _row(reference: str, kind: str, values: NDArray[np.float64]) -> StripRow:
+def _row(reference: str, kind: str, table: HeadTable) -> StripRow:
+    values, inputs = table.references[reference], table.inputs_of(reference)
     finite = np.sort(values[np.isfinite(values)])
     mean = compact(float(finite.mean())) if len(finite) else None
-    return StripRow(
-        reference, kind, len(finite), len(values) - len(finite), mean, compacted(evenly_ranked(finite, POINTS))
-    )
+    expected = int(np.isin(table.inputs, inputs).sum()) or len(values)
+    points = compacted(evenly_ranked(finite, POINTS))
+    return StripRow(reference, kind, len(finite), expected - len(finite), len(inputs), mean, points)
 
 
 def evenly_ranked(ordered: NDArray[np.float64], number: int) -> NDArray[np.float64]:

@@ -17,6 +17,7 @@ from attnaudit.report.page.maps import HeadMap, head_map
 from attnaudit.report.page.profiles import Layers, Profile, by_layer, profiles
 from attnaudit.report.page.strips import Strip, strip
 from attnaudit.report.references import MEASURES
+from attnaudit.report.verdict_cards import null_words
 from attnaudit.statistics.decisions import decides
 
 _COLUMNS = ("input", "layer", "head", "theory", "value", "reason")
@@ -42,7 +43,7 @@ class MeasureView:
 
 @dataclass(frozen=True)
 class Subject:
-    """One model of one run; `run` is the number of the run in the document."""
+    """One model of one run; `run` is the number of the run in the document, `null` what score 0 is."""
 
     name: str
     run: int
@@ -51,6 +52,7 @@ class Subject:
     inputs: int
     heads: int
     verdicts: list[Verdict]
+    null: str
     claims: Mapping[str, ClaimWords]
     ranking: list[Rank]
     strips: list[Strip]
@@ -86,6 +88,7 @@ def subject(run: AuditRun, number: int, model: str, names: Sequence[str]) -> Sub
         inputs=len(inputs),
         heads=max((view.statistic.n + view.statistic.lost for view in views), default=0),
         verdicts=verdicts,
+        null=null_words(verdicts, run.summary.references),
         claims=run.summary.claims,
         ranking=[entry for entry in run.ranking if entry.model == model],
         strips=[

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from attnaudit.claims.claim import MEANINGS, RecordKind
+from attnaudit.claims.meanings import MEANINGS, RecordKind
 from attnaudit.errors import AttnAuditError
 from attnaudit.records.audit import AuditRun
 from attnaudit.records.files import write_whole

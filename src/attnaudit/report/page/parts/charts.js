@@ -24,12 +24,14 @@ function spreadsWide(strip) {
 }
 
 function stripFigure(strip) {
-  const width = 420, longest = Math.max(8, ...strip.rows.map((row) => words(row.reference).length));
+  // Some references are measured on a few of the inputs only.
+  const named = (row) => words(row.reference) + (row.inputs && row.inputs < strip.rows[0].inputs ? `, ${row.inputs} input${row.inputs > 1 ? "s" : ""}` : "");
+  const width = 420, longest = Math.max(8, ...strip.rows.map((row) => named(row).length));
   const left = 14 + 6.2 * longest, each = 26, bottom = 8 + each * Math.max(1, strip.rows.length);
   const logarithmic = spreadsWide(strip);
   const title = titled(words(strip.measure), strip.theory) + (logarithmic ? ", log scale" : "");
   const lost = strip.unidentifiable ? ` ${strip.unidentifiable.toLocaleString("en")} heads with too few tokens to decide are left out.` : "";
-  const counts = strip.rows.map((row) => `${words(row.reference)} ${shown(row.mean)}${row.missing ? ` (missing: ${row.missing.toLocaleString("en")} heads)` : ""}`);
+  const counts = strip.rows.map((row) => `${named(row)} ${shown(row.mean)}${row.missing ? ` (missing: ${row.missing.toLocaleString("en")} heads)` : ""}`);
   const role = strip.decides ? "" : " Decides nothing.";
   const caption = (strip.rows.length ? `${strip.rows[0].counted.toLocaleString("en")} heads.` : "Missing: no head can decide.") + role + lost;
   const drawing = canvas(width, bottom + 22, `${title}, means: ${counts.join(", ")}`);
@@ -37,14 +39,14 @@ function stripFigure(strip) {
   axis(drawing, true, across.ticks, across.place, left, bottom, width);
   strip.rows.forEach((row, place) => {
     const middle = 8 + each * (place + 0.5), group = svg("g", { fill: COLOURS[row.kind] });
-    drawing.append(svg("text", { x: left - 8, y: middle + 4, "text-anchor": "end", "font-weight": row.kind === "observed" ? 700 : 400 }, words(row.reference)));
+    drawing.append(svg("text", { x: left - 8, y: middle + 4, "text-anchor": "end", "font-weight": row.kind === "observed" ? 700 : 400 }, named(row)));
     row.points.forEach((value, k) => group.append(svg("circle", { class: "dot", cx: across.place(value).toFixed(1), cy: (middle + jitter(k) * each * 0.66).toFixed(1), r: 2 })));
-    tipped(group, `${words(row.reference)}\nmean ${shown(row.mean)} over ${row.counted.toLocaleString("en")} heads\nmissing: ${row.missing.toLocaleString("en")}`);
+    tipped(group, `${named(row)}\nmean ${shown(row.mean)} over ${row.counted.toLocaleString("en")} heads\nmissing: ${row.missing.toLocaleString("en")}`);
     drawing.append(group);
     if (!row.points.length) drawing.append(svg("text", { class: "soft", x: left + 8, y: middle + 4 }, `missing, ${row.missing.toLocaleString("en")} heads`));
     if (isNumber(row.mean)) drawing.append(svg("line", { class: "mean", x1: across.place(row.mean), x2: across.place(row.mean), y1: middle - 10, y2: middle + 10 }));
   });
-  const rows = () => strip.rows.flatMap((row) => row.points.map((value) => ({ measure: strip.measure, theory: strip.theory, reference: row.reference, value, mean: row.mean, heads: row.counted, missing: row.missing })));
+  const rows = () => strip.rows.flatMap((row) => row.points.map((value) => ({ measure: strip.measure, theory: strip.theory, reference: row.reference, value, mean: row.mean, heads: row.counted, inputs: row.inputs, missing: row.missing })));
   return figure(title, caption, drawing, rows);
 }
 

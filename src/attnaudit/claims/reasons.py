@@ -1,0 +1,62 @@
+"""The reason for a verdict, in numbers: the scores that decide, and how many heads satisfy the claim."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from attnaudit.records.verdict import Finding, HeadScore, Score
+
+
+@dataclass(frozen=True)
+class JudgedHeads:
+    """The heads that every deciding measure has, those that satisfy the claim or are above chance by all of them."""
+
+    all: list[HeadScore]
+    satisfying: list[HeadScore]
+    above_chance: list[HeadScore]
+
+    @staticmethod
+    def of(scores: Sequence[Score]) -> JudgedHeads:
+        """The heads of the measures that decide."""
+        by_head = [{(own.layer, own.head): own for own in score.heads} for score in scores]
+        common = sorted(set.intersection(*map(set, by_head))) if by_head else []
+        # A head is as good as the measure that says least of it.
+        worst = [min((heads[name] for heads in by_head), key=lambda own: own.score.mean) for name in common]
+        return JudgedHeads(
+            worst,
+            [own for own, name in zip(worst, common, strict=True) if all(heads[name].satisfies for heads in by_head)],
+            [
+                own
+                for own, name in zip(worst, common, strict=True)
+                if all(heads[name].above_chance for heads in by_head)
+            ],
+        )
+
+    def __str__(self) -> str:
+        if not self.all:
+            return ""
+        best = max(self.all, key=lambda own: own.score.mean)
+        counts = (
+            f"{len(self.satisfying)} of {len(self.all)} heads satisfy it, {len(self.above_chance)} are above chance"
+        )
+        return f"{counts}; the best is layer {best.layer}, head {best.head}, whose lowest score is {best.score}"
+
+
+def reason_for(finding: Finding, scores: Sequence[Score], heads: JudgedHeads, guard: str, least: int) -> str:
+    """The deciding numbers, or why there are none."""
+    if finding is Finding.NOT_IDENTIFIABLE:
+        lost = max((s.unidentifiable for s in scores), default=0)
+        if lost and not any(s.informative for s in scores):
+            return f"none of {lost:,} heads has {guard}"
+        return "no deciding measure tells planted heads from null ones"
+    if finding is Finding.NOT_MEASURED:
+        if all(s.informative + s.rejected == 0 for s in scores) or all(s.null is None for s in scores):
+            return "the run has no references for it"
+        worst = max(scores, key=lambda s: s.rejected)
+        return f"{worst.rejected:,} of {worst.informative + worst.rejected:,} heads are rejected by {worst.measure}"
+    numbers = "scores: " + "; ".join(f"{s.measure} {s.score}" for s in scores if s.score is not None)
+    if finding is Finding.TOO_FEW_INPUTS:
+        inputs = max(s.inputs for s in scores)
+        numbers = f"{inputs} inputs, and {least} are needed. {numbers[0].upper()}{numbers[1:]}"
+    return ". ".join(part for part in (numbers, str(heads)) if part)
