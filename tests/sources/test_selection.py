@@ -6,7 +6,7 @@ import torch
 from attnaudit.errors import InputError, UsageError
 from attnaudit.protocol import Protocol
 from attnaudit.sources import load_model, parse_model
-from attnaudit.sources.selection import InputSelection, select_images, select_inputs, select_specs, select_tensor
+from attnaudit.sources.selection import InputSelection, select_batch, select_images, select_inputs, select_specs
 
 
 @pytest.mark.parametrize(("name", "package"), [("minilm", "transformers"), ("vit-small-cifar", "timm")])
@@ -60,12 +60,12 @@ def test_a_folder_of_texts_may_have_images_beside_them(image_folder):
 
 def test_a_batch_may_say_which_inputs_belong_together():
     batch = torch.arange(6.0).view(3, 2)
-    selected = select_tensor(batch, groups=["film", "film", 7])
+    selected = select_batch(batch, groups=["film", "film", 7])
     groups = [own for shard in selected.shards for own in shard.groups.items()]
     assert groups == [("input-0", "film"), ("input-1", "film"), ("input-2", "7")]
-    assert select_tensor(batch).shards[0].groups == {}
+    assert select_batch(batch).shards[0].groups == {}
     with pytest.raises(InputError, match="Got 2 groups for a batch of 3 inputs"):
-        select_tensor(batch, groups=["a", "b"])
+        select_batch(batch, groups=["a", "b"])
 
 
 def test_texts_are_grouped_by_file_and_not_by_folder(tmp_path):

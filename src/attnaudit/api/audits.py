@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -28,14 +28,15 @@ from attnaudit.records.audit import AuditedModel, AuditRun, ClaimWords
 from attnaudit.records.engine import Progress, Resources, default_memory, parse_memory
 from attnaudit.records.run_folder import RunFolder
 from attnaudit.report.console import shown_progress
+from attnaudit.sources.inputs import Batch
 from attnaudit.sources.model import LoadedModel, ModelSpec, wrap_module
 from attnaudit.sources.selection import (
     InputKind,
     InputSelection,
     SelectedInputs,
+    select_batch,
     select_inputs,
     select_specs,
-    select_tensor,
 )
 from attnaudit.statistics.scores import Bounds
 from attnaudit.theories import Theory
@@ -47,7 +48,7 @@ _log = logging.getLogger(__name__)
 
 def audit(
     models: nn.Module | str | Sequence[str],
-    inputs: Tensor | str | Path | None = None,
+    inputs: Batch | str | Path | None = None,
     *,
     kind: InputKind | None = None,
     weights: str | Path | None = None,
@@ -78,7 +79,8 @@ def audit(
     Args:
         models: a torch module; or one or more names such as `"timm:deit_tiny_patch16_224"`, `"hf:bert-base-uncased"`,
             `"minilm"` or a folder.
-        inputs: a batch tensor; or, for named models, a folder of images or a text file or folder. By default images
+        inputs: a batch tensor, or a mapping of them such as a tokenizer's `input_ids` and `attention_mask`; or, for
+            named models, a folder of images or a text file or folder. By default images
             of the data folder or of scikit-image, or Python's own reference.
         kind: `images` or `text` if the inputs must be that; what the models read if None.
         weights: a local weights file, of one named model.
@@ -131,10 +133,10 @@ def audit(
         subjects = [wrap_module(models)]
     else:
         subjects = select_specs(models, weights=weights, random_weights=random_weights, seed=seed, download=download)
-    if isinstance(inputs, Tensor):
+    if isinstance(inputs, (Tensor, Mapping)):
         if groups == "folder":
             raise UsageError('A batch tensor has no folders: give the group of each input instead of "folder".')
-        selected = select_tensor(inputs, settings.device, groups)
+        selected = select_batch(inputs, settings.device, groups)
     else:
         if groups not in (None, "folder"):
             raise UsageError('groups must be "folder" for named inputs; lists are for batch tensors.')

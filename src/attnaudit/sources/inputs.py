@@ -49,43 +49,75 @@ class Shard(typing.Protocol):
         """The batch for the model; making it may take `room` bytes, or any number if None."""
 
 
+#: A batch as the user passes it: a tensor, or tensors by the names that the model's forward has for them.
+Batch = Tensor | Mapping[str, Tensor]
+
+
 @dataclass(frozen=True)
 class TensorShard:
-    """Inputs that the user passed as a tensor."""
+    """Inputs that the user passed as a batch."""
 
-    tensor: Tensor
+    batch: Batch
     names: tuple[str, ...]
     groups: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def identity(self) -> list[tuple[str, str]]:
         """Names and content hashes."""
-        return [(name, content_digest([tensor_bytes(row)])) for name, row in zip(self.names, self.tensor, strict=True)]
+        if isinstance(self.batch, Tensor):
+            contents = [[tensor_bytes(row)] for row in self.batch]
+        else:
+            words = sorted(self.batch)
+            rows = zip(*(self.batch[word] for word in words), strict=True)
+            contents = [[repr(words).encode(), *map(tensor_bytes, row)] for row in rows]
+        return [(name, content_digest(own)) for name, own in zip(self.names, contents, strict=True)]
 
     def prepare(self, model: LoadedModel, protocol: Protocol, room: int | None = None) -> Prepared:
-        """The tensor, unchanged."""
-        return Prepared(self.tensor, self.names)
+        """The batch, unchanged."""
+        return Prepared(self.batch, self.names)
 
 
 def tensor_shards(
-    tensor: Tensor, size: int, names: Sequence[str] | None = None, groups: Sequence[str] | None = None
+    batch: Batch, size: int, names: Sequence[str] | None = None, groups: Sequence[str] | None = None
 ) -> tuple[TensorShard, ...]:
     """Split a batch into shards; `groups` says what each input belongs to."""
-    if tensor.dim() == 0 or len(tensor) == 0:
-        raise InputError(f"The input tensor must have a non-empty batch axis, got shape {tuple(tensor.shape)}.")
-    if fault := without_values(tensor):
-        raise InputError(f"The input tensor of shape {tuple(tensor.shape)} cannot be used: it is {fault}.")
-    labels = tuple(names) if names is not None else tuple(f"input-{place}" for place in range(len(tensor)))
-    if len(labels) != len(tensor):
-        raise InputError(f"Got {len(labels)} names for a batch of {len(tensor)} inputs.")
-    if groups is not None and len(groups) != len(tensor):
-        raise InputError(f"Got {len(groups)} groups for a batch of {len(tensor)} inputs.")
-    starts = [slice(start, start + size) for start in range(0, len(tensor), size)]
+    count = _checked_length(batch)
+    labels = tuple(names) if names is not None else tuple(f"input-{place}" for place in range(count))
+    if len(labels) != count:
+        raise InputError(f"Got {len(labels)} names for a batch of {count} inputs.")
+    if groups is not None and len(groups) != count:
+        raise InputError(f"Got {len(groups)} groups for a batch of {count} inputs.")
     return tuple(
         TensorShard(
-            torch.clone(tensor[own]),
+            _part(batch, own),
             labels[own],
             {} if groups is None else dict(zip(labels[own], map(str, groups[own]), strict=True)),
         )
-        for own in starts
+        for own in (slice(start, start + size) for start in range(0, count, size))
     )
+
+
+def _part(batch: Batch, own: slice) -> Batch:
+    if isinstance(batch, Tensor):
+        return torch.clone(batch[own])
+    return {name: torch.clone(tensor[own]) for name, tensor in batch.items()}
+
+
+def _checked_length(batch: Batch) -> int:
+    """The number of inputs in a batch, all of whose tensors must have as many."""
+    tensors = {"": batch} if isinstance(batch, Tensor) else dict(batch)
+    if not tensors:
+        raise InputError("The batch has no tensors: give at least one, such as input_ids.")
+    for name, tensor in tensors.items():
+        called = f"The input tensor {name}".rstrip()
+        if not isinstance(tensor, Tensor):
+            raise InputError(f"{called} must be a torch tensor, got {type(tensor).__name__}.")
+        if tensor.dim() == 0 or len(tensor) == 0:
+            raise InputError(f"{called} must have a non-empty batch axis, got shape {tuple(tensor.shape)}.")
+        if fault := without_values(tensor):
+            raise InputError(f"{called} of shape {tuple(tensor.shape)} cannot be used: it is {fault}.")
+    lengths = {name: len(tensor) for name, tensor in tensors.items()}
+    if len(set(lengths.values())) > 1:
+        sizes = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise InputError(f"The tensors of a batch must have one number of inputs along their first axis, got {sizes}.")
+    return next(iter(lengths.values()))

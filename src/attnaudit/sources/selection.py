@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from torch import Tensor
-
 from attnaudit.display import readable
 from attnaudit.errors import InputError, UsageError
 from attnaudit.protocol import Protocol
 from attnaudit.sources.data import VARIABLE, data_file
 from attnaudit.sources.images import ImageItem, choose_images, find_images, image_shards, sample_images
-from attnaudit.sources.inputs import Shard, shard_size, tensor_shards
+from attnaudit.sources.inputs import Batch, Shard, shard_size, tensor_shards
 from attnaudit.sources.model import LoadedModel, ModelSpec, parse_model
 from attnaudit.sources.texts import TextFiles, TextItem, passages, standard_text, study_lines, text_shards
 
@@ -114,10 +112,10 @@ def select_inputs(
     return SelectedInputs(image_shards(items, shard_size(device)), f"{len(items)} images")
 
 
-def select_tensor(batch: Tensor, device: str = "cpu", groups: Sequence[str] | None = None) -> SelectedInputs:
+def select_batch(batch: Batch, device: str = "cpu", groups: Sequence[str] | None = None) -> SelectedInputs:
     """A batch that a user has already made, and the group of each input, if some belong together."""
     shards = tensor_shards(batch, shard_size(device), groups=groups)
-    return SelectedInputs(shards, f"{len(batch)} inputs in memory")
+    return SelectedInputs(shards, f"{sum(len(shard.names) for shard in shards)} inputs in memory")
 
 
 def select_images(selection: InputSelection) -> tuple[ImageItem, ...]:
