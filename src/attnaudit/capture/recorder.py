@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from attnaudit.capture.attention_call import AttentionCall, Refusal
+from attnaudit.capture.tracing.forms import Softmax
 from attnaudit.capture.tracing.tracer import Tracer
 
 
@@ -86,7 +87,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if softmax.settled:
                 continue
             if softmax.applied or softmax.reason is not None or softmax.content:
-                self.refuse(softmax.layer, softmax.reason or "its attention weights are not multiplied by values")
+                self.refuse(softmax.layer, _why(softmax))
             else:
                 others.append(Refusal(softmax.layer, f"a softmax over {softmax.shape} that is no attention"))
         self.others = tuple(dict.fromkeys(others))
@@ -148,3 +149,10 @@ def _operation_by_operation() -> Iterator[None]:
         torch.jit.optimized_execution(False),  # type: ignore[attr-defined]
     ):
         yield
+
+
+def _why(softmax: Softmax) -> str:
+    """Why a softmax that has to do with attention was not captured."""
+    if softmax.shape[softmax.axis] == 1:
+        return "it has a single key, so that its weights are 1 whatever its queries"
+    return softmax.reason or "its attention weights are not multiplied by values"

@@ -1,15 +1,16 @@
-"""Encoders from transformers: the language models of Table 4, local folders, hub ids, and one inside a package."""
+"""Models from transformers: the language models of Table 4, local folders, hub ids, and one inside a package."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from attnaudit.display import readable
 from attnaudit.errors import AttnAuditError, ModelError, WeightsError, first_line
@@ -19,7 +20,8 @@ from attnaudit.numerics.randomness import seeded
 from attnaudit.records.engine import default_memory, format_size
 from attnaudit.sources.embedded import EMBEDDED, check_embedded, embedded_folder
 from attnaudit.sources.hf_checkpoints import LoadedCheckpoint, load_checkpoint, parameter_count
-from attnaudit.sources.hf_tokenizers import read_tokenizer, tokenised, tokenizer_fingerprint
+from attnaudit.sources.hf_images import preprocess, read_processor, reads_images
+from attnaudit.sources.hf_tokenizers import read_tokenizer, tokenised, tokenizer_fingerprint, with_decoder_inputs
 from attnaudit.sources.model import LoadedModel, ModelSpec
 from attnaudit.sources.weights import fingerprint, fit_weights, read_weights
 
@@ -70,12 +72,12 @@ def _cached(name: str) -> bool:
 
 
 def reads_text(name: str) -> bool:
-    """Always True."""
-    return True
+    """Whether the model reads text, as all do but those whose config has images and no vocabulary."""
+    return not reads_images(_transformers(), str(_folder(name) or name))
 
 
 def load(spec: ModelSpec) -> LoadedModel:
-    """Build encoder and tokenizer; code from a repository is never run, and only safetensors files are read.
+    """Build the network and what prepares its inputs; code of a repository never runs, and only safetensors are read.
 
     Raises:
         ModelError: config or tokenizer are missing or cannot be used.
@@ -88,7 +90,8 @@ def load(spec: ModelSpec) -> LoadedModel:
     options = {"local_files_only": not spec.download, "trust_remote_code": False}
     with _quiet(transformers):
         config = _config(transformers, place, spec.name, **options)
-        tokenizer = read_tokenizer(transformers, place, spec.name, **options)
+        reads = read_processor if reads_images(transformers, place) else read_tokenizer
+        reader = reads(transformers, place, spec.name, **options)
         untrained = partial(_build, config, spec.name)
         if spec.random_seed is not None or spec.weights is not None:
             checkpoint = LoadedCheckpoint(untrained(spec.random_seed or 0), ())
@@ -98,19 +101,26 @@ def load(spec: ModelSpec) -> LoadedModel:
     if spec.weights is not None:
         fit_weights(module, read_weights(spec.weights), spec.weights, spec.name)
     network = {name: value for name, value in config.to_dict().items() if name not in _NOT_OF_NETWORK}
-    identity = fingerprint(module), json.dumps(network, sort_keys=True, default=str), tokenizer_fingerprint(tokenizer)
-    words, positions = (getattr(config, name, None) for name in ("vocab_size", "max_position_embeddings"))
-    return LoadedModel(
+    identity = fingerprint(module), json.dumps(network, sort_keys=True, default=str)
+    loaded = LoadedModel(
         spec.label,
         module,
         digest(*identity),
         "random" if spec.random_seed is not None else readable(str(spec.weights or place)),
-        tokenise=lambda texts, length: tokenised(
-            tokenizer, texts, min(length, positions or length), words=words, name=spec.name
-        ),
         untrained=lru_cache(maxsize=1)(untrained),
         notes=checkpoint.notes,
     )
+    if reads is read_processor:
+        prepared, size = digest(*identity, reader.to_json_string()), config.image_size
+        return replace(loaded, fingerprint=prepared, preprocess=partial(preprocess, reader, size))
+    words, positions = (getattr(config, name, None) for name in ("vocab_size", "max_position_embeddings"))
+    both = bool(getattr(config, "is_encoder_decoder", False))
+
+    def tokenise(texts: Sequence[str], length: int) -> Mapping[str, Tensor]:
+        batch = tokenised(reader, texts, min(length, positions or length), words=words, name=spec.name)
+        return with_decoder_inputs(batch) if both else batch
+
+    return replace(loaded, fingerprint=digest(*identity, tokenizer_fingerprint(reader)), tokenise=tokenise)
 
 
 def _config(transformers: Any, place: str, name: str, **options: Any) -> Any:

@@ -67,12 +67,12 @@ def tokenised(
     """The token ids, truncated to `length` tokens and padded to the longest text.
 
     Raises:
-        ModelError: the tokenizer cannot pad.
         InputError: it gives numbers that none of the model's `words` has.
     """
     several = len(texts) > 1
     if several and tokenizer.pad_token is None:
-        raise ModelError(f"The tokenizer of {name} has no padding token, which texts in one batch need.")
+        # Any token will do: padding is masked, and left out of the heads.
+        tokenizer.pad_token = tokenizer.eos_token or tokenizer.convert_ids_to_tokens(0)
     batch = dict(tokenizer(list(texts), padding=several, truncation=True, max_length=length, return_tensors="pt"))
     largest = int(batch["input_ids"].max()) if batch["input_ids"].numel() else 0
     if words is not None and largest >= words:
@@ -81,3 +81,8 @@ def tokenised(
             "tokenizer of its own model."
         )
     return batch
+
+
+def with_decoder_inputs(batch: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+    """The batch of an encoder–decoder, whose decoder reads the same text as its encoder."""
+    return {**batch, **{f"decoder_{name}": batch[name] for name in ("input_ids", "attention_mask") if name in batch}}

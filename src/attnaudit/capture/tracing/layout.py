@@ -144,7 +144,8 @@ def units_of(layout: Layout, weights: Side, value: Side) -> Units:
     if keys is None or len(others) != len(places) - 1:
         raise NotCapturable("its weights are rearranged in a way that cannot be followed")
     if varies(keys, 0) or varies(keys, 1) or any(varies(label, 2) for label in others.values()):
-        raise NotCapturable(_OTHER_AXIS if value.from_input else _MIXED_HEADS)
+        over_heads = any(varies(others[axis], 2) for axis in layout.rest)
+        raise NotCapturable(_MIXED_HEADS if over_heads and not value.from_input else _OTHER_AXIS)
     groups, rows = keys.shape[:2]
     at = {axis: label[:, :, 0].reshape(-1) for axis, label in others.items()}
     unit = torch.arange(groups)[:, None].expand(groups, rows).reshape(-1)
