@@ -120,3 +120,16 @@ def test_a_head_with_keys_that_are_not_finite_spoils_only_itself():
     assert result.eigenvalues[1].isnan().all()
     torch.testing.assert_close(result.eigenvalues[[0, 2]], clean.eigenvalues[[0, 2]])
     assert kernel_pca_values(result).problems[1] == result.problems[1]
+
+
+@pytest.mark.parametrize("size", [1.0, 12.0])  # with the larger keys, an ordinary solver loses the small eigenvalues
+@pytest.mark.parametrize("lost", [None, torch.nan])
+def test_eigenvalues_are_the_same_without_eigenvectors(size, lost):
+    keys = size * random_heads(0, heads=3, tokens=20, dim=4).key.double()
+    if lost is not None:
+        keys[1, 2, 3] = lost
+    whole = spectrum(keys)
+    values, problems = eigen.leading_eigenvalues(keys)
+    torch.testing.assert_close(values, whole.eigenvalues, rtol=1e-8, atol=0, equal_nan=True)
+    assert problems == whole.problems
+    assert ("graded" in whole.solvers) == (size > 1)

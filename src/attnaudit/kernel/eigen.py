@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attnaudit.errors import NumericalError, ShapeError
@@ -23,6 +23,7 @@ from attnaudit.kernel.spectra import (
     from_ritz,
     rounding,
 )
+from attnaudit.numerics.threads import torch_threads
 
 BOUND_SLACK = 1e-9
 #: Relative accuracy required of the smallest kept eigenvalue; below it a slower, more accurate solver is used.
@@ -52,6 +53,24 @@ def spectrum(keys: Keys, rank: int | None = None, *, scale: PerHead | None = Non
         scale = None if scale is None else scale.where(usable, 1.0)
         return _without(_solved(keys, kept, scale, solver), lost)
     return _solved(keys, kept, scale, solver)
+
+
+def leading_eigenvalues(
+    keys: Keys, rank: int | None = None, *, scale: PerHead | None = None
+) -> tuple[Float[Tensor, "heads rank"], tuple[str | None, ...]]:
+    """μ of the pairs that `spectrum` finds, in half the time, and why a head has none."""
+    kept = rank_for(keys, rank)
+    dense = len(keys) > 0 and chosen("auto", keys.shape[1], kept, keys.device) == "dense"
+    if not dense or any(_without_kernel(keys, scale)):
+        found = spectrum(keys, rank, scale=scale)
+        return found.eigenvalues, found.problems
+    gram = normalised_gram(keys, scale)
+    with torch_threads(1):
+        values: Tensor = torch.linalg.eigvalsh(centred(gram.matrix))[:, -kept:].flip(-1)
+    if (uncertain := _uncertain(values, keys.shape[1])).any():
+        again = spectrum(keys[uncertain], rank, scale=None if scale is None else scale[uncertain])
+        values[uncertain] = again.scaled_eigenvalues
+    return values * torch.exp(gram.log_scale)[:, None], (None,) * len(keys)
 
 
 def _without_kernel(keys: Keys, scale: PerHead | None) -> tuple[str | None, ...]:
@@ -147,10 +166,7 @@ def _replaced(spectrum: Spectrum, where: Tensor, other: Spectrum) -> Spectrum:
 def _with_graded_heads(spectrum: Spectrum, keys: Keys, scale: PerHead | None) -> Spectrum:
     """The spectrum with heads solved again whose small eigenvalues are lost in the rounding error of the largest."""
     rank = spectrum.scaled_eigenvalues.shape[1]
-    uncertain = spectrum.scaled_eigenvalues[:, -1] * ACCURACY < rounding(
-        spectrum.scaled_eigenvalues[:, 0], keys.shape[1]
-    )
-    uncertain &= spectrum.numerical_rank > 0
+    uncertain = _uncertain(spectrum.scaled_eigenvalues, keys.shape[1]) & (spectrum.numerical_rank > 0)
     if rank >= keys.shape[1] or not uncertain.any():  # centring leaves N - 1 eigenpairs at most
         return spectrum
     values, vectors = spectrum.scaled_eigenvalues.clone(), spectrum.eigenvectors.clone()
@@ -166,6 +182,11 @@ def _with_graded_heads(spectrum: Spectrum, keys: Keys, scale: PerHead | None) ->
     return replace(
         spectrum, scaled_eigenvalues=values, eigenvectors=vectors, numerical_rank=ranks, solvers=tuple(solvers)
     )
+
+
+def _uncertain(values: Float[Tensor, "heads rank"], tokens: int) -> Bool[Tensor, "heads"]:
+    """Whether the smallest eigenvalue that is kept has too few digits left beside the largest."""
+    return values[:, -1] * ACCURACY < rounding(values[:, 0], tokens)
 
 
 def rank_for(keys: Keys, rank: int | None) -> int:

@@ -27,7 +27,7 @@ def _sizes(at: MeasureInput) -> Float[Tensor, "heads rank"]:
 
 
 def _standardised_sizes(at: MeasureInput) -> Float[Tensor, "heads rank"]:
-    return at.keys.standardised_spectrum.eigenvalues.abs()
+    return at.keys.standardised_eigenvalues[0].abs()
 
 
 def _statistic(
@@ -38,8 +38,8 @@ def _statistic(
 
 _STANDARDISED = Guard(
     "eigenpairs",
-    lambda at: at.keys.standardised_spectrum.problems,
-    lambda at: at.keys.standardised_spectrum.scaled_eigenvalues.isfinite().all(dim=-1),
+    lambda at: at.keys.standardised_eigenvalues[1],
+    lambda at: at.keys.standardised_eigenvalues[0].isfinite().all(dim=-1),
 )
 
 EIGENVALUES = tuple(

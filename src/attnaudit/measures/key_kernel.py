@@ -14,6 +14,7 @@ from attnaudit import kernel
 from attnaudit.capture.heads import Heads
 from attnaudit.errors import UsageError
 from attnaudit.kernel import paper
+from attnaudit.kernel.eigen import leading_eigenvalues
 from attnaudit.kernel.feature import token_norms
 from attnaudit.kernel.gram import finite_heads, standardised
 from attnaudit.kernel.prediction import Prediction, kernel_pca_values
@@ -83,12 +84,13 @@ class KeyKernel(SharedWork):
         return found
 
     @cached_property
-    def standardised_spectrum(self) -> Spectrum:
-        """Eigenpairs of the keys standardised token by token."""
+    def standardised_eigenvalues(self) -> tuple[Float[Tensor, "heads rank"], Reasons]:
+        """Eigenvalues of the keys standardised token by token, and why a head has none."""
         self._check_length()
         if self.protocol is Protocol.PAPER:
-            return paper.spectrum(standardised(self.heads.key.float()), self._rank)
-        return kernel.spectrum(standardised(self.heads.key.double()), self._rank)
+            found = paper.spectrum(standardised(self.heads.key.float()), self._rank)
+            return found.eigenvalues, found.problems
+        return leading_eigenvalues(standardised(self.heads.key.double()), self._rank)
 
     def _check_length(self) -> None:
         if self.protocol is Protocol.PAPER and too_many_pairs(self.heads.key):
