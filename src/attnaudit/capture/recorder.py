@@ -14,6 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from attnaudit.capture.attention_call import AttentionCall, Refusal
 from attnaudit.capture.tracing.forms import Softmax
 from attnaudit.capture.tracing.tracer import Tracer
+from attnaudit.errors import first_line
 
 
 @dataclass
@@ -42,7 +43,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._model = model
         self._on_call = on_call
         self._running: list[_RunningModule] = []
-        self._tracer = Tracer(lambda: self._layer, self._deliver, self._refuse_call)
+        self._seen: list[AttentionCall] = []
+        self._tracer = Tracer(lambda: self._layer, self._seen.append, self._refuse_call)
 
     supports_higher_order_operators = True  # those that call others, such as flex_attention, run as they are
 
@@ -56,7 +58,12 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._refuse_call(f"it runs {func}, which cannot be looked into: choose another implementation")
             return func(*args, **kwargs)
         result = func(*args, **kwargs)
-        self._tracer.observe(func, args, kwargs, result)
+        try:
+            self._tracer.observe(func, args, kwargs, result)
+        except Exception as error:  # there is no end to what models do, and none of it may end the run
+            self._refuse_call(f"{func} could not be followed ({type(error).__name__}: {first_line(error)})")
+        while self._seen:
+            self._deliver(self._seen.pop())
         return result
 
     def _deliver(self, call: AttentionCall) -> None:
