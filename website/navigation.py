@@ -20,7 +20,9 @@ class Chapter:
 CHAPTERS = (
     Chapter("Tutorial", "tutorial", ("first-audit", "own-model", "own-claim")),
     Chapter("How-to", "how-to", ("hub-model", "imagenet", "ci-gate")),
-    Chapter("Theory", "theory", ("verdicts", "invariance", "kernel", "eigenvalue-bound", "implied-eigenvectors")),
+    Chapter(
+        "Theory", "theory", ("capture", "verdicts", "invariance", "kernel", "eigenvalue-bound", "implied-eigenvectors")
+    ),
     Chapter("Attention variants", "attention"),
     Chapter("Claims", "claims"),
     Chapter("Results", "results", ("verdicts", "vision", "language")),
