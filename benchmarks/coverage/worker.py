@@ -42,7 +42,7 @@ class Worker:
 
     def _failed(self, case: Case, reason: str) -> Result:
         self.stop()
-        return Result(case.library, case.model, case.implementation, not_run=reason)
+        return Result(case.library, case.model, case.implementation, not_run=reason, seconds=self._seconds)
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
