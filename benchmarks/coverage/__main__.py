@@ -18,7 +18,7 @@ from queue import Queue
 from benchmarks.coverage.case import Case
 from benchmarks.coverage.introduction import INTRODUCTION
 from benchmarks.coverage.page import page
-from benchmarks.coverage.result import Result
+from benchmarks.coverage.result import NOT_REACHED, SLOW, Result
 from benchmarks.coverage.worker import Worker
 
 
@@ -39,9 +39,9 @@ def main() -> None:
             if options.again is None or known.not_run is None:
                 return known
         if options.no_more:
-            return Result(case.library, case.model, case.implementation, not_run="it was not reached")
+            return Result(case.library, case.model, case.implementation, not_run=NOT_REACHED)
         if _is_slow(options.cache, case, options.once_above):
-            reason = f"another implementation took more than {options.once_above:g} s"
+            reason = f"another implementation {SLOW} {options.once_above:g} s"
             return Result(case.library, case.model, case.implementation, not_run=reason)
         worker = workers.get()
         try:

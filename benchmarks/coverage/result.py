@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+#: Why models were not run.
+SLOW, NOT_REACHED = "took more than", "it was not reached"
+
 
 @dataclass
 class Result:
