@@ -42,13 +42,13 @@ def account(events: Sequence[Event], said: Said) -> Account:
         left = [event for event in left if not _take(event, waiting, must_agree, result)]
     reasons = dict(reversed(said.refused))
     for event in left:
-        name = next((name for name in reasons if _about(name, event)), None)
+        refused = next((name for name in reasons if _about(name, event)), None)
         if event.is_pooling and _is_listed(event, said):
             result.listed.append(_describe(event))
-        elif name is None:
+        elif refused is None:
             result.missed.append(_describe(event))
         else:
-            result.refused[name, reasons[name]] += 1
+            result.refused[refused, reasons[refused]] += 1
     result.extra = [f"{name} {tuple(layer[0].query.shape)}" for name, many in waiting.items() for layer in many]
     return result
 
