@@ -38,11 +38,11 @@ def main() -> None:
             known = Result(**json.loads(path.read_text()))
             if options.again is None or known.not_run is None:
                 return known
-        if options.no_more:
-            return Result(case.library, case.model, case.implementation, not_run=NOT_REACHED)
         if _is_slow(options.cache, case, options.once_above):
             reason = f"another implementation {SLOW} {options.once_above:g} s"
             return Result(case.library, case.model, case.implementation, not_run=reason)
+        if options.no_more:
+            return Result(case.library, case.model, case.implementation, not_run=NOT_REACHED)
         worker = workers.get()
         try:
             result = worker.measure(case)

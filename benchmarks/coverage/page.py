@@ -26,7 +26,7 @@ NOT_OVER_TOKENS = (
 def page(results: Sequence[Result], introduction: str) -> str:
     """Totals by library, then reasons, then what was missed, then every model."""
     measured = [result for result in results if result.measured and result.expected]
-    parts = [introduction.strip(), _versions(), "## By library", _totals(results)]
+    parts = [introduction.strip(), _versions(), "## By library", _totals(results), _reached(results)]
     parts += ["## Why layers are refused", _reasons(measured)]
     parts += ["## Listed as no attention", _named(measured, "listed"), "## Missed", _named(measured, "missed")]
     parts += ["## Crashed", _crashed(measured)]
@@ -52,6 +52,13 @@ def _totals(results: Sequence[Result]) -> str:
     libraries = dict.fromkeys(result.library for result in results)
     groups = [(library, [result for result in results if result.library == library]) for library in libraries]
     return _table(header, [_total(name, group) for name, group in [*groups, ("**all**", results)]])
+
+
+def _reached(results: Sequence[Result]) -> str:
+    count = sum(result.not_run != NOT_REACHED for result in results)
+    rest = len(results) - count
+    end = f"; {rest:,} were not reached" if rest else ""
+    return f"{count:,} pairs of model and implementation were tried{end}. What was not measured is listed at the end."
 
 
 def _total(name: str, results: Sequence[Result]) -> tuple[object, ...]:
