@@ -15,7 +15,7 @@ class Event:
     """One softmax, or one call of a fused kernel, in the order they ran.
 
     `module` is the module that was running, and `contracted_in` the one that multiplied the weights with something, if
-    any did. `weights` is what the softmax returned, or would have returned inside a fused kernel.
+    any did. `weights` is what the softmax returned, or would have returned inside a fused kernel, its axis last.
     """
 
     kernel: str

@@ -71,7 +71,7 @@ class _Counter(TorchDispatchMode):
             return result
         result = func(*args, **kwargs)
         if name in SOFTMAX or (name == "exp" and _PRODUCT in self._marks.of(args[0])):
-            self._softmax(name, args[0], result)
+            self._softmax(name, args, result)
         elif name in PRODUCTS:
             first = PRODUCTS[name]
             self._product(args[first], args[first + 1], result)
@@ -81,10 +81,10 @@ class _Counter(TorchDispatchMode):
             self._follow(name, tensors((args, kwargs)), result)
         return result
 
-    def _softmax(self, name: str, logits: Tensor, result: Tensor) -> None:
-        of_product = _PRODUCT in self._marks.of(logits)
+    def _softmax(self, name: str, args: tuple[Any, ...], result: Tensor) -> None:
+        of_product = _PRODUCT in self._marks.of(args[0])
         self._marks.put(result, [len(self.events)])
-        weights = None if name == "exp" else result.detach().clone()  # not normalised yet
+        weights = None if name == "exp" else result.detach().clone().movedim(args[1], -1)  # exp is not normalised yet
         self.events.append(Event(name, self._running.innermost, shape_of(result), of_product, weights=weights))
 
     def _product(self, left: Tensor, right: Tensor, result: Tensor) -> None:

@@ -10,15 +10,30 @@ implementation of attention that the library offers (seed 0).
 **Expected** is counted independently of capture, in a forward pass of its own, below torch's Python functions: every
 call of a fused attention kernel, and every softmax whose result becomes a factor of a matrix product with something
 that is not a parameter, whatever views, casts, slices and masks lie between. Routers, gates and class probabilities
-are not. Names of modules and functions play no part. **Captured** calls have a certificate; **refused** ones a
-reason; **missed** ones have neither.
+are not. Names of modules and functions play no part.
 
-A captured call is compared with the softmax that the model computed in that other pass. Weight matrices are drawn
-with variance 1/inputs, so that attention is far from uniform and a wrong capture cannot agree by chance.
+Every expected call is one of these:
+
+- **captured**: its heads are there, with a certificate;
+- **refused**: capture names its module and says why;
+- **listed as no attention**: its scores are no product of two activations, and capture lists the softmax of this
+  module and shape among those that are no attention;
+- **missed**: nothing is said of it;
+- **in a run that crashes**: capture stops with an error.
+
+The **share captured** leaves out what is no softmax attention over tokens: what is listed as no attention, attention
+over channels, linear attention, and weights that a linear layer makes or whose keys are parameters. Talking heads,
+sparse attention and other variants that are refused stay in.
+
+A captured call is compared with the softmax that the model computed in that other pass. Padding is not captured, so it
+is not compared. Weight matrices are drawn with variance 1/inputs, so that attention is far from uniform and a wrong
+capture cannot agree by chance. Models that pack several images into one row are measured with one input, since such a
+row cannot be split into inputs. Of a model that takes more than 10 s only one implementation is run, and none if it
+takes more than 40 s.
 
 To repeat it, with `pip install 'attnaudit[coverage-models]'` for the last three libraries:
 
 ```sh
-python -m benchmarks.coverage --cache FOLDER --page docs/results/coverage.md
+python -m benchmarks.coverage --cache FOLDER --seconds 40 --once-above 10 --page docs/results/coverage.md
 ```
 """

@@ -5,21 +5,20 @@ from __future__ import annotations
 import time
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from benchmarks.coverage.account import account, ordered_difference
-from benchmarks.coverage.case import Case, Unsupported
+from benchmarks.coverage.account import account
+from benchmarks.coverage.case import Case, Inputs, Unsupported
 from benchmarks.coverage.expected import expected
 from benchmarks.coverage.hugging_face.returned import returned_attention
 from benchmarks.coverage.libraries import LIBRARIES
 from benchmarks.coverage.result import Result
-from benchmarks.coverage.said import said
+from benchmarks.coverage.said import Layer, said
 from benchmarks.coverage.spread import spread
-from torch import Tensor
-
-from attnaudit.capture import Heads
+from benchmarks.coverage.weights import ordered_difference
+from torch import Tensor, nn
 
 #: The seed of weights, inputs, and whatever a model draws while it runs.
 SEED = 0
@@ -54,25 +53,49 @@ def _measure(case: Case) -> Result:
     try:
         torch.manual_seed(SEED)
         heard = said(model, inputs)
+        if heard.packed and (single := _first_input(model, inputs)) is not None:
+            result.inputs, inputs = 1, single
+            torch.manual_seed(SEED)
+            events = expected(model, inputs)
+            result.expected = sum(event.is_attention for event in events)
+            torch.manual_seed(SEED)
+            heard = said(model, inputs)
     except Exception as error:
         result.crashed = _last_lines(error)
         return result
     found = account(events, heard)
     result.captured, result.missed, result.extra, result.other = found.captured, found.missed, found.extra, found.other
-    result.input_bias, result.input_mask = found.input_bias, found.input_mask
+    result.listed = found.listed
     result.refused = [[layer, reason, count] for (layer, reason), count in found.refused.items()]
     if case.library == "transformers" and case.implementation == "eager":
         torch.manual_seed(SEED)
-        _compare_returned(result, returned_attention(model, inputs), [heads for _, heads in heard.captured])
+        _compare_returned(result, returned_attention(model, inputs), [layer for _, layer in heard.captured])
     result.replay_error, result.compared, result.difference = heard.error, found.compared, found.difference
     return result
 
 
-def _compare_returned(result: Result, returned: Sequence[Tensor], captured: Sequence[Heads]) -> None:
+def _first_input(model: nn.Module, inputs: Inputs) -> Inputs | None:
+    """The first of the two inputs, which are one after the other in every tensor; None if the model takes no less."""
+
+    def half(value: Any) -> Any:
+        return value[: len(value) // 2] if isinstance(value, Tensor) and value.dim() else value
+
+    if isinstance(inputs, Mapping):
+        one: Inputs = {name: half(value) for name, value in inputs.items()}
+    else:
+        one = tuple(map(half, inputs)) if isinstance(inputs, tuple) else half(inputs)
+    try:
+        expected(model, one)
+    except Exception:  # some models take batches only
+        return None
+    return one
+
+
+def _compare_returned(result: Result, returned: Sequence[Tensor], captured: Sequence[Layer]) -> None:
     """Look for every returned tensor among the captured layers, heads in the same order."""
     result.returned = len(returned)
     for weights in returned:
-        differences = [ordered_difference(heads, weights) for heads in captured]
+        differences = [ordered_difference(layer[0], weights) for layer in captured if len(layer) == 1]
         least = min((difference for difference in differences if difference is not None), default=FOUND)
         if least < FOUND:
             result.returned_found += 1

@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import platform
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 
-from benchmarks.coverage.result import Result
+from benchmarks.coverage.result import NOT_REACHED, SLOW, Result
 
 #: The packages whose versions the page names.
 PACKAGES = ("torch", "timm", "transformers", "torchvision", "open_clip_torch", "vit-pytorch", "x-transformers")
+
+COUNTS = ("expected", "captured", "refused", "listed as no attention", "missed", "in runs that crash")
+#: Reasons of layers that are no softmax attention over tokens.
+NOT_OVER_TOKENS = (
+    "over channels instead of tokens",
+    "(linear attention)",
+    "scores come from a linear layer",
+    "keys are parameters",
+)
 
 
 def page(results: Sequence[Result], introduction: str) -> str:
     """Totals by library, then reasons, then what was missed, then every model."""
     measured = [result for result in results if result.measured and result.expected]
-    parts = [introduction.strip(), _versions(), "## By library", _totals(results)]
+    parts = [introduction.strip(), _versions(), "## By library", _totals(results), _reached(results)]
     parts += ["## Why layers are refused", _reasons(measured)]
-    parts += ["## Missed", _missed(measured), "## Crashed", _crashed(measured)]
+    parts += ["## Listed as no attention", _named(measured, "listed"), "## Missed", _named(measured, "missed")]
+    parts += ["## Crashed", _crashed(measured)]
     parts += ["## Attention weights against the model's", _weights(measured)]
     for library in dict.fromkeys(result.library for result in measured):
         parts += [f"## {library}", _models([result for result in measured if result.library == library])]
@@ -38,10 +48,17 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def _totals(results: Sequence[Result]) -> str:
-    header = ("library", "runs", "model types", "expected", "captured", "refused", "missed", "in runs that crash")
+    header = ("library", "runs", "model types", *COUNTS, "share captured")
     libraries = dict.fromkeys(result.library for result in results)
     groups = [(library, [result for result in results if result.library == library]) for library in libraries]
     return _table(header, [_total(name, group) for name, group in [*groups, ("**all**", results)]])
+
+
+def _reached(results: Sequence[Result]) -> str:
+    count = sum(result.not_run != NOT_REACHED for result in results)
+    rest = len(results) - count
+    end = f"; {rest:,} were not reached" if rest else ""
+    return f"{count:,} pairs of model and implementation were tried{end}. What was not measured is listed at the end."
 
 
 def _total(name: str, results: Sequence[Result]) -> tuple[object, ...]:
@@ -50,12 +67,26 @@ def _total(name: str, results: Sequence[Result]) -> tuple[object, ...]:
         name,
         len(measured),
         len({(result.library, result.model) for result in measured}),
-        sum(result.expected for result in measured),
-        sum(result.captured for result in measured),
-        sum(result.refusals for result in measured),
-        sum(len(result.missed) for result in measured),
-        sum(result.expected for result in measured if result.crashed),
+        *(sum(column) for column in zip(*map(_counts, measured), strict=True)),
+        _share(measured),
     )
+
+
+def _counts(result: Result) -> tuple[int, ...]:
+    crashed = result.expected if result.crashed else 0
+    return result.expected, result.captured, result.refusals, len(result.listed), len(result.missed), crashed
+
+
+def _share(results: Sequence[Result]) -> str:
+    """Captured calls among all but those that are no softmax attention over tokens."""
+    others = sum(len(result.listed) for result in results)
+    others += sum(count for result in results for _, reason, count in result.refused if _is_other(reason))
+    share = sum(result.captured for result in results) / max(sum(result.expected for result in results) - others, 1)
+    return f"{100 * share:.1f} %"
+
+
+def _is_other(reason: str) -> bool:
+    return any(words in reason for words in NOT_OVER_TOKENS)
 
 
 def _reasons(results: Sequence[Result]) -> str:
@@ -75,8 +106,13 @@ def _general(reason: str) -> str:
     return re.sub(r"\d+(\.\d+)?(e[-+]?\d+)?", "N", reason).replace("|", "\\|")
 
 
-def _missed(results: Sequence[Result]) -> str:
-    lines = [f"- {result.name}: {'; '.join(result.missed)}" for result in results if result.missed]
+def _named(results: Sequence[Result], kind: str) -> str:
+    """The softmaxes of a kind by model, blocks of the same form once."""
+    lines = []
+    for result in results:
+        calls = Counter(re.sub(r"(?<=\.)\d+", "N", call) for call in getattr(result, kind))
+        if calls:
+            lines.append(f"- {result.name}: {'; '.join(f'{call} ({count})' for call, count in calls.items())}")
     return "\n".join(lines) or "None."
 
 
@@ -102,19 +138,16 @@ def _weights(results: Sequence[Result]) -> str:
             f"{sum(result.returned_found for result in returned):,} are among the captured heads, "
             f"with a largest difference of {worst.returned_difference:.1e} ({worst.name})."
         )
-    biased = ", ".join(f"{result.name} ({len(result.input_bias)})" for result in results if result.input_bias)
-    text += "\n\nThe bias of a head differs between the two inputs, as a term of position does not, in: "
-    return f"{text}{biased or 'none'}."
+    single = ", ".join(dict.fromkeys(f"{result.library} {result.model}" for result in results if result.inputs == 1))
+    return f"{text}\n\nMeasured with one input, since two are packed into one row: {single or 'none'}."
 
 
 def _models(results: Sequence[Result]) -> str:
     """One row for implementations with the same numbers."""
     rows: dict[tuple[object, ...], list[Result]] = defaultdict(list)
     for result in results:
-        missed = len(result.missed)
-        crashed = result.expected if result.crashed else 0
-        rows[result.model, result.expected, result.captured, result.refusals, missed, crashed].append(result)
-    header = ("model", "implementation", "expected", "captured", "refused", "missed", "crashed", "weights differ by")
+        rows[result.model, *_counts(result)].append(result)
+    header = ("model", "implementation", *COUNTS, "weights differ by")
     return _table(
         header,
         (
@@ -134,7 +167,12 @@ def _not_measured(results: Sequence[Result]) -> str:
     parts = [
         ("No attention runs in", [r for r in results if r.measured and not r.expected and not r.crashed]),
         ("Part of other models, or without this implementation", [r for r in results if r.unsupported]),
-        ("Settings or inputs not found", [r for r in results if r.not_run]),
+        ("Slow, so that one implementation, or none, was run", [r for r in results if r.not_run and SLOW in r.not_run]),
+        ("Not reached", [r for r in results if r.not_run == NOT_REACHED]),
+        (
+            "Settings or inputs not found",
+            [r for r in results if r.not_run and SLOW not in r.not_run and r.not_run != NOT_REACHED],
+        ),
     ]
     return "\n\n".join(
         f"{title} ({len(group)}): {', '.join(dict.fromkeys(f'{r.library} {r.model}' for r in group))}."

@@ -5,16 +5,20 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+#: Why models were not run.
+SLOW, NOT_REACHED = "took more than", "it was not reached"
+
 
 @dataclass
 class Result:
-    """Numbers of attention calls of one model: expected, captured, refused (layer, reason, number) and missed.
+    """Numbers of attention calls of one model: expected, captured, refused (layer, reason, number), listed and missed.
 
-    `crashed`, `not_run` and `unsupported` say why there are none. `other` are the softmaxes that are no attention, and
-    `extra` captured layers that the count does not know; `input_bias` and `input_mask` are captured ones whose bias or
-    mask depends on the input. `difference` is the largest one between the attention weights of captured heads and those
-    of the model, over the `compared` calls where both are known; `returned` are the attention tensors that the model
-    itself can return, of which `returned_found` are among the captured heads.
+    `crashed`, `not_run` and `unsupported` say why there are none. `listed` are the expected ones that capture lists
+    as no attention, `other` the softmaxes that the count does not take for attention, and `extra` captured layers
+    that it does not know. `inputs` is 1 for models that pack several inputs into one row. `difference` is the largest
+    one between the attention weights of captured heads and those of the model, over the `compared` calls where both
+    are known; `returned` are the attention tensors that the model itself can return, of which `returned_found` are
+    among the captured heads.
     """
 
     library: str
@@ -23,11 +27,11 @@ class Result:
     expected: int = 0
     captured: int = 0
     refused: list[list[Any]] = field(default_factory=list)
+    listed: list[str] = field(default_factory=list)
     missed: list[str] = field(default_factory=list)
     extra: list[str] = field(default_factory=list)
     other: list[str] = field(default_factory=list)
-    input_bias: list[str] = field(default_factory=list)
-    input_mask: list[str] = field(default_factory=list)
+    inputs: int = 2
     crashed: str | None = None
     not_run: str | None = None
     unsupported: str | None = None
@@ -64,11 +68,11 @@ class Result:
         text = f"{self.name}: {self.expected} expected, {self.captured} captured, {self.refusals} refused"
         missed = f", {len(self.missed)} MISSED" if self.missed else ""
         extra = f", {len(self.extra)} EXTRA" if self.extra else ""
-        bias = f", {len(self.input_bias)} with a BIAS of the input" if self.input_bias else ""
+        listed = f", {len(self.listed)} listed" if self.listed else ""
         weights = (
             f"weights differ by {self.difference:.0e} ({self.compared})" if self.compared else "no weights compared"
         )
-        return f"{text}{missed}{extra}{bias}, {weights}, {self.seconds} s"
+        return f"{text}{listed}{missed}{extra}, {weights}, {self.seconds} s"
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON stores it."""

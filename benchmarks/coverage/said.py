@@ -3,34 +3,43 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 
 from benchmarks.coverage.case import Inputs
 from torch import nn
 
-import attnaudit
 from attnaudit.capture import Heads
-from attnaudit.capture.capture import capture_each
-from attnaudit.errors import CaptureError
+from attnaudit.capture.capture import batch_size, capture_each, evaluating
+
+#: One captured layer: a batch of heads for every set of tokens that are not padding.
+Layer = tuple[Heads, ...]
 
 
 @dataclass(frozen=True)
 class Said:
-    """Captured layers, refused ones with their reasons, and the largest replay error; names as capture gives them."""
+    """What was captured, refused (with reasons) and listed as no attention; names as capture gives them."""
 
-    captured: tuple[tuple[str, Heads], ...]
+    captured: tuple[tuple[str, Layer], ...]
     refused: tuple[tuple[str, str], ...]
+    listed: tuple[tuple[str, str], ...]
     error: float
+
+    @property
+    def packed(self) -> bool:
+        """Whether a layer is refused because its calls do not belong to one input each."""
+        return any("do not split into" in reason for _, reason in self.refused)
 
 
 def said(model: nn.Module, inputs: Inputs) -> Said:
-    """Capture the model, and return what was captured and what was refused."""
-    try:
-        capture = attnaudit.capture(model, inputs)
-    except CaptureError:  # nothing was captured, and the message has only the first reasons
-        log = capture_each(model, inputs, ("a", "b"), lambda heads: None, model_name="model")
-        return Said((), tuple((refusal.layer, refusal.reason) for refusal in log.refusals), 0.0)
+    """Capture the model, also where nothing can be captured."""
+    heads: list[Heads] = []
+    names = [f"input-{number}" for number in range(batch_size(inputs))]
+    with evaluating(model):
+        log = capture_each(model, inputs, names, heads.append, model_name="model")
+    layers = groupby(heads, key=lambda part: part.index[0].layer)
     return Said(
-        captured=tuple(zip((name.rstrip("'") for name in capture.layer_names), capture.layers, strict=True)),
-        refused=tuple((refusal.layer, refusal.reason) for refusal in capture.refusals),
-        error=capture.certificate.worst,
+        captured=tuple((log.layer_names[number].rstrip("'"), tuple(parts)) for number, parts in layers),
+        refused=tuple((refusal.layer, refusal.reason) for refusal in log.refusals),
+        listed=tuple((other.layer, other.reason) for other in log.other_softmaxes),
+        error=log.certificate.worst,
     )

@@ -7,7 +7,7 @@ import os
 from multiprocessing.connection import Connection
 
 from benchmarks.coverage.case import Case
-from benchmarks.coverage.result import Result
+from benchmarks.coverage.result import SLOW, Result
 
 #: Models that one process measures; libraries and models leave memory behind.
 MODELS_PER_PROCESS = 60
@@ -32,7 +32,7 @@ class Worker:
             if self._pipe.poll(self._seconds):
                 result: Result = self._pipe.recv()
             else:
-                result = self._failed(case, f"it took more than {self._seconds:g} s")
+                result = self._failed(case, f"it {SLOW} {self._seconds:g} s")
         except EOFError:
             result = self._failed(case, "its process ended")
         self._done += 1
@@ -42,7 +42,7 @@ class Worker:
 
     def _failed(self, case: Case, reason: str) -> Result:
         self.stop()
-        return Result(case.library, case.model, case.implementation, not_run=reason)
+        return Result(case.library, case.model, case.implementation, not_run=reason, seconds=self._seconds)
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")

@@ -1,0 +1,63 @@
+"""Compare the attention weights of captured heads with those that the model computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from attnaudit.capture import Heads
+
+#: Weights that differ by less are the same.
+SAME = 1e-3
+#: How many rows on either side of the nearest projection are looked at.
+_NEAR = 3
+
+
+def weights_difference(layer: Sequence[Heads], weights: Tensor) -> float:
+    """The largest difference between the weights of a captured layer and the model's, over what was captured.
+
+    Capture drops padding and sorts units by input, window and head. Unless all agree in the order they have, every
+    captured row is compared with the row of the model that is nearest to it, both sorted by size.
+    """
+    difference = ordered_difference(layer[0], weights) if len(layer) == 1 else None
+    if difference is not None and difference < SAME:
+        return difference
+    theirs = weights.detach().double().nan_to_num().flatten(0, -2) if weights.dim() > 1 else weights.double()[None]
+    return max(_rows_difference(_weights(heads).flatten(0, 1), theirs) for heads in layer)
+
+
+def ordered_difference(heads: Heads, weights: Tensor) -> float | None:
+    """The same, with all entries in the order of the captured ones; None if the numbers of weights differ."""
+    mine = _weights(heads)
+    if mine.numel() != weights.numel():
+        return None
+    return float((mine - weights.detach().double().nan_to_num().reshape(mine.shape)).abs().max())
+
+
+def _rows_difference(mine: Tensor, theirs: Tensor) -> float:
+    width = max(mine.shape[1], theirs.shape[1])
+    mine, theirs = (pad(rows, (0, width - rows.shape[1])).sort(dim=1).values for rows in (mine, theirs))
+    probe = torch.rand(width, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    projections, order = (theirs @ probe).sort()
+    theirs = theirs[order]
+    nearest = torch.searchsorted(projections, mine @ probe)
+    least = torch.full((len(mine),), torch.inf, dtype=torch.float64)
+    for shift in range(-_NEAR, _NEAR + 1):
+        candidates = theirs[(nearest + shift).clamp(0, len(theirs) - 1)]
+        least = torch.minimum(least, (mine - candidates).abs().amax(dim=1))
+    return float(least.max())
+
+
+def _weights(heads: Heads) -> Tensor:
+    """The softmax of a head, with the weight of its sink at the end; 0 for a query that sees no key."""
+    logits = heads.query.double() @ heads.key.double().mT * heads.scale.double()[:, None, None]
+    if heads.softcap is not None:
+        logits = heads.softcap * torch.tanh(logits / heads.softcap)
+    if heads.bias is not None:
+        logits = logits + heads.bias.double()
+    if heads.sink is not None:
+        logits = torch.cat([logits, heads.sink.double()[..., None]], dim=-1)
+    return torch.softmax(logits, dim=-1).nan_to_num()
