@@ -22,6 +22,7 @@ from attnaudit.measures.key_kernel import KeyKernel
 from attnaudit.measures.measure_input import PredictedValues
 from attnaudit.measures.references.base import with_values
 from attnaudit.numerics.randomness import numpy_generator
+from attnaudit.protocol import Protocol
 from attnaudit.records.head_id import HeadId
 from attnaudit.theories.registry import THEORIES
 
@@ -82,7 +83,8 @@ def layer(values: Callable[[Given], Values], shape: Shape, seed: int, *, heavy_t
     )
     scale = torch.full((len(key),), shape.dim**-0.5, dtype=torch.float64)
     heads = Heads(query, key, torch.zeros_like(key), torch.zeros_like(key), scale, index, source=source)
-    return with_values(heads, values(Given(heads, shape, draw)).flatten(0, 1))
+    keys = KeyKernel(heads, Protocol.EXACT)
+    return with_values(keys, values(Given(heads, shape, draw)).flatten(0, 1))
 
 
 def _gaussian(given: Given) -> Values:

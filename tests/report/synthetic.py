@@ -84,7 +84,7 @@ def write_run(
     notes = Notes((("broken<b>.png", "truncated"),), {"blocks.0.attn": 1e-7}, ())
     folder.write_part("a", encode_part("a", table, notes))
     rows = folder.evidence(["a"])
-    folder.extend_settings(certificates=notes.certificate, eigen_solvers={"dense": size})
+    folder.extend_settings(certificates=notes.certificate, eigen_solvers={"dense": size}, attention={})
     summary = summarise(rows, [notes], settings.selection())
     measured = AuditRun(path, folder.settings(AuditFile, RunKind.AUDIT), summary, rows)
     conclude(measured, claims_named(JUDGED, RecordKind.AUDIT))

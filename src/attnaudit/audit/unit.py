@@ -235,7 +235,13 @@ def capture_prepared(module: nn.Module, prepared: Prepared, device: str, label: 
         CaptureError: attention cannot be captured, or the model fails on these inputs.
     """
     try:
-        return capture(module.to(device), on_device(prepared, device), prepared.names, model_name=label)
+        return capture(
+            module.to(device),
+            on_device(prepared, device),
+            prepared.names,
+            model_name=label,
+            keep_padding=prepared.keep_padding,
+        )
     except AttnAuditError:
         raise
     except Exception as error:  # whatever a model raises, such as for inputs of a shape that it was not made for

@@ -25,6 +25,7 @@ def capture(
     names: Sequence[str] | None = None,
     *,
     model_name: str | None = None,
+    keep_padding: bool = False,
 ) -> Capture:
     """Run `model` once on `inputs` and return every attention head; those of Primal-Attention are in `primal`.
 
@@ -33,6 +34,7 @@ def capture(
         inputs: a tensor, a tuple of arguments, or a mapping of keyword arguments; batch first.
         names: one name per input; by default `input-0`, `input-1`, …
         model_name: the label of the heads; by default the class name.
+        keep_padding: count tokens that no query sees as tokens of the heads.
 
     Raises:
         CaptureError: no layer could be captured; the message names layers and reasons. If only some layers cannot be
@@ -43,7 +45,15 @@ def capture(
     model_name = model_name or type(model).__name__
     layers: list[Heads] = []
     with evaluating(model):
-        seen = capture_each(model, inputs, names, layers.append, model_name=model_name, primal_inputs=len(names))
+        seen = capture_each(
+            model,
+            inputs,
+            names,
+            layers.append,
+            model_name=model_name,
+            primal_inputs=len(names),
+            keep_padding=keep_padding,
+        )
     if not seen.primal:
         seen.require_heads(model_name)
     # Recorder and collector form a reference cycle: clearing the list lets the heads be freed with the result.
@@ -68,6 +78,7 @@ def capture_each(
     *,
     model_name: str,
     primal_inputs: int = 0,
+    keep_padding: bool = False,
 ) -> CaptureLog:
     """Run `model` once, in its current mode, and pass each layer to `on_layer` as soon as it has run; none is kept.
 
@@ -76,7 +87,7 @@ def capture_each(
     batch = batch_size(inputs)
     if len(names) != batch:
         raise InputError(f"Got {len(names)} names for a batch of {batch} inputs.")
-    collector = Collector(model, names, model_name, on_layer)
+    collector = Collector(model, names, model_name, on_layer, keep_padding=keep_padding)
     with recording_primal(model, batch, primal_inputs) as primal, collector.recorder.recording(_tensors(inputs)):
         if isinstance(inputs, Mapping):
             model(**inputs)

@@ -26,12 +26,19 @@ class Collector:
     """Turns attention calls into labelled `Heads` while the model runs."""
 
     def __init__(
-        self, model: nn.Module, names: Sequence[str], model_name: str, on_layer: Callable[[Heads], None]
+        self,
+        model: nn.Module,
+        names: Sequence[str],
+        model_name: str,
+        on_layer: Callable[[Heads], None],
+        *,
+        keep_padding: bool = False,
     ) -> None:
         self.recorder = Recorder(model, self._collect)
         self._on_layer = on_layer
         self._names = names
         self._model_name = model_name
+        self._keep_padding = keep_padding
         self._prefix_tokens = int(getattr(model, "num_prefix_tokens", 0))
         self._errors: dict[str, float] = {}
         self._layers: dict[int, str] = {}
@@ -48,7 +55,7 @@ class Collector:
             return
         number = len(self._errors) + len({refusal.layer for refusal in self.recorder.refusals})
         whole = self._heads(call, places, number)
-        parts = list(_without_padding(whole, places.heads))
+        parts = [whole] if self._keep_padding else list(_without_padding(whole, places.heads))
         tolerance = max(TOLERANCE.get(dtype, 1e-4) for dtype in _precisions(call))
         error = max(map(_replay_error, parts))
         if not error <= tolerance:

@@ -27,11 +27,15 @@ def shard_size(device: str = "cpu") -> int:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A batch for the model (None if nothing could be read), its names, and skipped inputs with reasons."""
+    """A batch for the model (None if nothing could be read), its names, and skipped inputs with reasons.
+
+    With `keep_padding`, padding counts as tokens, as it does in the reproduction study.
+    """
 
     inputs: Tensor | Mapping[str, Tensor] | None
     names: tuple[str, ...]
     skipped: tuple[tuple[str, str], ...] = ()
+    keep_padding: bool = False
 
 
 class Shard(typing.Protocol):

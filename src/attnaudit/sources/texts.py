@@ -89,7 +89,7 @@ class TextShard:
         _check_room(together, room)
         batch = model.tokenise(together, STUDY_TOKENS)
         kept = {name: value[: len(texts)] for name, value in batch.items() if isinstance(value, Tensor)}
-        return Prepared(kept, names, skipped)
+        return Prepared(kept, names, skipped, keep_padding=True)
 
 
 def _too_long(text: str) -> bool:

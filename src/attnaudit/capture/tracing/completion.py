@@ -12,7 +12,7 @@ from attnaudit.capture.attention_call import AttentionCall, NotCapturable, Place
 from attnaudit.capture.tracing.forms import Fact, Product, Softmax, Weights
 from attnaudit.capture.tracing.joining import SINK
 from attnaudit.capture.tracing.labels import taken, varies
-from attnaudit.capture.tracing.layout import NO_PRODUCT, Layout, Side, Units, layout_of, units_of
+from attnaudit.capture.tracing.layout import NO_PRODUCT, LogitLayout, Side, Units, layout_of, units_of
 from attnaudit.capture.tracing.products import Factors
 from attnaudit.numerics.masks import HIDDEN
 
@@ -50,7 +50,7 @@ def attention_of(
 
 
 def _call(
-    softmax: Softmax, product: Product, layout: Layout, units: Units, value: Side, output: Tensor
+    softmax: Softmax, product: Product, layout: LogitLayout, units: Units, value: Side, output: Tensor
 ) -> AttentionCall:
     device, count = output.device, layout.count
     queries = torch.arange(count).expand(len(units.group), -1)
@@ -91,7 +91,7 @@ def _call(
     )
 
 
-def _is_linear_layer(layout: Layout, rows: Int[Tensor, "units queries"]) -> bool:
+def _is_linear_layer(layout: LogitLayout, rows: Int[Tensor, "units queries"]) -> bool:
     """Whether the queries are some of the columns of a weight matrix; all of them are learned queries."""
     return (
         layout.key.from_input
@@ -111,7 +111,7 @@ def _unscaled(tensor: Tensor, scale: float) -> Tensor:
 
 
 def _bias(
-    softmax: Softmax, product: Product, layout: Layout, units: Units, sinks: Tensor
+    softmax: Softmax, product: Product, layout: LogitLayout, units: Units, sinks: Tensor
 ) -> tuple[Tensor | None, Tensor | None]:
     """What was added to the scores of every unit, and to what no key made."""
     terms = [] if product.bias is None else [product.bias.get()]
@@ -133,7 +133,7 @@ def _bias(
     return kept.expand(*size, len(columns)), sink
 
 
-def _check_dropped(product: Product, layout: Layout) -> None:
+def _check_dropped(product: Product, layout: LogitLayout) -> None:
     """Scores that were multiplied by 0 must be hidden as well, as in `s * mask - 1e4 * (1 - mask)`."""
     if product.dropped is not None:
         hidden = torch.zeros(()) if product.bias is None else product.bias.get()
@@ -152,7 +152,9 @@ def _at_units(whole: Tensor, coordinates: list[Tensor]) -> Tensor:
     return small[tuple(own.to(whole.device) for own in coordinates)]
 
 
-def _places(layout: Layout, units: Units, batch: Tensor, query_row: Tensor, key_row: Tensor, value: Side) -> Places:
+def _places(
+    layout: LogitLayout, units: Units, batch: Tensor, query_row: Tensor, key_row: Tensor, value: Side
+) -> Places:
     def of(side: Side, name: str, group: Tensor, row: Tensor | int) -> Tensor | None:
         label = side.label(name)
         return None if label is None else label[group, row, 0]

@@ -58,7 +58,7 @@ def taken_out(fact: Fact | None) -> float:
 
 
 @dataclass(frozen=True)
-class Layout:
+class LogitLayout:
     """The axes of the input of a softmax: `keys` is the one it runs over, `queries` (if any) that of the queries."""
 
     shape: tuple[int, ...]
@@ -94,7 +94,7 @@ class Units:
     order: Int[Tensor, "rows"]
     columns: Int[Tensor, "tokens"]
 
-    def index(self, layout: Layout, queries: Tensor | None, keys: Tensor | None) -> tuple[Tensor, ...]:
+    def index(self, layout: LogitLayout, queries: Tensor | None, keys: Tensor | None) -> tuple[Tensor, ...]:
         """An index into a tensor of the layout's shape, for these queries and keys of every unit, or the first."""
         place = {axis: own[:, None] for axis, own in self.coordinates.items()}
         queries, keys = (torch.full((len(self.group), 1), 0) if own is None else own for own in (queries, keys))
@@ -104,7 +104,7 @@ class Units:
         )
 
 
-def layout_of(softmax: Softmax, product: Product, labels: Labels | None) -> Layout:
+def layout_of(softmax: Softmax, product: Product, labels: Labels | None) -> LogitLayout:
     """Which axis of the logits is which, from the labels of the product that they are."""
     found = [None if labels is None else labels.get(name) for name in ("batch", "row", "column")]
     batch, row, column = found
@@ -124,7 +124,7 @@ def layout_of(softmax: Softmax, product: Product, labels: Labels | None) -> Layo
     ]
     if len(free) > 1:
         free = _not_heads(free, sides[0], batch.select(axis, 0), queries.select(axis, 0), axis) or free
-    return Layout(softmax.shape, axis, free[-1] if free else None, batch, queries, keys, *sides)
+    return LogitLayout(softmax.shape, axis, free[-1] if free else None, batch, queries, keys, *sides)
 
 
 def _not_heads(free: list[int], query: Side, batch: Tensor, rows: Tensor, axis: int) -> list[int]:
@@ -136,7 +136,7 @@ def _not_heads(free: list[int], query: Side, batch: Tensor, rows: Tensor, axis: 
     return [other for other in free if not varies(column, other)]
 
 
-def units_of(layout: Layout, weights: Side, value: Side) -> Units:
+def units_of(layout: LogitLayout, weights: Side, value: Side) -> Units:
     """Sort the rows of the weights, (batch, rows, tokens), by unit and query."""
     places = {axis: weights.label(str(axis)) for axis in range(len(layout.shape))}
     others = {axis: label for axis, label in places.items() if axis != layout.keys and label is not None}

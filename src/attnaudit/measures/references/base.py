@@ -84,7 +84,7 @@ class Reference:
 def with_values(keys: KeyKernel, values: Tensor) -> Heads:
     """The same heads with other values, and the outputs that these would have given."""
     changed = replace(keys.heads, value=values.double())
-    if changed.bias is None:
+    if changed.bias is None and changed.sink is None and changed.softcap is None:
         return replace(changed, output=keys.attended(changed.value))
     return replace(changed, output=changed.to(torch.float64).replayed())
 
