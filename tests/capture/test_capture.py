@@ -175,7 +175,19 @@ def additive_scores(q, k, v):
     return torch.tanh(q[..., :, None, :] + k[..., None, :, :]).sum(-1).softmax(-1) @ v
 
 
+def across_inputs(q, k, v):
+    q, k, v = (x.transpose(0, 2) for x in (q, k, v))
+    return softmax_product(q, k, v).transpose(0, 2)
+
+
+def fused_across_inputs(q, k, v):
+    q, k, v = (x.transpose(0, 2) for x in (q, k, v))
+    return F.scaled_dot_product_attention(q, k, v).transpose(0, 2)
+
+
 BAD = [
+    (across_inputs, "across the inputs"),
+    (fused_across_inputs, "across the inputs"),
     (talking, "talking heads"),
     (linear_attention, "linear attention"),
     (softmax_over_queries, "another axis"),

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from attnaudit.capture.attention_call import AttentionCall, NotCapturable, Places, ValueSource
-from attnaudit.capture.tracing.completion import is_projection
+from attnaudit.capture.tracing.completion import OVER_INPUTS, is_projection
 from attnaudit.capture.tracing.forms import Fact, Product
 from attnaudit.capture.tracing.labels import narrowed
 from attnaudit.capture.tracing.layout import Side
@@ -32,13 +32,15 @@ def fused_attention(
     """Read one call of a kernel, and what is known of its output; tensors are (batch, heads, tokens, dim).
 
     Raises:
-        NotCapturable: dropout is on.
+        NotCapturable: dropout is on, or tokens belong to several inputs.
     """
     names = [argument.name for argument in func._schema.arguments]
     call = dict(zip(names, args, strict=False)) | dict(kwargs)
     query, key, value = (_side(call[name], fact_of) for name in ("query", "key", "value"))
     if call.get("dropout_p", 0.0) > 0.0:
         raise NotCapturable("attention dropout is on")
+    if key.over_inputs():
+        raise NotCapturable(OVER_INPUTS)
     batch, heads, queries, dim = query.tensor.shape
     tokens, units = key.tensor.shape[2], batch * heads
     scale = call.get("scale")

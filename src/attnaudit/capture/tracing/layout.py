@@ -42,6 +42,11 @@ class Side:
         """Whether they depend on the input."""
         return self.fact is not None and self.fact.activation
 
+    def over_inputs(self) -> bool:
+        """Whether tokens or features of one unit belong to several inputs."""
+        sample = self.label("sample")
+        return sample is not None and (varies(sample, -2) or varies(sample, -1))
+
     def over_channels(self) -> bool:
         """Whether the axis that is summed over is one of tokens."""
         row, column = self.label("row"), self.label("column")
