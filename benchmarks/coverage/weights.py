@@ -11,7 +11,7 @@ from torch.nn.functional import pad
 from attnaudit.capture import Heads
 
 #: Weights that differ by less are the same.
-SAME = 1e-3
+SAME = 1e-5
 #: How many rows on either side of the nearest projection are looked at.
 _NEAR = 3
 
