@@ -11,7 +11,7 @@ from torch.nn.functional import pad
 from attnaudit.capture import Heads
 
 #: Weights that differ by less are the same.
-SAME = 1e-3
+SAME = 1e-5
 #: How many rows on either side of the nearest projection are looked at.
 _NEAR = 3
 
@@ -20,13 +20,18 @@ def weights_difference(layer: Sequence[Heads], weights: Tensor) -> float:
     """The largest difference between the weights of a captured layer and the model's, over what was captured.
 
     Capture drops padding and sorts units by input, window and head. Unless all agree in the order they have, every
-    captured row is compared with the row of the model that is nearest to it, both sorted by size.
+    unit is compared with the nearest unit of the model, or every row with the nearest row, both sorted by size.
     """
-    difference = ordered_difference(layer[0], weights) if len(layer) == 1 else None
-    if difference is not None and difference < SAME:
-        return difference
-    theirs = weights.detach().double().nan_to_num().flatten(0, -2) if weights.dim() > 1 else weights.double()[None]
-    return max(_rows_difference(_weights(heads).flatten(0, 1), theirs) for heads in layer)
+    theirs = weights.detach().double().nan_to_num()
+    mine = [_weights(heads) for heads in layer]
+    if len(mine) == 1 and mine[0].numel() == theirs.numel():
+        difference = float((mine[0] - theirs.reshape(mine[0].shape)).abs().max())
+        if difference > SAME:
+            difference = _nearest_difference(mine[0].flatten(1), theirs.reshape(len(mine[0]), -1))
+        if difference < SAME:
+            return difference
+    rows = theirs.reshape(-1, theirs.shape[-1])
+    return max(_rows_difference(part.flatten(0, 1), rows) for part in mine)
 
 
 def ordered_difference(heads: Heads, weights: Tensor) -> float | None:
@@ -38,15 +43,21 @@ def ordered_difference(heads: Heads, weights: Tensor) -> float | None:
 
 
 def _rows_difference(mine: Tensor, theirs: Tensor) -> float:
+    """The same for rows of different lengths, where the order of keys does not count."""
     width = max(mine.shape[1], theirs.shape[1])
     mine, theirs = (pad(rows, (0, width - rows.shape[1])).sort(dim=1).values for rows in (mine, theirs))
-    probe = torch.rand(width, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    projections, order = (theirs @ probe).sort()
+    return _nearest_difference(mine, theirs)
+
+
+def _nearest_difference(mine: Tensor, theirs: Tensor) -> float:
+    """The largest difference between a row and the nearest of theirs, looked for near its projection on a line."""
+    line = torch.rand(mine.shape[1], dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    projections, order = (theirs @ line).sort()
     theirs = theirs[order]
-    nearest = torch.searchsorted(projections, mine @ probe)
+    place = torch.searchsorted(projections, mine @ line)
     least = torch.full((len(mine),), torch.inf, dtype=torch.float64)
     for shift in range(-_NEAR, _NEAR + 1):
-        candidates = theirs[(nearest + shift).clamp(0, len(theirs) - 1)]
+        candidates = theirs[(place + shift).clamp(0, len(theirs) - 1)]
         least = torch.minimum(least, (mine - candidates).abs().amax(dim=1))
     return float(least.max())
 
