@@ -88,7 +88,7 @@ def capture_each(
     if len(names) != batch:
         raise InputError(f"Got {len(names)} names for a batch of {batch} inputs.")
     collector = Collector(model, names, model_name, on_layer, keep_padding=keep_padding)
-    with recording_primal(model, batch, primal_inputs) as primal, collector.recorder.recording(_tensors(inputs)):
+    with recording_primal(model, batch, primal_inputs) as primal, collector.recorder.recording(_tensors(inputs), batch):
         if isinstance(inputs, Mapping):
             model(**inputs)
         else:

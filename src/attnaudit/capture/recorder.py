@@ -108,7 +108,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return next((r for r in self._running if getattr(r.module, "last_call_counts", False)), None)
 
     @contextmanager
-    def recording(self, inputs: Sequence[Tensor]) -> Iterator[None]:
+    def recording(self, tensors: Sequence[Tensor], inputs: int) -> Iterator[None]:
         """Record inside this block; afterwards the model has none of our hooks, even if its forward failed."""
 
         def enter(name: str) -> Callable[..., None]:
@@ -137,8 +137,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 handles.append(module.register_forward_hook(leave, always_call=True))
             torch.backends.mha.set_fastpath_enabled(False)  # a kernel for a whole encoder layer, without its heads
             with _operation_by_operation(), self:
-                for tensor in inputs:
-                    self._tracer.start(tensor)
+                for tensor in tensors:
+                    self._tracer.start(tensor, inputs)
                 yield
         finally:
             torch.backends.mha.set_fastpath_enabled(fast_path)

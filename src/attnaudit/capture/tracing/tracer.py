@@ -52,13 +52,11 @@ class Tracer:
         self._names: dict[Any, tuple[str, bool, bool]] = {}
         self._layer, self._on_call, self._refuse = layer, on_call, refuse
 
-    def start(self, tensor: Tensor) -> None:
-        """An input of the model, batch first."""
-        if tensor.dim():
-            label = along(tensor.shape, {0: tensor.shape[0]}, tensor.shape[0])
-            self._facts[tensor] = Fact(
-                Labels(lambda name: label if name == "sample" else None), activation=tensor.is_floating_point()
-            )
+    def start(self, tensor: Tensor, inputs: int) -> None:
+        """A tensor that the model is called with; its first axis runs over inputs if it has as many."""
+        label = along(tensor.shape, {0: inputs}, inputs) if tensor.dim() and len(tensor) == inputs else None
+        labels = Labels(lambda name: label if name == "sample" else None)
+        self._facts[tensor] = Fact(labels, activation=tensor.is_floating_point())
 
     def observe(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
         """Look at one operation that has just returned `result`."""
