@@ -19,7 +19,7 @@ $(INSTALLED): pyproject.toml $(LOCK) requirements/torchvision_cpu.py
 
 audit: $(INSTALLED)
 	HF_HUB_OFFLINE=1 $(BIN)/attnaudit audit minilm --limit 11
-	$(BIN)/attnaudit audit vit-small-cifar --limit 8 --workers 1
+	$(BIN)/attnaudit audit vit-small-cifar --limit 8 --workers 1 --claims kpca-values
 
 test: $(INSTALLED)
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile
