@@ -7,7 +7,7 @@ from attnaudit.capture import capture
 from attnaudit.capture.capture import capture_each
 from attnaudit.capture.tracing import tracer
 from attnaudit.errors import CaptureError
-from tests.capture.test_capture import INPUTS, OneLayer, softmax_product
+from tests.capture.ways import INPUTS, OneLayer, softmax_product
 
 
 def test_an_operation_that_cannot_be_followed_is_a_reason_and_no_crash(monkeypatch):

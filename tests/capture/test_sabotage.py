@@ -9,7 +9,7 @@ from torch import nn
 from attnaudit.capture import capture
 from attnaudit.capture.collector import Collector
 from attnaudit.errors import CaptureError
-from tests.capture.test_capture import GOOD, INPUTS, OneLayer
+from tests.capture.ways import GOOD, INPUTS, OneLayer
 
 
 class MultiHead(nn.Module):

@@ -81,9 +81,7 @@ class Collector:
         same = torch.equal(order, torch.arange(len(order)))
 
         def sort(tensor: Tensor | None) -> Any:
-            if tensor is None or same:
-                return tensor
-            if tensor.stride(0) == 0:
+            if tensor is None or same or tensor.stride(0) == 0:  # the last is the same for all units
                 return tensor
             return tensor[order.to(tensor.device)]
 

@@ -32,7 +32,7 @@ def placing(call: AttentionCall, inputs: int) -> Placing | None:
     sample = _samples(call.places, units, inputs)
     if sample is None:
         return None
-    head = _heads(call.places, units)
+    head = _heads(call.places)
     if head is None or not _even(sample, head):
         head = _by_order(call.places, units, len(torch.unique(sample)))
         if head is None:
@@ -54,7 +54,7 @@ def _samples(places: Places, units: int, inputs: int) -> Tensor | None:
     return torch.arange(units) * inputs // units if units and units % inputs == 0 else None
 
 
-def _heads(places: Places, units: int) -> Tensor | None:
+def _heads(places: Places) -> Tensor | None:
     """Units of other columns of a projection are other heads."""
     known = [label for label in (places.query, places.key, places.value) if label is not None]
     if not known:

@@ -62,9 +62,10 @@ class CaptureLog:
 
 @dataclass(frozen=True)
 class Capture:
-    """Everything captured from one forward pass: one `Heads` per layer, in the order the layers ran.
+    """Everything captured from one forward pass, in the order the layers ran; `layer_names` names each batch of heads.
 
-    Primal-Attention layers, which have no values, are in `primal`, by name.
+    A layer gives one batch, or several if its inputs differ in what is padding. Primal-Attention layers, which have no
+    values, are in `primal`, by name.
     """
 
     layers: tuple[Heads, ...]
@@ -85,7 +86,7 @@ class Capture:
         refused = f", {len(self.refusals)} refused" if self.refusals else ""
         count = sum(len(heads) for heads in self.layers)
         return (
-            f"Capture({len(self.layers)} layers{primal}{refused}, {count} heads, "
+            f"Capture({len(set(self.layer_names))} layers{primal}{refused}, {count} heads, "
             f"replay error {self.certificate.worst:.1e})"
         )
 

@@ -71,7 +71,7 @@ def _call(
     query = _unscaled(_gathered(layout.query.tensor, batch, query_rows), layout.query.scale)
     key = _unscaled(_gathered(layout.key.tensor, batch, key_rows), layout.key.scale)
     bias, sink = _bias(softmax, product, layout, units, sinks)
-    _check_dropped(product, layout)
+    _check_dropped(product)
     scale = torch.full((len(batch),), product.scale * layout.query.scale * layout.key.scale, dtype=torch.float64)
     if product.factor is not None:
         factor = product.factor.get().expand(layout.shape)
@@ -136,7 +136,7 @@ def _bias(
     return kept.expand(*size, len(columns)), sink
 
 
-def _check_dropped(product: Product, layout: LogitLayout) -> None:
+def _check_dropped(product: Product) -> None:
     """Scores that were multiplied by 0 must be hidden as well, as in `s * mask - 1e4 * (1 - mask)`."""
     if product.dropped is not None:
         hidden = torch.zeros(()) if product.bias is None else product.bias.get()

@@ -84,7 +84,7 @@ def _added(
     scores = form if signs[place] == 1 else form.times(signs[place])
     sign = signs[1 - place]
     if not isinstance(other, Tensor):
-        return scores.plus(torch.tensor(float(other) * sign), False)
+        return scores.plus(torch.tensor(float(other) * sign, device=result.device), False)
     fact = known[1 - place]
     its, from_input = _form(fact), fact is not None and fact.activation
     if isinstance(its, Weights):
@@ -138,15 +138,11 @@ def _capped(
 ) -> object:
     """Tanh of scores, the inner part of a soft cap."""
     form = _form(known[0])
-    if (
-        isinstance(form, Product)
-        and form.content
-        and form.bias is None
-        and form.factor is None
-        and form.softcap is None
-    ):
-        return form.capped()
-    return NO_RULE
+    if not isinstance(form, Product) or not form.content:
+        return NO_RULE
+    if form.bias is not None:
+        return Changed("its scores are capped after a bias is added to them", form.origin)
+    return form.capped() if form.factor is None and form.softcap is None else NO_RULE
 
 
 def _copied(
