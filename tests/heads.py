@@ -1,5 +1,7 @@
 """Heads made for tests."""
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 
@@ -18,6 +20,16 @@ def random_heads(seed, heads=2, tokens=14, dim=4, key_size=0.8):
     generator = torch.Generator().manual_seed(seed)
     query, key, value = (torch.randn(heads, tokens, dim, generator=generator, dtype=torch.float64) for _ in range(3))
     return make_heads(key_size * query, key_size * key, value)
+
+
+def causal(heads, window=None):
+    """The same heads under a causal mask, with the outputs that they have then."""
+    seen = torch.ones(heads.tokens, heads.tokens, dtype=torch.bool).tril()
+    if window is not None:
+        seen &= ~torch.ones_like(seen).tril(-window)
+    bias = torch.zeros(seen.shape, dtype=heads.key.dtype).masked_fill(~seen, -torch.inf).expand(len(heads), -1, -1)
+    masked = replace(heads, bias=bias)
+    return replace(masked, output=masked.attended(heads.value))
 
 
 def fixture_heads():

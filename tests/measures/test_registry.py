@@ -9,15 +9,16 @@ import torch
 from attnaudit.errors import UsageError
 from attnaudit.measures import DEFAULT_MEASURES, MEASURES, Cost, Measure, MeasureInput, Scope, evaluate
 from attnaudit.measures.primal_input import PrimalInput
-from tests.heads import make_heads, random_heads
+from tests.heads import causal, make_heads, random_heads
 from tests.primal_heads import random_primal
 
 
 def inputs_of(measure):
     if measure.scope is Scope.PRIMAL:
         return PrimalInput.of(random_primal(0))
-    heads = random_heads(0)
-    return MeasureInput.of(make_heads(heads.query, heads.key, 0.01 * heads.value))  # short outputs, as of projections
+    heads = random_heads(0, tokens=18)
+    heads = make_heads(heads.query, heads.key, 0.01 * heads.value)  # short outputs, as of projections
+    return MeasureInput.of(heads if measure.applies_to(heads) else causal(heads))
 
 
 @pytest.mark.parametrize("measure", MEASURES.values(), ids=lambda measure: measure.name)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from attnaudit.measures import Selection
-from attnaudit.measures.identifiability import IDENTIFIABLE
+from attnaudit.measures.identifiability import IDENTIFIABLE, POSSIBLE
 from attnaudit.records.audit import AuditSummary, CaptureSummary, MeasureWords, ReferenceWords, Statistic
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.notes import Notes
@@ -46,6 +46,7 @@ def summarise(evidence: Evidence, notes: Sequence[Notes], selection: Selection) 
                     groups.setdefault(reference, {})[measure] = statistic
                 if own != theory and reference == OBSERVED:
                     others.setdefault(model, {}).setdefault(own, {})[measure] = statistic
+    measures = (*selection.measures, IDENTIFIABLE, POSSIBLE)
     errors = [error for note in notes for error in note.certificate.values()]
     capture = CaptureSummary(max(errors, default=None), _unique(note.refusals for note in notes))
     return AuditSummary(
@@ -53,7 +54,7 @@ def summarise(evidence: Evidence, notes: Sequence[Notes], selection: Selection) 
         others,
         capture,
         _unique(note.skipped for note in notes),
-        {each.name: MeasureWords(each.text, each.closer, each.ideal) for each in (*selection.measures, IDENTIFIABLE)},
+        {each.name: MeasureWords(each.text, each.closer, each.ideal) for each in measures},
         {each.name: ReferenceWords(each.text, each.role) for each in selection.references},
     )
 
@@ -72,8 +73,8 @@ def losses(summary: AuditSummary) -> list[str]:
     lines += [f"refused layer {layer}: {reason}" for layer, reason in summary.capture.refused_layers]
     rejected: dict[str, tuple[int, int]] = {}
     for model in summary.models:
-        for statistic in summary.observed(model).values():
-            for reason, count in statistic.rejected.items():
+        for name, statistic in summary.observed(model).items():
+            for reason, count in statistic.rejected.items() if name != POSSIBLE.name else ():  # verdicts say that
                 most, measures = rejected.get(reason, (0, 0))
                 rejected[reason] = (max(most, count), measures + 1)
     return lines + [

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from attnaudit.audit.memory import check_fits, room_for_inputs
 from attnaudit.audit.settings import AuditSettings
 from attnaudit.capture import Capture, Heads, capture
+from attnaudit.capture.key_heads import by_key_head
 from attnaudit.errors import AttnAuditError, CaptureError, WeightsError, first_line
 from attnaudit.measures import Measure, Reference, Selection
 from attnaudit.measures.batches import batches
@@ -143,14 +144,15 @@ class AuditWorker:
         return pa.concat_tables(tables), Notes()
 
     def _layers(self, unit: FitUnit) -> Iterator[Heads]:
-        """The layers of a unit, shard by shard."""
+        """The layers of a unit, shard by shard, with heads that share their keys as one."""
         model = self._model(unit)
         for shard in unit.shards:
             prepared = shard.prepare(model, unit.settings.protocol, room_for_inputs(model.module, self.memory))
             if prepared.inputs is not None:
                 captured = capture_prepared(model.module, prepared, unit.settings.device, unit.model_label)
                 check_fits(captured.layers, model.module, self.memory)
-                yield from (heads for heads in captured.layers if heads.index[0].layer % unit.parts == unit.part)
+                own = (heads for heads in captured.layers if heads.index[0].layer % unit.parts == unit.part)
+                yield from map(by_key_head, own)
 
     def _heads(self, unit: AuditUnit) -> tuple[pa.Table, Notes]:
         """Prepare the inputs, run the model once (and its untrained twin, if it has inputs), and measure every head."""

@@ -70,7 +70,7 @@ class Collector:
         self._errors[layer] = error
         self._layers[number] = layer
         padded = len(parts) > 1 or parts[0] is not whole
-        self._traits[layer] = traits_of(parts[0], places.key_heads, call.rotated, padded)
+        self._traits[layer] = traits_of(parts[0], places.key_head_count, call.rotated, padded)
         self._tolerance = max(self._tolerance, tolerance)
         for heads in parts:
             self._on_layer(heads)
@@ -98,6 +98,7 @@ class Collector:
             source=_source(call, places),
             softcap=call.softcap,
             sink=sort(call.sink),
+            key_heads=None if places.key_heads is None else tuple(places.key_heads.tolist()),
         )
 
     def finish(self) -> CaptureLog:
@@ -160,6 +161,7 @@ def _selected(heads: Heads, rows: Tensor, queries: Tensor, tokens: Tensor, per_r
         bias=bias,
         source=None if heads.source is None else heads.source[rows][:, tokens],
         sink=None if heads.sink is None else heads.sink[units][:, queries],
+        key_heads=None if heads.key_heads is None else tuple(heads.key_heads[unit] for unit in units.tolist()),
     )
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attnaudit.capture.tracing.labels import narrowed
 from attnaudit.display import html_table
 from attnaudit.errors import ShapeError
 from attnaudit.numerics.blocks import row_slices
+from attnaudit.numerics.masks import later_keys, visible
 from attnaudit.records.head_id import HeadId
 
 #: The number of scores computed at once where a head is processed in blocks of queries.
@@ -27,7 +30,8 @@ class Heads:
     holds masks (-inf) and additive position terms; `prefix_tokens` counts the class and distillation tokens before the
     patches. `source`, if known, is what the value projection was applied to; each row belongs to the same number of
     consecutive heads. With a `softcap` c the logits are c·tanh(QKᵀ·scale / c) + bias; `sink` is the logit of a key
-    without a value, which takes its share of the softmax.
+    without a value, which takes its share of the softmax. `key_heads`, if known, numbers the keys and values of each
+    head: heads of a layer that share them have the same number (grouped queries), see `by_key_head`.
     """
 
     query: Float[Tensor, "heads queries dim"]
@@ -41,6 +45,7 @@ class Heads:
     source: Float[Tensor, "rows tokens width"] | None = None
     softcap: float | None = None
     sink: Float[Tensor, "heads queries"] | None = None
+    key_heads: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         heads, queries, dim = self.query.shape
@@ -61,6 +66,8 @@ class Heads:
                 raise ShapeError(f"Heads.{name} must have shape {shape} for these queries and values, got {found}.")
         if len(self.index) != heads:
             raise ShapeError(f"Heads.index must have {heads} entries, one per head, got {len(self.index)}.")
+        if self.key_heads is not None and len(self.key_heads) != heads:
+            raise ShapeError(f"Heads.key_heads must have {heads} entries, one per head, got {len(self.key_heads)}.")
 
     def __len__(self) -> int:
         return len(self.index)
@@ -93,46 +100,66 @@ class Heads:
     @property
     def shape_key(self) -> tuple[float, ...]:
         """What batches must have in common to be concatenated."""
-        present = int(self.bias is None), int(self.sink is None), self.softcap or 0
+        present = int(self.bias is None), int(self.sink is None), self.softcap or 0, int(self.causal)
         return (*self.query.shape[1:], *self.value.shape[1:], *present, self.prefix_tokens)
+
+    @cached_property
+    def seen(self) -> Bool[Tensor, "#heads tokens tokens"] | None:
+        """Which keys the query of each token sees; None if there is no mask, or if queries are not those of tokens."""
+        queries = self.query.shape[1]
+        if self.bias is None or queries % self.tokens:
+            return None
+        rows = narrowed(self.bias, [0])[:, : self.tokens]  # of heads that share their keys, all have the same mask
+        return visible(rows)
+
+    @cached_property
+    def causal(self) -> bool:
+        """Whether every token sees itself and no later one."""
+        seen = self.seen
+        if seen is None or self.tokens < 2:
+            return False
+        later = later_keys(self.tokens, self.tokens, seen.device)
+        return not bool((seen & later).any()) and bool(seen.diagonal(dim1=1, dim2=2).all())
 
     def to(self, dtype: torch.dtype) -> Heads:
         """The same heads in another floating-point type."""
         names = ("query", "key", "value", "output", "scale", "bias", "sink")
         found = {name: getattr(self, name) for name in names}
-        return replace(self, **{name: tensor.to(dtype) for name, tensor in found.items() if tensor is not None})
+        changed: dict[str, Any] = {name: _as(own, dtype) for name, own in found.items() if own is not None}
+        return replace(self, **changed)
 
     def part(self, start: int, stop: int) -> Heads:
         """The heads from `start` to `stop`: one head, or all heads of some rows of `source`."""
-        tensors = {name: getattr(self, name)[start:stop] for name in ("query", "key", "value", "output", "scale")}
+        names = ("query", "key", "value", "output", "scale", "index", "bias", "sink", "key_heads")
+        whole = {name: getattr(self, name) for name in names}
+        parts: dict[str, Any] = {name: None if own is None else own[start:stop] for name, own in whole.items()}
         source = self.source
         if source is not None:
             per_row = len(self) // len(source)
             source = source[start // per_row : -(-stop // per_row)]
-        bias, sink = (None if own is None else own[start:stop] for own in (self.bias, self.sink))
-        return replace(self, **tensors, index=self.index[start:stop], bias=bias, source=source, sink=sink)
+        return replace(self, **parts, source=source)
 
     def attention(self) -> Float[Tensor, "heads queries tokens"]:
-        """softmax(QKᵀ·scale) in float64, without masks, position terms, caps and sinks, as the theories define it."""
-        return torch.softmax(self.query.double() @ self.key.double().mT * self.scale.double()[:, None, None], dim=-1)
+        """The attention matrix in float64, as the model has it: with its mask, position terms, cap and sinks."""
+        return self.to(torch.float64)._weights(slice(None))
 
     def attended(self, values: Float[Tensor, "heads tokens columns"]) -> Float[Tensor, "heads queries columns"]:
         """`attention() @ values`, computed in blocks of queries so that the attention matrix is never held whole."""
+        exact = self.to(torch.float64)
         result = values.new_empty(len(self), self.query.shape[1], values.shape[2], dtype=torch.float64)
         for rows in query_blocks(self):
-            part = replace(self, query=self.query[:, rows], output=self.output[:, rows], bias=None, sink=None)
-            result[:, rows] = part.attention() @ values.double()
+            result[:, rows] = exact._weights(rows) @ values.double()
         return result
 
     def replayed(self) -> Float[Tensor, "heads queries value_dim"]:
-        """softmax(QKᵀ·scale + bias)V recomputed from the captured tensors, in blocks of queries."""
+        """The outputs recomputed from the captured tensors, in blocks of queries and in their own precision."""
         result = torch.empty_like(self.output)
         for rows in query_blocks(self):
             result[:, rows] = self._weights(rows) @ self.value
         return result
 
     def _weights(self, rows: slice) -> Float[Tensor, "heads rows tokens"]:
-        """The attention weights of some queries, as the model has them; 0 for a query that sees no key."""
+        """softmax(QKᵀ·scale + bias) of some queries, with cap and sinks; 0 for a query that sees no key."""
         logits = self.query[:, rows] @ self.key.mT * self.scale[:, None, None]
         if self.softcap is not None:
             logits = self.softcap * torch.tanh(logits / self.softcap)
@@ -164,7 +191,19 @@ class Heads:
             if all(getattr(b, name) is not None for b in batches)
         }
         index = tuple(entry for b in batches for entry in b.index)
-        return Heads(**joined, index=index, prefix_tokens=first.prefix_tokens, softcap=first.softcap)
+        shared = [number for b in batches for number in b.key_heads or ()]
+        return Heads(
+            **joined,
+            index=index,
+            prefix_tokens=first.prefix_tokens,
+            softcap=first.softcap,
+            key_heads=tuple(shared) if len(shared) == len(index) else None,
+        )
+
+
+def _as(tensor: Tensor, dtype: torch.dtype) -> Tensor:
+    """The tensor in another type, expanded along the same axes: a mask that all heads share stays one mask."""
+    return tensor if tensor.dtype == dtype else narrowed(tensor).to(dtype).expand_as(tensor)
 
 
 def query_blocks(heads: Heads) -> Iterator[slice]:

@@ -15,7 +15,8 @@ from attnaudit.capture.attention_call import AttentionCall, Places
 class Placing:
     """The input, window and head of units, sorted by them; `order` sorts the units of the call so.
 
-    `key_heads` is the number of heads that differ in their keys.
+    `key_heads` numbers the keys and values of every unit, the same for heads that share both; None if that is not
+    known.
     """
 
     sample: Int[Tensor, "units"]
@@ -23,7 +24,12 @@ class Placing:
     head: Int[Tensor, "units"]
     order: Int[Tensor, "units"]
     heads: int
-    key_heads: int
+    key_heads: Int[Tensor, "units"] | None
+
+    @property
+    def key_head_count(self) -> int:
+        """The number of heads that differ in their keys or values."""
+        return self.heads if self.key_heads is None else int(self.key_heads.max()) + 1
 
 
 def placing(call: AttentionCall, inputs: int) -> Placing | None:
@@ -43,8 +49,8 @@ def placing(call: AttentionCall, inputs: int) -> Placing | None:
     windows = units // (len(torch.unique(sample)) * heads)
     window[order] = torch.arange(units) % windows
     order = torch.argsort((sample * windows + window) * heads + head, stable=True)
-    keys = None if call.places.key is None else len(torch.unique(call.places.key))
-    return Placing(sample[order], window[order], head[order], order, heads, heads if keys is None else min(keys, heads))
+    shared = _key_heads(call.places, head, heads)
+    return Placing(sample[order], window[order], head[order], order, heads, None if shared is None else shared[order])
 
 
 def _samples(places: Places, units: int, inputs: int) -> Tensor | None:
@@ -61,6 +67,19 @@ def _heads(places: Places) -> Tensor | None:
         return None
     head: Tensor = torch.unique(torch.stack(known), dim=1, return_inverse=True)[1]
     return head
+
+
+def _key_heads(places: Places, head: Tensor, heads: int) -> Tensor | None:
+    """Which key head each unit has, in the order of heads; None if a head has not always the same one."""
+    if places.key is None:
+        return None
+    labels = torch.stack([places.key] if places.value is None else [places.key, places.value])
+    number: Tensor = torch.unique(labels, dim=1, return_inverse=True)[1]
+    first = torch.stack([number[head == own][0] for own in range(heads)])
+    if not torch.equal(first[head], number):
+        return None
+    ranks = {int(own): rank for rank, own in enumerate(dict.fromkeys(first.tolist()))}
+    return torch.tensor([ranks[int(own)] for own in number])
 
 
 def _even(sample: Tensor, head: Tensor) -> bool:

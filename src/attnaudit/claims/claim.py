@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from attnaudit.claims.meanings import MEANINGS, RecordKind
-from attnaudit.claims.reasons import JudgedHeads, reason_for
+from attnaudit.claims.reasons import JudgedHeads, impossible_heads, measured_impossibility, reason_for
 from attnaudit.errors import UsageError
 from attnaudit.measures import REFERENCES, Measure, Reference, measure_named
 from attnaudit.records.audit import AuditedModel
@@ -130,9 +130,11 @@ class Claim:
         least = 2 if RecordKind.LABORATORY in self.reads else LEAST_INPUTS
         word, finding = combine([decide_score(s, terms.threshold, terms.chance, least=least) for s in scores])
         heads = JudgedHeads.of([score for score in scores if decides(score, least)])
+        excluded = impossible_heads(scores)
+        count = len(heads.all) + sum(excluded.values())
         if heads.satisfying:
             word = VerdictWord.SUPPORTED
-            finding = Finding.IN_ALL_HEADS if len(heads.satisfying) == len(heads.all) else Finding.IN_SOME_HEADS
+            finding = Finding.IN_ALL_HEADS if len(heads.satisfying) == count else Finding.IN_SOME_HEADS
         reason = reason_for(finding, scores, heads, terms.guard(self.theory), least)
         return Verdict(
             self.name,
@@ -143,17 +145,20 @@ class Claim:
             tuple(scores),
             tuple(shown),
             len(heads.satisfying),
-            len(heads.all),
+            count,
         )
 
     def _judge_heads(self, audits: Sequence[AuditedModel], terms: Terms) -> list[Verdict]:
         def scored(audit: AuditedModel, names: Sequence[str]) -> list[Score]:
             return [score(audit, name, self.theory, terms) for name in names]
 
-        return [
-            self.verdict(audit.model, scored(audit, self.decided_by), scored(audit, self.shown), terms)
-            for audit in audits
-        ]
+        found = []
+        for audit in audits:
+            verdict = self.verdict(audit.model, scored(audit, self.decided_by), scored(audit, self.shown), terms)
+            if verdict.finding is Finding.IMPOSSIBLE and (measured := measured_impossibility(audit.observed)):
+                verdict = replace(verdict, reason=f"{verdict.reason}. {measured[0].upper()}{measured[1:]}")
+            found.append(verdict)
+        return found
 
     def _judge_trials(self, trials: Sequence[Trials], terms: Terms) -> list[Verdict]:
         def scored(subject: str, names: Sequence[str]) -> list[Score]:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from attnaudit.records.audit import Statistics
 from attnaudit.records.verdict import Finding, HeadScore, Score
+
+#: What shows an impossibility, in words.
+_OF_PREFIXES = {
+    "prefix_centering_defect": "centring defect of the values over prefixes (0 needed)",
+    "prefix_column_agreement": "|cosine| of what half of the tokens and all of them predict (1 needed)",
+}
 
 
 @dataclass(frozen=True)
@@ -43,7 +50,34 @@ class JudgedHeads:
         return f"{counts}; the best is layer {best.layer}, head {best.head}, whose lowest score is {best.score}"
 
 
+def impossible_heads(scores: Sequence[Score]) -> Mapping[str, int]:
+    """How many heads the claim cannot be true of, by theorem."""
+    return max((score.impossible for score in scores), key=lambda own: sum(own.values()), default={})
+
+
+def measured_impossibility(observed: Statistics) -> str:
+    """How far causal heads are from what a theorem demands of them, if it was measured."""
+    parts = [
+        f"{text} {statistic.mean:.2f}"
+        for name, text in _OF_PREFIXES.items()
+        if (statistic := observed.get(name)) is not None and statistic.mean is not None
+    ]
+    return "; ".join(parts)
+
+
 def reason_for(finding: Finding, scores: Sequence[Score], heads: JudgedHeads, guard: str, least: int) -> str:
+    """The deciding numbers, or why there are none, and how many heads a theorem excludes."""
+    every = "all" if finding is Finding.IMPOSSIBLE else "Another"
+    excluded = [
+        f"{every} {count:,} heads are excluded by a theorem: {theorem}"
+        for theorem, count in impossible_heads(scores).items()
+    ]
+    if finding is Finding.IMPOSSIBLE:
+        return ". ".join(excluded)
+    return ". ".join([_numbers(finding, scores, heads, guard, least), *excluded])
+
+
+def _numbers(finding: Finding, scores: Sequence[Score], heads: JudgedHeads, guard: str, least: int) -> str:
     """The deciding numbers, or why there are none."""
     if finding is Finding.NOT_IDENTIFIABLE:
         lost = max((s.unidentifiable for s in scores), default=0)

@@ -31,7 +31,7 @@ from attnaudit.measures.subspace import VALUE_SUBSPACE_OVERLAP, orthonormal
 from attnaudit.protocol import Protocol
 from attnaudit.records.head_id import HeadId
 from attnaudit.records.schema import Measurement, RowKey
-from attnaudit.theories.base import Theory
+from attnaudit.theories.base import Theory, impossible
 
 #: How many inputs of a half are kept, and how many a projection is refined on at least: with fewer, it is mostly fitted
 #: to their noise and bounds nothing (16 pictures of DeiT-Tiny: reach .21, 30: .17).
@@ -119,7 +119,7 @@ class Ceiling:
         if heads.source is None:
             return
         inputs, per_row = with_constant(heads.source), len(heads) // len(heads.source)
-        for theory in self._theories:
+        for theory in (each for each in self._theories if not impossible(each, heads)):
             bases = orthonormal(PredictedValues(keys, theory).prediction.values.double())
             for row in range(len(inputs)):
                 own = slice(row * per_row, (row + 1) * per_row)

@@ -184,8 +184,8 @@ def _spans(gauge: Gauge, keys: Sequence[Float[Tensor, "heads _ dim"]], columns: 
 
 
 def _fits(heads: Heads) -> bool:
-    """Whether the overlap says something, and can be fitted."""
-    return heads.value.shape[-1] < heads.tokens <= MOST_TOKENS
+    """Whether the overlap says something, and can be fitted; of causal heads, a theorem says it all."""
+    return heads.value.shape[-1] < heads.tokens <= MOST_TOKENS and not heads.causal
 
 
 def _rows(heads: Heads) -> Iterator[slice]:

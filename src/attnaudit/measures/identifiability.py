@@ -1,4 +1,4 @@
-"""Can a head tell a theory from chance at all?"""
+"""Can a theory be true of a head at all, and can the head tell it from chance?"""
 
 from __future__ import annotations
 
@@ -23,6 +23,12 @@ def identifiable(at: MeasureInput | PrimalInput) -> PerHead:
     return torch.tensor(numbers, dtype=torch.float64, device=at.heads.key.device)
 
 
+def possible(at: MeasureInput) -> PerHead:
+    """1 for heads of which the theory can be true; missing for the others, with the theorem that excludes it."""
+    lost = at.impossible is not None
+    return torch.full((len(at.heads),), torch.nan if lost else 1.0, dtype=torch.float64, device=at.heads.key.device)
+
+
 KERNEL_RANK = Measure(
     "kernel_rank",
     "number of eigenvalues of K̃ above rounding",
@@ -38,5 +44,13 @@ IDENTIFIABLE = Measure(
     identifiable,
     guard=Guard("the guard", lambda at: at.not_identifiable),
     cost=Cost.EIGENPAIRS,
+    default=False,
+)
+#: Computed for observed heads of which a theory cannot be true: scores leave them out, and verdicts count them.
+POSSIBLE = Measure(
+    schema.POSSIBLE,
+    "1 unless the theory cannot be true of the head, by a theorem",
+    possible,
+    guard=Guard("a theory that can be true", lambda at: (at.impossible,) * len(at.heads)),
     default=False,
 )

@@ -118,7 +118,7 @@ class KeyKernel(SharedWork):
         if self.protocol is Protocol.PAPER:
             return token_norms(self.heads).log_phi
         scale = self.heads.scale.to(torch.float64)
-        return token_norms(self.heads, scale=scale).log_phi.masked_fill((scale < 0)[:, None], torch.nan)
+        return token_norms(self.heads, scale=scale, masked=True).log_phi.masked_fill((scale < 0)[:, None], torch.nan)
 
     @property
     def without_norms(self) -> Reasons:

@@ -64,6 +64,7 @@ class Measure:
         default: whether an audit computes it unless other measures are named.
         every_theory: of scope PREDICTION: whether it is computed for every theory or only for the first.
         has_ceiling: whether the best projection of a layer's inputs maximises it, so that no network exceeds that.
+        only_for: which batches of heads it is computed for, such as causal ones; all by default.
     """
 
     name: str
@@ -77,3 +78,8 @@ class Measure:
     default: bool = True
     every_theory: bool = True
     has_ceiling: bool = False
+    only_for: Callable[[Any], bool] | None = None
+
+    def applies_to(self, heads: Any) -> bool:
+        """Whether it is computed for these heads."""
+        return self.only_for is None or self.only_for(heads)

@@ -18,7 +18,7 @@ from attnaudit.measures.epsilons import Epsilons, epsilons_of
 from attnaudit.measures.key_kernel import KeyKernel, Reasons, first_problem
 from attnaudit.measures.shared_work import SharedWork
 from attnaudit.protocol import Protocol
-from attnaudit.theories.base import Theory, guard_of
+from attnaudit.theories.base import Theory, guard_of, impossible
 from attnaudit.theories.kernel_pca import KernelPCA
 
 #: Values outside of these bounds have squares that overflow or underflow.
@@ -118,6 +118,11 @@ class MeasureInput(SharedWork):
     def not_identifiable(self) -> tuple[str | None, ...]:
         """Why a head cannot tell the theory from chance, by the guard of the theory."""
         return guard_of(self.predicted.theory).problems(self.keys.heads, self.keys.spectrum)
+
+    @property
+    def impossible(self) -> str | None:
+        """Why the theory cannot be true of these heads, by a theorem."""
+        return impossible(self.predicted.theory, self.keys.heads)
 
     @cached_property
     def norms(self) -> TokenNorms:

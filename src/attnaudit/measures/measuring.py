@@ -9,11 +9,12 @@ from dataclasses import replace
 import torch
 
 from attnaudit.capture.heads import Heads
+from attnaudit.capture.key_heads import by_key_head
 from attnaudit.capture.primal_heads import PrimalHeads
 from attnaudit.measures.batches import batches, joined_layers, with_following
 from attnaudit.measures.evaluation import Numbers, evaluate
 from attnaudit.measures.gauges import Gauges
-from attnaudit.measures.identifiability import IDENTIFIABLE, KERNEL_RANK
+from attnaudit.measures.identifiability import IDENTIFIABLE, KERNEL_RANK, POSSIBLE
 from attnaudit.measures.key_kernel import KeyKernel
 from attnaudit.measures.measure import Measure, Scope
 from attnaudit.measures.measure_input import MeasureInput, PredictedValues
@@ -32,7 +33,7 @@ from attnaudit.measures.references.reparametrised import (
 from attnaudit.measures.selection import Selection
 from attnaudit.measures.subspace import VALUE_SUBSPACE_OVERLAP
 from attnaudit.records.schema import OBSERVED, Measurement, RowKey
-from attnaudit.theories.base import Theory
+from attnaudit.theories.base import Theory, impossible
 from attnaudit.theories.registry import ANY_GAUGE, PRIMAL_SVD, THEORIES
 
 Measured = tuple[RowKey, dict[str, Numbers]]
@@ -43,18 +44,18 @@ def measure_heads(
 ) -> Iterator[Measurement]:
     """The heads as they are, and with the values of every reference that shares their keys.
 
-    Layers are taken one by one, and none but the first is held for longer than it and the one before it need. `solved`
-    counts heads by the eigen-solver that was used.
+    Layers are taken one by one, and none but the first is held for longer than it and the one before it need. Heads
+    that share their keys are measured as one. `solved` counts heads by the eigen-solver that was used.
     """
     solved = Counter() if solved is None else solved
-    for heads, following in with_following(joined_layers(layers)):
+    for heads, following in with_following(joined_layers(map(by_key_head, layers))):
         found = (_observed(batch, other, selection, solved) for batch, other in batches(heads, following))
         yield from _joined(heads, found, selection)
 
 
 def measure_network(layers: Iterable[Heads], reference: Reference, selection: Selection) -> Iterator[Measurement]:
     """The heads of another network, under the name of the reference that it is."""
-    for heads in joined_layers(layers):
+    for heads in joined_layers(map(by_key_head, layers)):
         found = (_of_network(batch, reference, selection) for batch, _ in batches(heads, None))
         yield from _joined(heads, found, selection)
 
@@ -63,7 +64,8 @@ def measure_primal(heads: PrimalHeads, selection: Selection) -> Iterator[Measure
     """A layer of Primal-Attention as it is, and with the weights of every reference that has some; one kernel each."""
     observed = PrimalInput.of(heads)
     measures = [measure for measure in selection.measures if measure.scope is Scope.PRIMAL]
-    also = [measure for measure in selection.measures if measure is KERNEL_RANK] + _guards(selection)
+    also = [measure for measure in selection.measures if measure is KERNEL_RANK]
+    also += [IDENTIFIABLE] if selection.references and IDENTIFIABLE not in selection.measures else []
     yield from _joined(heads, [[(RowKey(PRIMAL_SVD.name), evaluate([*measures, *also], observed))]], selection)
     repeats = _Repeats(selection)
     for reference in selection.references:
@@ -118,10 +120,15 @@ def _observed(heads: Heads, other: Heads | None, selection: Selection, solved: C
     for theory in selection.predicting:
         predicted, key = PredictedValues(keys, theory), RowKey(theory.name)
         at = MeasureInput(heads, keys, predicted, selection.seed)
-        yield key, evaluate([*_measures(selection, theory), *_guards(selection)], at)
-        every, cheap = _measures(selection, theory, shares_keys=True), _comparing(selection, theory)
+        yield key, evaluate([*_measures(selection, theory, heads), *_guards(selection, theory, heads)], at)
+        every, cheap = _measures(selection, theory, heads, shares_keys=True), _comparing(selection, theory, heads)
         repeats = _Repeats(selection)
-        for reference in (each for each in selection.references if each.values is not None):
+        references = [each for each in selection.references if each.values is not None]
+        if impossible(theory, heads):  # nothing is scored: only what shows it has a null and an ideal beside it
+            every, cheap = [measure for measure in every if measure.only_for and measure.closer != "neither"], []
+            references = [each for each in references if every and each.role in (Role.NULL, Role.IDEAL)]
+            repeats = _Repeats(replace(selection, repeats=1))
+        for reference in references:
             for repeat in repeats.of(reference):
                 given = ReferenceInput(heads, predicted.prediction, other, selection.seed, repeat)
                 changed = reference.apply(given, keys)
@@ -135,25 +142,26 @@ def _observed(heads: Heads, other: Heads | None, selection: Selection, solved: C
 
 def _of_network(heads: Heads, reference: Reference, selection: Selection) -> Iterator[Measured]:
     keys = KeyKernel(heads, selection.protocol)
-    for theory in selection.predicting:
+    for theory in _possible(selection, heads):
         at = MeasureInput(heads, keys, PredictedValues(keys, theory), selection.seed)
-        yield RowKey(theory.name, reference.name), evaluate(_comparing(selection, theory), at)
+        yield RowKey(theory.name, reference.name), evaluate(_comparing(selection, theory, heads), at)
 
 
 def _with_noise(heads: Heads, selection: Selection) -> Iterator[Measured]:
     keys = KeyKernel(heads, selection.protocol)
-    for theory in selection.predicting:
+    for theory in _possible(selection, heads):
         predicted = PredictedValues(keys, theory)
         given = ReferenceInput(heads, predicted.prediction, None, selection.seed)
+        measures = _comparing(selection, theory, heads)
         for place, noise in enumerate(NOISES):
             at = MeasureInput(with_values(keys, planted_values(given, noise)), keys, predicted, selection.seed)
-            yield RowKey(theory.name, PLANTED_WITH_NOISE.name, place), evaluate(_comparing(selection, theory), at)
+            yield RowKey(theory.name, PLANTED_WITH_NOISE.name, place), evaluate(measures, at)
 
 
 def _in_gauge(heads: Heads, repeat: int, selection: Selection) -> Iterator[Measured]:
     keys = KeyKernel(heads, selection.protocol)
-    for theory in selection.predicting:
-        predicted, measures = PredictedValues(keys, theory), _comparing(selection, theory)
+    for theory in _possible(selection, heads):
+        predicted, measures = PredictedValues(keys, theory), _comparing(selection, theory, heads)
         at = MeasureInput(heads, keys, predicted, selection.seed)
         yield RowKey(theory.name, REPARAMETRISED.name, repeat), evaluate(measures, at)
         null = RANDOM_PROJECTION.apply(ReferenceInput(heads, predicted.prediction, None, selection.seed), keys)
@@ -165,18 +173,26 @@ def _in_gauge(heads: Heads, repeat: int, selection: Selection) -> Iterator[Measu
 def _in_fitted_gauge(heads: Heads, gauges: Gauges, selection: Selection) -> Iterator[Measured]:
     keys = KeyKernel(heads, selection.protocol)
     theory, nothing = THEORIES[ANY_GAUGE], (None,) * len(heads)
+    if impossible(theory, heads):
+        yield RowKey(theory.name), evaluate([POSSIBLE], MeasureInput(heads, keys, PredictedValues(keys, theory)))
+        return
     guard = evaluate([IDENTIFIABLE], MeasureInput(heads, keys, PredictedValues(keys, theory)))
     for reference, repeat, overlaps in gauges.overlaps(keys):
         numbers = {VALUE_SUBSPACE_OVERLAP.name: Numbers(overlaps, nothing)}
         yield RowKey(theory.name, reference, repeat), (numbers | guard if reference == OBSERVED else numbers)
 
 
-def _comparing(selection: Selection, theory: Theory) -> list[Measure]:
+def _possible(selection: Selection, heads: Heads) -> list[Theory]:
+    """The theories that can be true of these heads."""
+    return [theory for theory in selection.predicting if not impossible(theory, heads)]
+
+
+def _comparing(selection: Selection, theory: Theory, heads: Heads) -> list[Measure]:
     """Measures that say how close values are to a theory, without those that compare all pairs of tokens.
 
     These take most of the time, decide nothing, and are of interest beside the theory and one null only.
     """
-    measures = _measures(selection, theory, shares_keys=True)
+    measures = _measures(selection, theory, heads, shares_keys=True)
     return [measure for measure in measures if measure.closer != "neither" and not measure.cost.needs_pairs]
 
 
@@ -199,14 +215,19 @@ class _Repeats:
         return self._null
 
 
-def _measures(selection: Selection, theory: Theory, *, shares_keys: bool = False) -> list[Measure]:
+def _measures(selection: Selection, theory: Theory, heads: Heads, *, shares_keys: bool = False) -> list[Measure]:
     """Measures of the keys once, of the values for the first theory, of the prediction for all."""
+    asked = [measure for measure in selection.measures if measure.applies_to(heads)]
     if theory is not selection.theories[0]:
-        return [m for m in selection.measures if m.scope is Scope.PREDICTION and m.every_theory]
+        return [m for m in asked if m.scope is Scope.PREDICTION and m.every_theory]
     scopes = [Scope.VALUES, Scope.PREDICTION] if shares_keys else [Scope.KEYS, Scope.VALUES, Scope.PREDICTION]
-    return [m for m in selection.measures if m.scope in scopes]
+    return [m for m in asked if m.scope in scopes]
 
 
-def _guards(selection: Selection) -> list[Measure]:
+def _guards(selection: Selection, theory: Theory, heads: Heads) -> list[Measure]:
     """What scores need to know of observed heads, whatever is asked for; there are no scores without references."""
-    return [IDENTIFIABLE] if selection.references and IDENTIFIABLE not in selection.measures else []
+    if not selection.references:
+        return []
+    if impossible(theory, heads):
+        return [POSSIBLE]
+    return [] if IDENTIFIABLE in selection.measures else [IDENTIFIABLE]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -12,12 +13,12 @@ from numpy.typing import NDArray
 
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.head_values import HeadName, HeadTable, Numbers
-from attnaudit.records.schema import IDENTIFIABLE, OBSERVED
+from attnaudit.records.schema import IDENTIFIABLE, OBSERVED, POSSIBLE
 
 #: The sum of repeats above this may be beyond float64: they are made smaller by a power of two for it.
 _HUGE, _SHRUNK = 2.0**1000, 2.0**-64
 _HEAD = ("input", "layer", "head", "window")
-_COLUMNS = (*_HEAD, "measure", "reference", "repeat", "value")
+_COLUMNS = (*_HEAD, "measure", "reference", "repeat", "value", "reason")
 
 
 def head_table(
@@ -27,9 +28,11 @@ def head_table(
 
     Inputs that belong together by `groups` have one number in the column of inputs.
 
-    A head that the guard of the theory does not accept cannot decide anything and is left out: see `IDENTIFIABLE`.
+    A head that the guard of the theory does not accept cannot decide anything and is left out (see `IDENTIFIABLE`), and
+    so is one of which the theory cannot be true (`POSSIBLE`).
     """
-    mine = evidence.where(*_COLUMNS, model=model, theory=theory, measure=(measure, IDENTIFIABLE))
+    mine = evidence.where(*_COLUMNS, model=model, theory=theory, measure=(measure, IDENTIFIABLE, POSSIBLE))
+    mine, impossible = _without_impossible(mine)
     guards = mine.filter(pc.and_(pc.equal(mine["measure"], IDENTIFIABLE), pc.equal(mine["reference"], OBSERVED)))
     rows = mine.filter(pc.equal(mine["measure"], measure))
     keys, names = _keys(pa.concat_tables([guards, rows]))
@@ -54,7 +57,22 @@ def head_table(
         {name: _mean(columns) for name, columns in repeats.items()},
         repeats,
         int(np.isin(found, refused).sum()),
+        impossible,
     )
+
+
+def _without_impossible(rows: pa.Table) -> tuple[pa.Table, dict[str, int]]:
+    """The rows of heads of which the theory can be true, and the number of the others by theorem."""
+    marks = rows.filter(pc.and_(pc.equal(rows["measure"], POSSIBLE), pc.invert(pc.is_valid(rows["value"]))))
+    if not marks.num_rows:
+        return rows, {}
+    theorems = dict(zip(_heads(marks), marks["reason"].to_pylist(), strict=True))
+    possible = rows.filter(pa.array([head not in theorems for head in _heads(rows)], pa.bool_()))
+    return possible, dict(Counter(theorems.values()))
+
+
+def _heads(rows: pa.Table) -> list[tuple[int, int]]:
+    return list(zip(rows["layer"].to_pylist(), rows["head"].to_pylist(), strict=True))
 
 
 def _keys(rows: pa.Table) -> tuple[NDArray[np.int64], list[str]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +28,8 @@ class HeadTable:
 
     `inputs` numbers independent inputs, or groups of them; `heads` is a place in `names`. Windows of one input are
     averaged. `references` are means over repeats, `repeats` has every one, as a column. `unidentifiable` counts the
-    rows that the guard of the theory does not accept.
+    rows that the guard of the theory does not accept, `impossible` counts heads of which it cannot be true, by
+    theorem.
     """
 
     inputs: NDArray[np.int64]
@@ -36,6 +38,7 @@ class HeadTable:
     references: dict[str, Numbers]
     repeats: dict[str, Numbers]
     unidentifiable: int
+    impossible: Mapping[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.inputs)

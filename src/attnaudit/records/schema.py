@@ -17,11 +17,13 @@ if typing.TYPE_CHECKING:
     from torch import Tensor
 
 #: Raised when the meaning of a number changes, so that older parts are not taken for newer ones.
-VERSION = 3
+VERSION = 4
 
 OBSERVED = "observed"
 #: A measure of observed heads that is 1 for those that can tell a theory from chance; null, with a reason, for others.
 IDENTIFIABLE = "identifiable"
+#: The same for heads of which a theory can be true; null, with the theorem, for those of which it cannot.
+POSSIBLE = "possible"
 _NAME = pa.dictionary(pa.int32(), pa.string())
 SCHEMA = pa.schema(
     [

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -79,6 +80,7 @@ class Score:
         uninformative: rows for which the planted values are no closer to the theory than the null.
         rejected: rows without a number.
         unidentifiable: rows that the guard of the theory does not accept.
+        impossible: how many heads the theory cannot be true of, by theorem; they are not scored.
         means: of the measure itself, by reference.
         null: the name of the reference that is the null.
     """
@@ -96,13 +98,17 @@ class Score:
     uninformative: int = 0
     rejected: int = 0
     unidentifiable: int = 0
+    impossible: Mapping[str, int] = field(default_factory=dict)
     means: dict[str, float] | None = None
     null: str | None = None
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the evidence says of one claim for one model: `satisfying` of `heads` heads satisfy it by every measure."""
+    """What the evidence says of one claim for one model: `satisfying` of `heads` heads satisfy it by every measure.
+
+    Among the heads are those of which it cannot be true, by a theorem.
+    """
 
     claim: str
     model: str

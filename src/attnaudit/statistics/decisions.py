@@ -35,7 +35,9 @@ _IMPOSSIBLE = (Finding.IMPOSSIBLE, Finding.UNREALISABLE)
 def decide_score(
     score: Score, threshold: float = THRESHOLD, chance: float = CHANCE, *, least: int = LEAST_INPUTS
 ) -> Decision:
-    """The rule for one measure scored between null and theory."""
+    """The rule for one measure scored between null and theory; heads that a theorem excludes need no number."""
+    if score.impossible and score.score is None:
+        return VerdictWord.REFUTED, Finding.IMPOSSIBLE
     if (silent := _silent(score, least)) is not None:
         return VerdictWord.UNDECIDED, silent
     assert score.score is not None

@@ -69,6 +69,7 @@ def head_score(
         uninformative=int((known & ~informative).sum()),
         rejected=int((~known).sum()),
         unidentifiable=table.unidentifiable,
+        impossible=table.impossible,
         null=null_name,
     )
     if null_name is None or not informative.any():

@@ -6,7 +6,7 @@ from attnaudit.capture.heads import Heads
 from attnaudit.kernel.prediction import Prediction
 from attnaudit.kernel.spectra import Spectrum
 from attnaudit.protocol import Protocol
-from attnaudit.theories.base import ENOUGH_TOKENS, no_prediction
+from attnaudit.theories.base import ENOUGH_TOKENS, forces_zero_values, no_prediction
 
 
 class KernelPCAInAnyGauge:
@@ -21,6 +21,7 @@ class KernelPCAInAnyGauge:
     guard = ENOUGH_TOKENS
     #: Whether it has parameters that are fitted to other inputs.
     fitted = True
+    impossible = staticmethod(forces_zero_values)
 
     def predict(self, heads: Heads, spectrum: Spectrum, protocol: Protocol) -> Prediction:
         """Nothing: it takes more than one input."""

@@ -26,7 +26,9 @@ class Theory(typing.Protocol):
     """What a theory of your own needs; pass an instance to `attnaudit.audit(theories=[…])`.
 
     It is then measured, compared with references and ranked like the others. It may also have a `guard`
-    (`Identifiability`) that says which heads can tell it from chance; without one, heads need 2d tokens.
+    (`Identifiability`) that says which heads can tell it from chance; without one, heads need 2d tokens. And it may
+    have an `impossible`, a function from a batch of heads to the reason why it cannot be true of any of them, by a
+    theorem, or None: such heads are not scored.
     """
 
     @property
@@ -67,6 +69,21 @@ def guard_of(theory: Theory) -> Identifiability:
     """The guard a theory declares, or `ENOUGH_TOKENS`."""
     guard: Identifiability = getattr(theory, "guard", ENOUGH_TOKENS)
     return guard
+
+
+def impossible(theory: Theory, heads: Heads) -> str | None:
+    """Why a theory cannot be true of these heads, whatever their weights; None if it can."""
+    theorem: Callable[[Heads], str | None] | None = getattr(theory, "impossible", None)
+    return None if theorem is None else theorem(heads)
+
+
+def forces_zero_values(heads: Heads) -> str | None:
+    """Kernel PCA of what each token of a causal head sees leaves V = 0 alone, in every gauge.
+
+    Eigenvectors of a centred matrix are orthogonal to 1, and V = GA, so that Σ_{j≤i} g_j v_j = 0 for the keys up to
+    every i: v₁ = 0, then v₂ = 0, and so on (docs/theory/causal.md).
+    """
+    return "kernel PCA of what each token of a causal head sees leaves only V = 0" if heads.causal else None
 
 
 def is_fitted(theory: Theory) -> bool:

@@ -7,7 +7,7 @@ from attnaudit.kernel import paper
 from attnaudit.kernel.prediction import Prediction, kernel_pca_values
 from attnaudit.kernel.spectra import Spectrum
 from attnaudit.protocol import Protocol
-from attnaudit.theories.base import Identifiability, too_few_tokens
+from attnaudit.theories.base import Identifiability, forces_zero_values, too_few_tokens
 
 
 def _not_identifiable(heads: Heads, spectrum: Spectrum) -> tuple[str | None, ...]:
@@ -26,6 +26,7 @@ class KernelPCA:
     name = "kpca"
     text = "kernel PCA of the keys (Teo & Nguyen 2024)"
     guard = Identifiability("N ≥ 2d tokens and a kernel of rank above d", _not_identifiable)
+    impossible = staticmethod(forces_zero_values)
 
     def predict(self, heads: Heads, spectrum: Spectrum, protocol: Protocol) -> Prediction:
         """In the normalisation of the protocol."""

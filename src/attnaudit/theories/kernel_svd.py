@@ -13,8 +13,9 @@ from attnaudit.theories.base import ENOUGH_TOKENS, leading_right_vectors, no_pre
 class KernelSVD:
     """Chen et al. (2023): the right singular vectors of the asymmetric kernel exp(scale·q·k), row-normalised.
 
-    That matrix is the attention matrix itself, P = softmax(scale·QKᵀ) = U S Rᵀ; the prediction is the first d columns
-    of R. The paper derives it for values that are trained with its regulariser.
+    That matrix is the attention matrix itself, P = softmax(scale·QKᵀ) = U S Rᵀ, with the mask and position terms of the
+    model; the prediction is the first d columns of R. Heads that share their keys have one P, with the queries of all
+    of them. The paper derives it for values that are trained with its regulariser.
     """
 
     name = "ksvd"

@@ -204,6 +204,8 @@ def _scores_text(*scores: Score) -> str:
 def _score_text(score: Score) -> str:
     if score.score is not None:
         return f"{score.score.mean:z.2f}"
+    if score.impossible:
+        return "impossible"
     return "not identifiable" if score.unidentifiable or score.uninformative else "not measured"
 
 

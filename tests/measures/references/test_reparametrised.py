@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import torch
 
+from attnaudit.capture.key_heads import by_key_head
 from attnaudit.measures import MeasureInput
 from attnaudit.measures.references.reparametrised import STRETCH, random_gauge, reparametrised
 from attnaudit.measures.subspace import value_subspace_overlap
@@ -48,13 +49,14 @@ def test_a_head_gets_the_same_gauge_in_any_batch():
     assert torch.equal(reparametrised(heads, 0, 0).key[2:], reparametrised(some(heads, [2, 3]), 0, 0).key)
 
 
-def test_heads_that_share_their_keys_share_them_in_the_new_gauge_too():
+def test_heads_that_share_their_keys_have_one_gauge_and_keep_their_attention():
     heads = heads_of_two_inputs()
-    shared = replace(heads, key=heads.key[[0, 0, 2, 2]], value=heads.value[[0, 0, 2, 2]])
-    other = reparametrised(shared, 0, 0)
-    for part in (other.key, other.value):
-        assert torch.equal(part[0], part[1])
-        assert torch.equal(part[2], part[3])
+    shared = replace(heads, key=heads.key[[0, 0, 2, 2]], value=heads.value[[0, 0, 2, 2]], key_heads=(0, 0, 0, 0))
+    one = by_key_head(replace(shared, output=shared.replayed()))
+    assert len(one) == 2
+    other = reparametrised(one, 0, 0)
+    torch.testing.assert_close(other.attention(), one.attention(), rtol=0, atol=1e-10)
+    torch.testing.assert_close(other.replayed(), other.output, rtol=0, atol=1e-10)
 
 
 def test_gauges_are_well_conditioned():

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from attnaudit.capture.heads import Heads
@@ -83,10 +82,7 @@ class Reference:
 
 def with_values(keys: KeyKernel, values: Tensor) -> Heads:
     """The same heads with other values, and the outputs that these would have given."""
-    changed = replace(keys.heads, value=values.double())
-    if changed.bias is None and changed.sink is None and changed.softcap is None:
-        return replace(changed, output=keys.attended(changed.value))
-    return replace(changed, output=changed.to(torch.float64).replayed())
+    return replace(keys.heads, value=values.double(), output=keys.attended(values))
 
 
 def generator_for(entry: HeadId, seed: int, repeat: int, purpose: str) -> np.random.Generator:

@@ -8,7 +8,6 @@ about a network must hold in every gauge; a number that moves is one of the gaug
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -52,11 +51,10 @@ def well_conditioned(generator: np.random.Generator, size: int) -> Float[Tensor,
 
 
 def random_gauge(heads: Heads, seed: int, repeat: int, purpose: str = "reparametrised") -> RandomGauge:
-    """One gauge for each layer and key head, the same for all inputs; heads that share their keys share it."""
-    drawn: dict[Hashable, tuple[Tensor, ...]] = {}
+    """One gauge for each layer and head, the same for all inputs; heads that share their keys are one head here."""
+    drawn: dict[tuple[int, int], tuple[Tensor, ...]] = {}
     found = []
-    for first, scale in zip(_key_heads(heads), heads.scale.tolist(), strict=True):
-        entry = heads.index[first]
+    for entry, scale in zip(heads.index, heads.scale.tolist(), strict=True):
         owner = entry.layer, entry.head
         if owner not in drawn:
             generator = numpy_generator(f"{seed}/{repeat}/{purpose}/{owner[0]}/{owner[1]}")
@@ -80,19 +78,6 @@ def reparametrised(heads: Heads, seed: int, repeat: int) -> Heads:
         value=heads.value.double() @ gauge.values,
         output=heads.output.double() @ gauge.values,
     )
-
-
-def _key_heads(heads: Heads) -> list[int]:
-    """For every head the first one of its input and layer with the same keys: itself, unless queries are grouped."""
-    firsts: dict[Hashable, list[int]] = {}
-    found = []
-    for place, entry in enumerate(heads.index):
-        known = firsts.setdefault(entry._replace(head=0), [])
-        same = (first for first in known if torch.equal(heads.key[first], heads.key[place]))
-        found.append(next(same, place))
-        if found[-1] == place:
-            known.append(place)
-    return found
 
 
 REPARAMETRISED = Reference(
