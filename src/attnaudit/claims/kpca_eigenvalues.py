@@ -39,5 +39,6 @@ CLAIM = Claim(
     ),
     limits="This is about the numbers in the paper, not about this model.",
     decided_by=("eigenvalue_bound_ratio", "eigenvalue_max"),
+    meanings={Finding.IMPOSSIBLE: "impossible for any network, by a theorem"},
     decide=_decide,
 )

@@ -121,6 +121,11 @@ class Verdict:
     heads: int = 0
 
     @property
+    def of_every_network(self) -> bool:
+        """Whether a theorem decides it for every network, and not only for heads like these."""
+        return self.finding is Finding.IMPOSSIBLE and not self.heads
+
+    @property
     def words(self) -> str:
         """Word and finding, such as `refuted (at chance)` or `supported in 3 of 10 heads`."""
         if self.finding is Finding.IN_SOME_HEADS:

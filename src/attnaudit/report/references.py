@@ -16,6 +16,8 @@ from attnaudit.report.drawing import BLUE, GREEN, GREY, VERMILION, YELLOW, drawi
 #: One measure for each kind of question; all recognise planted values even with noise.
 MEASURES = ("column_cosine_matched", "value_subspace_overlap", "procrustes")
 _MOST_DOTS = 500
+#: What a figure shows unless a theorem leaves nothing to show.
+_FIRST = "kpca"
 
 
 _COLOURS = {"observed": VERMILION, "null": BLUE, "ceiling": YELLOW, "ideal": GREEN, "context": GREY}
@@ -37,7 +39,7 @@ def reference_figure(run: AuditRun, path: Path) -> None:
     generator = np.random.default_rng(0)
     with drawing([path], len(models), len(MEASURES), (7.2, 0.5 + 1.9 * len(models))) as axes:
         for row, model in enumerate(models):
-            tables = [head_table(run.rows, model, measure, "kpca") for measure in MEASURES]
+            theory, tables = _scored(run, model)
             # All panels of a model have the same rows, because only the first one names them.
             names = [name for name in kinds if any(name in table.references for table in tables)]
             for column, (measure, table) in enumerate(zip(MEASURES, tables, strict=True)):
@@ -57,7 +59,17 @@ def reference_figure(run: AuditRun, path: Path) -> None:
                 axis.set_ylim(len(names) - 0.5, -0.5)
                 axis.set_xlabel(measure.replace("_", " "))
                 axis.locator_params(axis="x", nbins=3)  # so that numbers of neighbouring panels stay apart
-            axes[row, 0].set_title(model, loc="left")
+            axes[row, 0].set_title(f"{model}, {theory}" if theory != _FIRST else model, loc="left")
+
+
+def _scored(run: AuditRun, model: str) -> tuple[str, list[HeadTable]]:
+    """The first theory that is not excluded by a theorem for all heads, and the tables of its measures."""
+    theories = run.settings.identity.settings.theories or (_FIRST,)
+    for theory in theories:
+        tables = [head_table(run.rows, model, measure, theory) for measure in MEASURES]
+        if any(map(len, tables)):
+            return theory, tables
+    return _FIRST, [head_table(run.rows, model, measure, _FIRST) for measure in MEASURES]
 
 
 def _label(name: str, tables: Sequence[HeadTable]) -> str:

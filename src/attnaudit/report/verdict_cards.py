@@ -69,6 +69,11 @@ def chance_words(verdict: Verdict) -> str:
     return _TURNED if any(score.null == ROTATED.name for score in verdict.scores) else ""
 
 
+def limits_of(verdict: Verdict, words: ClaimWords) -> str:
+    """What the verdict does not say; a theorem about these heads needs no such words."""
+    return "" if verdict.finding is Finding.IMPOSSIBLE and verdict.heads else words.limits
+
+
 def verdict_card(verdict: Verdict, words: ClaimWords, meanings: Mapping[Finding, str]) -> RenderableType:
     """One verdict, with a line for each question that a reader has."""
     grid = Table.grid(padding=(0, 2, 0, 0))
@@ -90,8 +95,8 @@ def _lines(verdict: Verdict, words: ClaimWords, meanings: Mapping[Finding, str])
         yield "at best", f"A projection of the inputs that was fitted to the claim on half of them scores {reach}."
     if gauges := "; ".join(_gauges(score) for score in verdict.scores if score.gauges is not None):
         yield "gauges", f"With other weights that compute the same, mean scores range from {gauges}."
-    if words.limits:
-        yield "but", words.limits
+    if limits := limits_of(verdict, words):
+        yield "but", limits
 
 
 def _reach(score: Score) -> str:

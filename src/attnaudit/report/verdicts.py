@@ -13,7 +13,7 @@ from attnaudit import defaults
 from attnaudit.claims.meanings import RecordKind
 from attnaudit.claims.registry import CLAIMS
 from attnaudit.records.audit import AuditRun
-from attnaudit.records.verdict import Finding, Verdict, VerdictWord
+from attnaudit.records.verdict import Verdict, VerdictWord
 from attnaudit.report.score_tables import ranking_table, score_table, tally_table
 from attnaudit.report.verdict_cards import claim_words, finding_meanings, null_words, verdict_card, verdict_text
 
@@ -39,18 +39,19 @@ def audit_report(run: AuditRun, *, details: bool = False) -> RenderableType:
         details: whether every measure is shown with its references.
     """
     parts: list[RenderableType] = []
-    theorems = {verdict.claim: verdict for verdict in run.verdicts if verdict.finding is Finding.IMPOSSIBLE}
-    measured = [verdict for verdict in run.verdicts if verdict.finding is not Finding.IMPOSSIBLE]
+    theorems = {verdict.claim: verdict for verdict in run.verdicts if verdict.of_every_network}
+    measured = [verdict for verdict in run.verdicts if not verdict.of_every_network]
 
     def card(verdict: Verdict) -> RenderableType:
         words = run.summary.claims.get(verdict.claim) or claim_words(verdict.claim)
         return verdict_card(verdict, words, finding_meanings(verdict.claim, RecordKind.AUDIT))
 
+    kinds = [Text(f"Attention: {'; '.join(found)}")] if (found := run.settings.kinds_of_attention) else []
     for model in run.models:
         own = [verdict for verdict in measured if verdict.model == model]
         if own:
             title = Text(f"{model}{_size(own)}", style="bold underline")
-            parts += [title, *_counts([*own, *theorems.values()]), Text(), *map(card, own)]
+            parts += [title, *kinds, *_counts([*own, *theorems.values()]), Text(), *map(card, own)]
         if details and any(verdict.scores for verdict in own):
             parts.append(score_table(model, [(verdict.claim, verdict) for verdict in own]))
         if ranks := [rank for rank in run.ranking if rank.model == model]:

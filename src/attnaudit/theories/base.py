@@ -77,13 +77,16 @@ def impossible(theory: Theory, heads: Heads) -> str | None:
     return None if theorem is None else theorem(heads)
 
 
+_NO_VALUES = "kernel PCA of what each token of a causal head sees leaves only V = 0, in every gauge"
+
+
 def forces_zero_values(heads: Heads) -> str | None:
     """Kernel PCA of what each token of a causal head sees leaves V = 0 alone, in every gauge.
 
     Eigenvectors of a centred matrix are orthogonal to 1, and V = GA, so that Σ_{j≤i} g_j v_j = 0 for the keys up to
     every i: v₁ = 0, then v₂ = 0, and so on (docs/theory/causal.md).
     """
-    return "kernel PCA of what each token of a causal head sees leaves only V = 0" if heads.causal else None
+    return _NO_VALUES if heads.causal else None
 
 
 def is_fitted(theory: Theory) -> bool:

@@ -10,7 +10,8 @@ from attnaudit._version import __version__
 from attnaudit.display import shortened
 from attnaudit.records import json_file
 from attnaudit.records.audit import AuditRun, ClaimWords
-from attnaudit.records.verdict import Finding, Score, Verdict
+from attnaudit.records.schema import POSSIBLE
+from attnaudit.records.verdict import Score, Verdict
 from attnaudit.report.page.subject import MeasureView, Subject, subject
 
 _NAMES_SHOWN = 5
@@ -73,8 +74,8 @@ class Document:
     @property
     def theorems(self) -> list[Verdict]:
         """What is impossible for every network: said once, whatever the number of models."""
-        impossible = (v for one in self.subjects for v in one.verdicts if v.finding is Finding.IMPOSSIBLE)
-        return list({verdict.claim: verdict for verdict in impossible}.values())
+        theorems = (verdict for one in self.subjects for verdict in one.verdicts if verdict.of_every_network)
+        return list({verdict.claim: verdict for verdict in theorems}.values())
 
     @property
     def claim_words(self) -> dict[str, ClaimWords]:
@@ -110,7 +111,7 @@ def document(runs: Sequence[AuditRun]) -> Document:
     for number, run in enumerate(runs):
         measured = run.rows.combinations("model", "measure")
         for model in run.models:
-            names = [measure for label, measure in measured if label == model]
+            names = [measure for label, measure in measured if label == model and measure != POSSIBLE]
             subjects.append(subject(run, number, model, names))
     return Document(__version__, [_facts(run) for run in runs], subjects)
 

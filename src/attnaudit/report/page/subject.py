@@ -111,7 +111,10 @@ def finite(rows: pa.Table) -> pa.Table:
 def _deciding(verdicts: Sequence[Verdict], claims: Mapping[str, ClaimWords]) -> dict[tuple[str, str], Score | None]:
     """Every score a verdict rests on, by (measure, theory), those that decide nothing last."""
     scores: dict[tuple[str, str], Score | None] = {
-        (score.measure, claims[verdict.claim].theory): score for verdict in verdicts for score in verdict.scores
+        (score.measure, claims[verdict.claim].theory): score
+        for verdict in verdicts
+        for score in verdict.scores
+        if score.score is not None or not score.impossible
     }
     return dict(sorted(scores.items(), key=lambda entry: entry[1] is not None and not decides(entry[1])))
 

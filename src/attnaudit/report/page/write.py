@@ -17,7 +17,7 @@ from attnaudit.records.files import write_whole
 from attnaudit.report.page.document import Document, document
 from attnaudit.report.page.numbers import embedded
 from attnaudit.report.page.templates import part, templates
-from attnaudit.report.verdict_cards import chance_words, finding_meanings, sentence
+from attnaudit.report.verdict_cards import chance_words, finding_meanings, limits_of, sentence
 from attnaudit.statistics.decisions import decides
 
 #: The name of the page in a run folder.
@@ -63,6 +63,7 @@ def _rendered(content: Document) -> bytes:
             decides=decides,
             sentence=sentence,
             chance_words=chance_words,
+            limits_of=limits_of,
             meanings_of=partial(finding_meanings, kind=RecordKind.AUDIT),
             meanings={finding.value: text for finding, text in MEANINGS[RecordKind.AUDIT].items()},
             style=Markup(part("page.css")),
