@@ -11,7 +11,8 @@ CLAIM = Claim(
         "The centring matrix is its own pseudo-inverse, so Â is the least-squares solution and the test is feasible. "
         "But G⁻¹ weighs few tokens, so that a thousandth of noise in the values fails it: the residual of Â, its "
         "centring defect, its span and γ differences are shown. What decides is the same statement about the values: "
-        "each column v = Ga with a leading eigenvector a, matched by |cosine|."
+        "each column v = Ga with a leading eigenvector a, matched by |cosine|. Causal heads are excluded by a theorem "
+        "and not scored."
     ),
     limits=(
         "This is about the weights as they are stored, the model's own gauge. Keys can be rescaled or mixed, and "

@@ -10,7 +10,8 @@ CLAIM = Claim(
     rule=(
         "J depends on the size of the outputs, which a network can change without changing what it computes; so what "
         "decides is the alignment of outputs and projected queries, Σ|M|/(‖H‖‖C‖), with the best order and signs (one "
-        "assignment problem) and with the best rotation, scored between references. J itself is described."
+        "assignment problem) and with the best rotation, scored between references. J itself is described. Causal "
+        "heads are excluded by a theorem and not scored."
     ),
     limits=(
         "This is about the directions of the outputs, with the weights as they are stored. That a projection error is "

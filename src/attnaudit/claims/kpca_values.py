@@ -12,7 +12,8 @@ CLAIM = Claim(
         "scored between its references (0: a random projection of the same inputs, 1: planted). Refuted as "
         "unrealisable if not even the projection fitted to the prediction comes near it. Token cosines are shown, but "
         "a head that satisfies the claim exactly scores like noise on them; so is the span of Â = (I-1_N)G⁻¹V, which "
-        "a little noise destroys. All of it holds in the model's own gauge: see kpca-values-any-gauge."
+        "a little noise destroys. All of it holds in the model's own gauge: see kpca-values-any-gauge. Causal heads "
+        "are excluded by a theorem and not scored."
     ),
     limits=(
         "This is about the weights as they are stored, the model's own gauge. Keys can be rescaled or mixed, and "

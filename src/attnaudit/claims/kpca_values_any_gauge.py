@@ -10,7 +10,8 @@ CLAIM = Claim(
     rule=(
         "S and c are fitted to one half of the inputs, and the overlap of the spans is measured on the other half, "
         "both ways. It is scored between a random projection of the inputs (0) and values planted in a gauge that the "
-        "fit does not know (1), both fitted in the same way. Q → QM, K → KM⁻ᵀ + c, V → VM_v do not change it."
+        "fit does not know (1), both fitted in the same way. Q → QM, K → KM⁻ᵀ + c, V → VM_v do not change it. Causal "
+        "heads are excluded by a theorem and not scored."
     ),
     decided_by=("value_subspace_overlap",),
     theory="kpca-any-gauge",
