@@ -30,7 +30,7 @@ def main() -> None:
         return
     workers: Queue[Worker] = Queue()
     for _ in range(options.jobs):
-        workers.put(Worker(options.seconds))
+        workers.put(Worker(options.seconds, options.device))
 
     def measured(case: Case) -> Result:
         path = _path(options.cache, case)
@@ -95,6 +95,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", nargs="*", default=[], metavar="PATTERN", help="such as 'timm/swin*' or '*/eager'")
     parser.add_argument("--again", choices=("failed", "all"), help="measure models again that could not be run, or all")
     parser.add_argument("--jobs", type=int, default=1, help="processes at once")
+    parser.add_argument("--device", default="cpu", help="where models run, such as cuda")
     parser.add_argument("--seconds", type=float, default=120, help="the time limit of one model")
     parser.add_argument(
         "--once-above",

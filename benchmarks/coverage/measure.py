@@ -26,21 +26,22 @@ SEED = 0
 FOUND = 1e-4
 
 
-def measure(case: Case) -> Result:
-    """The result for one model; a model that cannot be built or run says why."""
+def measure(case: Case, device: str = "cpu") -> Result:
+    """The result for one model on a device; a model that cannot be built or run says why."""
     start = time.perf_counter()
     warnings.simplefilter("ignore")
-    result = _measure(case)
+    result = _measure(case, device)
     result.seconds = round(time.perf_counter() - start, 2)
     return result
 
 
-def _measure(case: Case) -> Result:
+def _measure(case: Case, device: str) -> Result:
     result = Result(case.library, case.model, case.implementation)
     try:
         torch.manual_seed(SEED)
         model, inputs = LIBRARIES[case.library].build(case)
         spread(model)
+        model, inputs = model.to(device), _on(device, inputs)
         torch.manual_seed(SEED)
         events = expected(model, inputs)
     except Unsupported as reason:
@@ -72,6 +73,15 @@ def _measure(case: Case) -> Result:
         _compare_returned(result, returned_attention(model, inputs), [layer for _, layer in heard.captured])
     result.replay_error, result.compared, result.difference = heard.error, found.compared, found.difference
     return result
+
+
+def _on(device: str, inputs: Any) -> Any:
+    """The inputs on a device."""
+    if isinstance(inputs, Mapping):
+        return {name: _on(device, value) for name, value in inputs.items()}
+    if isinstance(inputs, tuple):
+        return tuple(_on(device, value) for value in inputs)
+    return inputs.to(device) if isinstance(inputs, Tensor) else inputs
 
 
 def _first_input(model: nn.Module, inputs: Inputs) -> Inputs | None:

@@ -16,8 +16,8 @@ MODELS_PER_PROCESS = 60
 class Worker:
     """A process that measures one model at a time."""
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+    def __init__(self, seconds: float, device: str = "cpu") -> None:
+        self._seconds, self._device = seconds, device
         self._process: multiprocessing.process.BaseProcess | None = None
         self._pipe: Connection | None = None
         self._done = 0
@@ -47,7 +47,7 @@ class Worker:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        self._process = context.Process(target=_serve, args=(theirs, self._device), daemon=True)
         self._process.start()
         theirs.close()
         self._done = 0
@@ -60,7 +60,7 @@ class Worker:
             self._process = None
 
 
-def _serve(pipe: Connection) -> None:
+def _serve(pipe: Connection, device: str) -> None:
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     import torch
@@ -73,4 +73,4 @@ def _serve(pipe: Connection) -> None:
             case = pipe.recv()
         except EOFError:
             return
-        pipe.send(measure(case))
+        pipe.send(measure(case, device))
