@@ -11,23 +11,24 @@ from torch import Tensor
 
 def fused_weights(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Tensor | None:
     """The weights (inputs, heads, queries, keys); None for kernels that do more than attention."""
-    if name == "_scaled_dot_product_flash_attention_for_cpu":
-        return _dot_product(args, kwargs)
+    if name.startswith("_scaled_dot_product"):
+        schema = getattr(torch.ops.aten, name).default._schema
+        return _dot_product(dict(zip((own.name for own in schema.arguments), args, strict=False)) | dict(kwargs))
     if name == "_native_multi_head_attention":
         return _multi_head(args, kwargs)
     return None
 
 
-def _dot_product(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Tensor:
-    query, key = args[0].double(), args[1].double()
+def _dot_product(call: Mapping[str, Any]) -> Tensor:
+    query, key = call["query"].double(), call["key"].double()
     if key.shape[1] != query.shape[1]:
         key = key.repeat_interleave(query.shape[1] // key.shape[1], 1)
-    causal = args[4] if len(args) > 4 else kwargs.get("is_causal", False)
-    scale = kwargs.get("scale")
+    scale = call.get("scale")
     scores = query @ key.mT * (query.shape[-1] ** -0.5 if scale is None else scale)
-    if kwargs.get("attn_mask") is not None:
-        scores = scores + kwargs["attn_mask"].double()
-    if causal:
+    mask = next((call[name] for name in ("attn_mask", "attn_bias") if call.get(name) is not None), None)
+    if mask is not None:
+        scores = scores + mask.double()
+    if call.get("is_causal", False):
         scores = scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -torch.inf)
     return scores.softmax(-1)
 
