@@ -21,6 +21,8 @@ from benchmarks.coverage.page import page
 from benchmarks.coverage.result import NOT_REACHED, SLOW, Result
 from benchmarks.coverage.worker import Worker
 
+from attnaudit.records.files import write_whole
+
 
 def main() -> None:
     options = _options()
@@ -49,7 +51,7 @@ def main() -> None:
         finally:
             workers.put(worker)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(result.to_dict()))
+        write_whole(path, json.dumps(result.to_dict()).encode())
         return result
 
     results = []

@@ -52,10 +52,11 @@ def _rows_difference(mine: Tensor, theirs: Tensor) -> float:
 def _nearest_difference(mine: Tensor, theirs: Tensor) -> float:
     """The largest difference between a row and the nearest of theirs, looked for near its projection on a line."""
     line = torch.rand(mine.shape[1], dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    line = line.to(mine.device)
     projections, order = (theirs @ line).sort()
     theirs = theirs[order]
     place = torch.searchsorted(projections, mine @ line)
-    least = torch.full((len(mine),), torch.inf, dtype=torch.float64)
+    least = mine.new_full((len(mine),), torch.inf)
     for shift in range(-_NEAR, _NEAR + 1):
         candidates = theirs[(place + shift).clamp(0, len(theirs) - 1)]
         least = torch.minimum(least, (mine - candidates).abs().amax(dim=1))
