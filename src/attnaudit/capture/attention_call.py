@@ -22,6 +22,12 @@ class Places:
     value: Int[Tensor, "units"] | None
     heads: int | None = None
 
+    @property
+    def numbers(self) -> tuple[object, ...]:
+        """All of it, in a form that can be looked up."""
+        labels = (self.sample, self.query, self.key, self.value)
+        return (*(None if label is None else tuple(label.tolist()) for label in labels), self.heads)
+
 
 @dataclass(frozen=True)
 class ValueSource:

@@ -43,10 +43,12 @@ class Collector:
         self._errors: dict[str, float] = {}
         self._layers: dict[int, str] = {}
         self._traits: dict[str, Traits] = {}
+        self._bias: Tensor | None = None
+        self._placings: dict[Any, Placing | None] = {}
         self._tolerance = 0.0
 
     def _collect(self, layer: str, call: AttentionCall) -> None:
-        places = placing(call, len(self._names))
+        places = self._placing(call)
         if places is None:
             count = len(call.query)
             self.recorder.refuse(
@@ -57,7 +59,7 @@ class Collector:
         whole = self._heads(call, places, number)
         parts = [whole] if self._keep_padding else list(_without_padding(whole, places.heads))
         tolerance = max(TOLERANCE.get(dtype, 1e-4) for dtype in _precisions(call))
-        error = max(map(_replay_error, parts))
+        error = torch.tensor([_replay_error(part) for part in parts]).max().item()  # NaN if any of them is
         if not error <= tolerance:
             self.recorder.refuse(
                 layer,
@@ -93,13 +95,26 @@ class Collector:
             output=sort(call.output),
             scale=sort(call.scale),
             index=tuple(HeadId(self._model_name, names[own], number, head, window) for own, window, head in index),
-            bias=sort(call.bias),
+            bias=self._shared(sort(call.bias)),
             prefix_tokens=self._prefix_tokens,
             source=_source(call, places),
             softcap=call.softcap,
             sink=sort(call.sink),
             key_heads=None if places.key_heads is None else tuple(places.key_heads.tolist()),
         )
+
+    def _placing(self, call: AttentionCall) -> Placing | None:
+        """Which input, window and head each unit is, worked out once for layers of one form."""
+        key = len(call.query), call.places.numbers
+        if key not in self._placings:
+            self._placings[key] = placing(call, len(self._names))
+        return self._placings[key]
+
+    def _shared(self, bias: Tensor | None) -> Tensor | None:
+        """The bias of the layer before if this is the same: most models make one mask for all layers."""
+        if bias is None or self._bias is None or not _is_same(bias, self._bias):
+            self._bias = bias
+        return self._bias
 
     def finish(self) -> CaptureLog:
         """The log of the forward pass, once the model has run."""
@@ -114,6 +129,13 @@ class Collector:
 def _precisions(call: AttentionCall) -> list[torch.dtype]:
     """The types that a call was computed in: the least precise one decides how well it can be replayed."""
     return [call.query.dtype, call.key.dtype, call.value.dtype, call.output.dtype, call.precision]
+
+
+def _is_same(bias: Tensor, last: Tensor) -> bool:
+    """Whether two biases have the same numbers, and the same size in memory."""
+    bias, last = narrowed(bias, [0]), narrowed(last, [0])
+    alike = (bias.shape, bias.dtype, bias.device) == (last.shape, last.dtype, last.device)
+    return alike and torch.equal(bias, last)
 
 
 def _source(call: AttentionCall, places: Placing) -> Tensor | None:
@@ -167,5 +189,5 @@ def _selected(heads: Heads, rows: Tensor, queries: Tensor, tokens: Tensor, per_r
 
 def _replay_error(heads: Heads) -> float:
     exact = heads.to(torch.float64) if heads.key.dtype == torch.float64 else heads.to(torch.float32)
-    difference = (exact.replayed() - exact.output).abs().amax()
+    difference = exact.replayed().sub_(exact.output).abs_().amax()
     return (difference / exact.output.abs().amax().clamp_min(torch.finfo(exact.output.dtype).tiny)).item()

@@ -160,11 +160,11 @@ class Heads:
 
     def _weights(self, rows: slice) -> Float[Tensor, "heads rows tokens"]:
         """softmax(QKᵀ·scale + bias) of some queries, with cap and sinks; 0 for a query that sees no key."""
-        logits = self.query[:, rows] @ self.key.mT * self.scale[:, None, None]
+        logits = (self.query[:, rows] @ self.key.mT).mul_(self.scale[:, None, None])
         if self.softcap is not None:
-            logits = self.softcap * torch.tanh(logits / self.softcap)
+            logits = logits.div_(self.softcap).tanh_().mul_(self.softcap)
         if self.bias is not None:
-            logits = logits + self.bias[:, rows]
+            logits += self.bias[:, rows]
         if self.sink is not None:
             logits = torch.cat([logits, self.sink[:, rows, None]], dim=-1)
         weights = torch.softmax(logits, dim=-1)[..., : self.tokens]

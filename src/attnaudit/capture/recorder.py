@@ -46,6 +46,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._seen: list[AttentionCall] = []
         self._tracer = Tracer(lambda: self._layer, self._seen.append, self._refuse_call)
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # nothing is compiled while it records, and to skip the compiler takes time at every operation
+
     supports_higher_order_operators = True  # those that call others, such as flex_attention, run as they are
 
     def __torch_dispatch__(
@@ -141,6 +145,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                     self._tracer.start(tensor, inputs)
                 yield
         finally:
+            self._tracer.forget()
             torch.backends.mha.set_fastpath_enabled(fast_path)
             for handle in handles:
                 handle.remove()

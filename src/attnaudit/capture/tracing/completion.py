@@ -11,7 +11,7 @@ from torch import Tensor
 from attnaudit.capture.attention_call import AttentionCall, NotCapturable, Places, ValueSource
 from attnaudit.capture.tracing.forms import Fact, Product, Softmax, Weights
 from attnaudit.capture.tracing.joining import SINK
-from attnaudit.capture.tracing.labels import taken, varies
+from attnaudit.capture.tracing.labels import copy, is_same_along, taken, varies
 from attnaudit.capture.tracing.layout import NO_PRODUCT, LogitLayout, Side, Units, layout_of, units_of
 from attnaudit.capture.tracing.products import Factors
 from attnaudit.numerics.masks import HIDDEN
@@ -146,9 +146,8 @@ def _check_dropped(product: Product) -> None:
 
 def _at_units(whole: Tensor, coordinates: list[Tensor]) -> Tensor:
     """The parts of a tensor (*rest, …) that belong to units; without their axis if all of them are the same."""
-    axes = range(len(coordinates))
-    if all(whole.shape[axis] == 1 or whole.stride(axis) == 0 for axis in axes):
-        return whole[(0,) * len(coordinates)]
+    if is_same_along(whole, range(len(coordinates))):
+        return copy(whole[(0,) * len(coordinates)])
     small = whole
     if whole.dim() - len(coordinates) == 2 and whole.stride(-2) == 0:
         small = whole.narrow(-2, 0, 1)  # a padding mask is the same for all queries

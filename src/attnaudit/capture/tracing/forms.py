@@ -121,7 +121,7 @@ class Fact:
         """The fact of the tensor rearranged, from this shape."""
         labels = None if self.labels is None else self.labels.moved(move)
         form = self.form.moved(move, shape) if isinstance(self.form, Product) else self.form
-        return replace(self, labels=labels, form=form)
+        return Fact(labels, form, self.activation, self.rotated)
 
     def label(self, name: str) -> Tensor | None:
         """One of its labels, if that is known."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ from torch import Tensor
 from attnaudit.capture.attention_call import AttentionCall, NotCapturable, Places, ValueSource
 from attnaudit.capture.tracing.completion import OVER_INPUTS, is_projection
 from attnaudit.capture.tracing.forms import Fact, Product
-from attnaudit.capture.tracing.labels import narrowed
+from attnaudit.capture.tracing.labels import LastingMove, copy, is_same_along
 from attnaudit.capture.tracing.layout import Side
 from attnaudit.numerics.masks import additive, later_keys
 
@@ -47,15 +48,15 @@ def fused_attention(
     scale = (1 / math.sqrt(dim) if scale is None else scale) * query.scale * key.scale
     sample = next((s for s in (_at(side, "sample", heads) for side in (query, key, value)) if s is not None), None)
 
-    def flat(side: Side) -> Tensor:
-        # A copy: the model may change its own tensors in place later.
-        return (_of_heads(side.tensor, heads, 1).reshape(units, *side.tensor.shape[2:]) / side.scale).clone()
+    def flat(tensor: Tensor, scale: float = 1.0) -> Tensor:
+        copied = copy(_of_heads(tensor, heads, 1)).view(units, *tensor.shape[2:])
+        return copied if scale == 1 else copied.div_(scale)
 
     return AttentionCall(
-        query=flat(query),
-        key=flat(key),
-        value=_of_heads(value.tensor, heads, 1).reshape(units, *value.tensor.shape[2:]).clone(),
-        output=output.reshape(units, queries, -1).clone(),
+        query=flat(query.tensor, query.scale),
+        key=flat(key.tensor, key.scale),
+        value=flat(value.tensor),
+        output=flat(output),
         scale=torch.full((units,), scale, dtype=query.tensor.dtype, device=output.device),
         bias=_bias(call, (batch, heads, queries, tokens), query.tensor),
         places=Places(
@@ -100,17 +101,25 @@ def _bias(call: Mapping[str, Any], shape: tuple[int, int, int, int], query: Tens
     if bias is None:
         return None
     bias = additive(bias, query.dtype)
-    bias = narrowed(bias).clone().expand(shape)
-    if bias.stride(0) == 0 and bias.stride(1) == 0:
-        return bias[0, 0].expand(batch * heads, queries, tokens)
-    return bias.reshape(batch * heads, queries, tokens)
+    bias = bias.expand(shape)
+    if is_same_along(bias, (0, 1)):
+        return copy(bias[0, 0]).expand(batch * heads, queries, tokens)
+    rows = 1 if bias.stride(2) == 0 else queries  # a padding mask is the same for all queries
+    return copy(bias[:, :, :rows]).view(batch * heads, rows, tokens).expand(-1, queries, -1)
 
 
 def _output_fact(query: Side, output: Tensor) -> Fact:
     """Outputs belong to the inputs that the queries belong to; (batch, heads, queries, value_dim)."""
+    labels = None if query.fact is None else query.fact.labels
+    return Fact(None if labels is None else labels.moved(OtherFeatures(output.shape)))
 
-    def resized(label: Tensor) -> Tensor:
-        return label[..., :1].expand(output.shape)
 
-    labels = None if query.fact is None or query.fact.labels is None else query.fact.labels.moved(resized)
-    return Fact(labels)
+@dataclass(frozen=True, slots=True)
+class OtherFeatures(LastingMove):
+    """Labels of tokens for other features of theirs."""
+
+    size: torch.Size
+
+    def __call__(self, label: Tensor) -> Tensor:
+        """The label of the first feature for all of them."""
+        return label[..., :1].expand(self.size)

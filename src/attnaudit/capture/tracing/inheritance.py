@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from attnaudit.capture.tracing.forms import Fact, Form, Product, Weights
-from attnaudit.capture.tracing.labels import Labels, narrowed, varies
+from attnaudit.capture.tracing.labels import Labels, LastingMove, narrowed, varies
 
 
 def converted(fact: Fact, before: Tensor) -> Fact:
@@ -63,13 +63,20 @@ def _positions(operand: Tensor, operands: Sequence[Tensor], facts: Sequence[Fact
 
 def _resized(labels: Labels, before: torch.Size, after: torch.Size) -> Labels | None:
     """Labels after pooling, convolution or broadcasting: those that do not vary where the size changed."""
+    return labels.moved(Resize(after)) if len(before) == len(after) else None
 
-    def resize(label: Tensor) -> Tensor:
-        for axis, length in enumerate(after):
+
+@dataclass(frozen=True, slots=True)
+class Resize(LastingMove):
+    """Another length of axes along which nothing varies."""
+
+    size: torch.Size
+
+    def __call__(self, label: Tensor) -> Tensor:
+        """The label with this size."""
+        for axis, length in enumerate(self.size):
             if label.shape[axis] != length:
                 if varies(label, axis):
                     raise ValueError("it varies where the size changed")
                 label = label.narrow(axis, 0, 1)
-        return narrowed(label).expand(after)
-
-    return labels.moved(resize) if len(before) == len(after) else None
+        return narrowed(label).expand(self.size)

@@ -55,7 +55,8 @@ def _labels(kept: Sequence[Labels | None], axis: int, shape: torch.Size) -> Labe
             return known[0].narrow(axis, 0, 1).expand(shape)
         return None
 
-    return Labels(make)
+    known = next((labels for labels in kept if labels is not None), None)
+    return Labels(make) if known is None else known.leading_to(("cat", *kept, axis, shape), make)
 
 
 def _with_sinks(kept: Sequence[tuple[Tensor, Fact | None]], place: int, axis: int) -> tuple[Form, Labels]:

@@ -23,19 +23,35 @@ _LARGEST = 1 << 24
 _LONGEST = 100
 
 
+class LastingMove:
+    """A move that can be compared with others and holds no tensors, so that labels can be kept by what moved them."""
+
+    __slots__ = ()
+
+    def __call__(self, tensor: Tensor) -> Tensor:
+        """The tensor rearranged."""
+        raise NotImplementedError
+
+
 class Labels:
     """The labels of a tensor, each computed when somebody first asks for it; most are never asked for.
 
     `batch`, `row` and `column` are those of the last matrix product, `sample` is the number of the input. Weights have
     their coordinates in the softmax instead, by number of axis.
+
+    `shared` holds what follows from labels, by what it follows from: layers of one form have the same labels, which are
+    computed once.
     """
 
-    __slots__ = ("_depth", "_found", "_make")
+    __slots__ = ("_depth", "_found", "_make", "_shared")
 
-    def __init__(self, make: Callable[[str], Tensor | None], depth: int = 0) -> None:
+    def __init__(
+        self, make: Callable[[str], Tensor | None], depth: int = 0, shared: dict[Any, Labels] | None = None
+    ) -> None:
         self._make = make
         self._found: dict[str, Tensor | None] = {}
         self._depth = depth
+        self._shared = shared
         if depth > _LONGEST:
             self.get("sample")
             self._depth = 0
@@ -56,7 +72,19 @@ class Labels:
             except (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError):
                 return None
 
-        return Labels(follow, self._depth + 1)
+        if isinstance(move, LastingMove):
+            return self.leading_to(move, follow, self._depth + 1)
+        return Labels(follow, self._depth + 1, self._shared)
+
+    def leading_to(self, how: Any, make: Callable[[str], Tensor | None], depth: int = 0) -> Labels:
+        """Labels that follow from these, the same ones if they follow in the same way; `make` may hold no tensors."""
+        if self._shared is None:
+            return Labels(make, depth)
+        key = (self, how)
+        found = self._shared.get(key)
+        if found is None:
+            found = self._shared[key] = Labels(make, depth, self._shared)
+        return found
 
 
 def along(size: Sequence[int], axes: Mapping[int, int], count: int) -> Tensor:
@@ -78,10 +106,15 @@ def varies(label: Tensor, axis: int) -> bool:
     return not bool((small == small.narrow(axis, 0, 1)).all())
 
 
+def copy(tensor: Tensor) -> Tensor:
+    """A copy of our own, in the order of its axes: the model may change its tensors in place later."""
+    return tensor.clone(memory_format=torch.contiguous_format)
+
+
 def taken(tensor: Tensor, places: Tensor) -> Tensor:
     """A copy of the parts of a tensor at these places along its first axis, which may be all of them in order."""
     whole = len(places) == len(tensor) and torch.equal(places, torch.arange(len(tensor)))
-    return tensor.clone() if whole else tensor[places.to(tensor.device)]
+    return copy(tensor) if whole else tensor[places.to(tensor.device)]
 
 
 def narrowed(tensor: Tensor, axes: Sequence[int] | None = None) -> Tensor:
@@ -90,6 +123,13 @@ def narrowed(tensor: Tensor, axes: Sequence[int] | None = None) -> Tensor:
         if tensor.shape[axis] > 1 and tensor.stride(axis) == 0:
             tensor = tensor.narrow(axis, 0, 1)
     return tensor
+
+
+def is_same_along(tensor: Tensor, axes: Sequence[int]) -> bool:
+    """Whether a tensor does not change along its first axes, as a causal mask that every input has."""
+    small = narrowed(tensor, axes)
+    first, last = (small[tuple(place for _ in axes)] for place in (0, -1))
+    return torch.equal(first, last) and bool((small == first).all())  # most that differ do so at the ends
 
 
 def reshaped(tensor: Tensor, size: Sequence[int]) -> Tensor:

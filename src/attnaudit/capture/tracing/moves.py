@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from attnaudit.capture.tracing.labels import Move, narrowed, on_small, padded, reshaped
+from attnaudit.capture.tracing.labels import LastingMove, Move, narrowed, on_small, padded, reshaped
+from attnaudit.capture.tracing.operations import Operation
 
-#: The result has the elements of its operand in the same order, whatever their type or place in memory.
-COPIES = frozenset(("clone", "_to_copy", "contiguous", "detach", "alias", "lift_fresh", "lift", "to", "detach_"))
 _RESHAPES = frozenset(("view", "_unsafe_view", "reshape", "_reshape_alias", "_reshape_copy"))
 _REARRANGING = frozenset((
     "repeat", "index_select", "index", "gather", "pixel_shuffle", "pixel_unshuffle", "expand_copy", "permute_copy",
@@ -21,14 +21,14 @@ _REARRANGING = frozenset((
 _NOT_FOLLOWED = frozenset(("as_strided", "view_dtype"))
 
 
-def move_of(func: Any, name: str, args: Sequence[Any], kwargs: Any, output: int | None) -> Move | None:
+def move_of(operation: Operation, args: Sequence[Any], kwargs: Mapping[str, Any], output: int | None) -> Move | None:
     """What an operation does to its first operand, if it only rearranges it; `output` counts several results."""
+    func, name = operation.func, operation.name
     if name in _NOT_FOLLOWED:
         return None
     rest = args[1:]  # a move lives longer than the operand, and must not keep it alive
     if name in _RESHAPES:
-        size = args[1]
-        return lambda tensor: reshaped(tensor, size)
+        return Reshape(tuple(args[1]))
     if name == "view_as_complex":
         return lambda tensor: tensor.select(-1, 0)
     if name == "view_as_real":
@@ -40,11 +40,38 @@ def move_of(func: Any, name: str, args: Sequence[Any], kwargs: Any, output: int 
         return lambda tensor: padded(tensor, amounts)
     if name in _REARRANGING:
         return lambda tensor: on_small(tensor, lambda small: func(small, *_beside(rest, small), **kwargs))
-    if not func.is_view:
-        return None
-    if output is None:
-        return lambda tensor: func(tensor, *rest, **kwargs)
-    return lambda tensor: func(tensor, *rest, **kwargs)[output]
+    return View(func, _frozen(rest), tuple(kwargs.items()), output) if operation.is_view else None
+
+
+@dataclass(frozen=True, slots=True)
+class Reshape(LastingMove):
+    """Another size for the same elements."""
+
+    size: tuple[int, ...]
+
+    def __call__(self, tensor: Tensor) -> Tensor:
+        """The tensor with this size."""
+        return reshaped(tensor, self.size)
+
+
+@dataclass(frozen=True, slots=True)
+class View(LastingMove):
+    """A view of torch's own, such as a transpose; `output` counts several results."""
+
+    func: Any
+    rest: tuple[Any, ...]
+    options: tuple[tuple[str, Any], ...]
+    output: int | None
+
+    def __call__(self, tensor: Tensor) -> Tensor:
+        """The view of another tensor of the same shape."""
+        seen = self.func(tensor, *self.rest, **dict(self.options))
+        view: Tensor = seen if self.output is None else seen[self.output]
+        return view
+
+
+def _frozen(arguments: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(tuple(part) if isinstance(part, list) else part for part in arguments)
 
 
 def _beside(args: Sequence[Any], tensor: Tensor) -> list[Any]:
@@ -63,12 +90,6 @@ def is_number(argument: Any) -> bool:
     if isinstance(argument, Tensor):
         return argument.numel() == 1 and argument.is_floating_point() and not argument.is_meta
     return isinstance(argument, (int, float)) and not isinstance(argument, bool)
-
-
-def torch_name(func: Any) -> str:
-    """`add` for `aten::add.Tensor`; in-place operations keep their underscore."""
-    name: str = func._schema.name.partition("::")[2]
-    return "view_dtype" if name == "view" and func._overloadname == "dtype" else name
 
 
 def changed_nothing(before: Tensor, after: Tensor) -> bool:

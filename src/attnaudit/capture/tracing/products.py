@@ -11,8 +11,21 @@ import torch
 from torch import Tensor
 
 from attnaudit.capture.tracing.forms import Fact, Product
-from attnaudit.capture.tracing.labels import Labels, along, varies
+from attnaudit.capture.tracing.labels import Labels, LastingMove, Move, along, varies
 from attnaudit.capture.tracing.lazy import Lazy
+
+
+@dataclass(frozen=True, slots=True)
+class Batched(LastingMove):
+    """Makes a matrix, or a batch of them, a batch; or, with `vector`, a vector."""
+
+    vector: bool = False
+
+    def __call__(self, tensor: Tensor) -> Tensor:
+        """The batch."""
+        if self.vector:
+            return tensor[None, :, None]
+        return tensor if tensor.dim() == 3 else tensor.unsqueeze(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +39,15 @@ class Factors:
     beta: float = 1.0
     vector: bool = False
 
-    def left_batched(self, tensor: Tensor) -> Tensor:
-        """The left operand, or a label of its shape, as (batch, m, d)."""
-        return tensor if tensor.dim() == 3 else tensor.unsqueeze(0)
+    @property
+    def left_batched(self) -> Move:
+        """Makes the left operand, or a label of its shape, (batch, m, d)."""
+        return Batched()
 
-    def right_batched(self, tensor: Tensor) -> Tensor:
-        """The right operand, or a label of its shape, as (batch, d, n)."""
-        if self.vector:
-            return tensor[None, :, None]
-        return tensor if tensor.dim() == 3 else tensor.unsqueeze(0)
+    @property
+    def right_batched(self) -> Move:
+        """Makes the right operand, or a label of its shape, (batch, d, n)."""
+        return Batched(self.vector)
 
     @property
     def adds(self) -> bool:
@@ -95,7 +108,8 @@ def product_labels(left: Labels | None, right: Labels | None, shape: torch.Size,
             label = _sample(left, None if vector else right, whole) if name == "sample" else None
         return label[..., 0] if vector and label is not None else label
 
-    return Labels(make)
+    given = right if left is None else left
+    return Labels(make) if given is None else given.leading_to(("product", left is None, right, shape, vector), make)
 
 
 def _sample(left: Labels | None, right: Labels | None, shape: Sequence[int]) -> Tensor | None:
@@ -130,7 +144,7 @@ def convolution_labels(given: Labels | None, shape: torch.Size, depthwise: bool)
             return along(shape, sizes, math.prod(sizes.values()))
         return None
 
-    return Labels(make)
+    return Labels(make) if given is None else given.leading_to(("convolution", shape, depthwise), make)
 
 
 def lookup_labels(given: Labels | None, shape: torch.Size) -> Labels:
@@ -144,4 +158,4 @@ def lookup_labels(given: Labels | None, shape: torch.Size) -> Labels:
         label = given.get("sample") if given is not None and name == "sample" else None
         return None if label is None else label.unsqueeze(-1).expand(shape)
 
-    return Labels(make)
+    return Labels(make) if given is None else given.leading_to(("lookup", shape), make)

@@ -25,7 +25,8 @@ from attnaudit.capture.tracing.fused import fused_attention, is_fused
 from attnaudit.capture.tracing.inheritance import converted, inherited
 from attnaudit.capture.tracing.joining import joined_fact
 from attnaudit.capture.tracing.labels import Labels, along
-from attnaudit.capture.tracing.moves import COPIES, changed_nothing, move_of, torch_name
+from attnaudit.capture.tracing.moves import changed_nothing, move_of
+from attnaudit.capture.tracing.operations import Operation, operation_of
 from attnaudit.capture.tracing.products import (
     Factors,
     convolution_labels,
@@ -35,7 +36,9 @@ from attnaudit.capture.tracing.products import (
     product_labels,
 )
 
-_SOFTMAX = frozenset(("_softmax", "_safe_softmax"))
+#: Looks at an operation, with its arguments and its result.
+Look = Callable[[Operation, Sequence[Any], Mapping[str, Any], Any], None]
+
 _RANDOM = frozenset(("bernoulli", "bernoulli_", "native_dropout"))
 #: They take a tensor for its shape and type alone.
 _TEMPLATES = ("new_", "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like")
@@ -49,81 +52,87 @@ class Tracer:
     ) -> None:
         self.softmaxes: list[Softmax] = []
         self._facts = Facts()
-        self._names: dict[Any, tuple[str, bool, bool]] = {}
+        self._labels: dict[Any, Labels] = {}
+        self._operations: dict[Any, tuple[Operation, Look]] = {}
         self._layer, self._on_call, self._refuse = layer, on_call, refuse
 
     def start(self, tensor: Tensor, inputs: int) -> None:
         """A tensor that the model is called with; its first axis runs over inputs if it has as many."""
         label = along(tensor.shape, {0: inputs}, inputs) if tensor.dim() and len(tensor) == inputs else None
-        labels = Labels(lambda name: label if name == "sample" else None)
+        labels = Labels(lambda name: label if name == "sample" else None, shared=self._labels)
         self._facts[tensor] = Fact(labels, activation=tensor.is_floating_point())
+
+    def forget(self) -> None:
+        """Let go of all labels, once the model has run."""
+        self._labels.clear()
 
     def observe(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
         """Look at one operation that has just returned `result`."""
-        known = self._names.get(func)
+        known = self._operations.get(func)
         if known is None:
-            name = torch_name(func)
-            known = self._names[func] = name, is_fused(name), is_product(name)
-        name, fused, product = known
-        if isinstance(result, Tensor) and result.is_nested:
-            return
-        if fused:
-            self._fused(func, args, kwargs, result)
-            return
-        if product:
-            self._product(factors_of(name, args, kwargs), result)
-            return
-        operands = _tensors((*args, *kwargs.values()) if kwargs else args)
-        facts = [self._facts.get(operand) for operand in operands]
-        if name in _SOFTMAX:
-            self._softmax(args[0], facts[0], args[1] % args[0].dim(), result)
-        elif name == "convolution" and result.dim() == operands[0].dim():
-            self._convolution(facts, result, depthwise=args[8] == args[0].shape[1] == result.shape[1])
-        elif name == "embedding":
-            given = facts[1]
-            self._facts[result] = Fact(lookup_labels(_labels(given), result.shape), activation=given is not None)
-        elif name in _RANDOM:
-            self._random(name, operands, facts, result)
-        elif any(facts) and not name.startswith(_TEMPLATES):
-            self._follow(func, name, args, kwargs, operands, facts, result)
+            operation = operation_of(func)
+            known = self._operations[func] = operation, self._look(operation.name)
+        if not (isinstance(result, Tensor) and result.is_nested):
+            operation, look = known
+            look(operation, args, kwargs, result)
 
-    def _follow(
-        self,
-        func: Any,
-        name: str,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        operands: Sequence[Tensor],
-        facts: Sequence[Fact | None],
-        result: Any,
-    ) -> None:
+    def _look(self, name: str) -> Look:
+        """What looks at operations of this name."""
+        if is_fused(name):
+            return self._fused
+        if is_product(name):
+            return self._product
+        if name in _RANDOM:
+            return self._random
+        if name.startswith(_TEMPLATES):
+            return _nothing
+        own: dict[str, Look] = {
+            "_softmax": self._softmax,
+            "_safe_softmax": self._softmax,
+            "convolution": self._convolution,
+            "embedding": self._embedding,
+            "cat": self._cat,
+        }
+        return own.get(name, self._follow)
+
+    def _follow(self, operation: Operation, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
         """The facts of what an operation made of operands of which some have facts."""
-        first = facts[0] if operands and args and operands[0] is args[0] else None
+        operands = _tensors(args, kwargs)
+        facts = [self._facts.get(operand) for operand in operands]
+        if not any(facts):
+            return
+        first = facts[0] if args and operands[0] is args[0] else None
         if first is not None and isinstance(result, Tensor):
-            if name in COPIES:
+            if operation.copies:
                 self._facts[result] = converted(first, operands[0])
                 return
-            move = move_of(func, name, args, kwargs, None)
+            move = move_of(operation, args, kwargs, None)
             if move is not None:
                 self._facts[result] = first.moved(move, operands[0].shape)
                 return
-        elif first is not None and func.is_view:
+        elif first is not None and operation.is_view:
             for place, part in enumerate(result):
-                move = move_of(func, name, args, kwargs, place)
+                move = move_of(operation, args, kwargs, place)
                 if move is not None:
                     self._facts[part] = first.moved(move, operands[0].shape)
             return
-        if name == "cat":
-            self._facts[result] = joined_fact(
-                operands, facts, kwargs.get("dim", args[1] if len(args) > 1 else 0), result
-            )
-            return
         known = dict(zip(map(id, operands), facts, strict=True))
-        for made in _tensors((result,)):
-            form = self._form(name, args, kwargs, known, made)
-            self._facts[made] = inherited(name, made, operands, facts, form)
-        if func._schema.is_mutable and operands:
+        for made in (result,) if isinstance(result, Tensor) else _tensors((result,), {}):
+            form = self._form(operation.name, args, kwargs, known, made)
+            self._facts[made] = inherited(operation.name, made, operands, facts, form)
+        if operation.is_mutable and operands:
             self._write_through(operands[0])
+
+    def _cat(self, operation: Operation, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> None:
+        operands = args[0]
+        facts = [self._facts.get(operand) for operand in operands]
+        if any(facts):
+            axis = kwargs.get("dim", args[1] if len(args) > 1 else 0)
+            self._facts[result] = joined_fact(operands, facts, axis, result)
+
+    def _embedding(self, operation: Operation, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> None:
+        given = self._facts.get(args[1])
+        self._facts[result] = Fact(lookup_labels(_labels(given), result.shape), activation=given is not None)
 
     def _form(
         self,
@@ -140,9 +149,10 @@ class Tracer:
             found = rule(name.removesuffix("_"), args, kwargs, known, result)
             if found is not scores.NO_RULE:
                 return found  # type: ignore[return-value]
-        return changed_form(name, _tensors(args), facts, result)
+        return changed_form(name, _tensors(args, {}), facts, result)
 
-    def _product(self, factors: Factors, result: Tensor) -> None:
+    def _product(self, operation: Operation, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> None:
+        factors = factors_of(operation.name, args, kwargs)
         left, right = self._facts.get(factors.left), self._facts.get(factors.right)
         labels = product_labels(_labels(left), _labels(right), result.shape, vector=factors.vector)
         activation = any(fact is not None and fact.activation for fact in (left, right))
@@ -165,8 +175,13 @@ class Tracer:
                 return None
         return factors.product(left, right)
 
-    def _convolution(self, facts: Sequence[Fact | None], result: Tensor, *, depthwise: bool) -> None:
-        given = facts[0]
+    def _convolution(
+        self, operation: Operation, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor
+    ) -> None:
+        if result.dim() != args[0].dim():
+            return
+        depthwise = args[8] == args[0].shape[1] == result.shape[1]
+        given = self._facts.get(args[0])
         follows = None if given is None else scores.multiplied(given, None, 1)
         form = follows if isinstance(follows, Changed) else None
         if given is not None and isinstance(given.form, Weights) and given.form.softmax.reason is None:
@@ -195,17 +210,19 @@ class Tracer:
         softmax.settled = True
         self._on_call(call)
 
-    def _fused(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
+    def _fused(self, operation: Operation, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
         try:
             if result[0].is_nested:
                 raise NotCapturable("its tensors are nested")
-            call, fact = fused_attention(func, args, kwargs, result[0], self._facts.get)
+            call, fact = fused_attention(operation.func, args, kwargs, result[0], self._facts.get)
             self._on_call(call)
             self._facts[result[0]] = fact
         except NotCapturable as reason:
             self._refuse(str(reason))
 
-    def _softmax(self, logits: Tensor, fact: Fact | None, axis: int, result: Tensor) -> None:
+    def _softmax(self, operation: Operation, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> None:
+        logits, axis = args[0], args[1] % args[0].dim()
+        fact = self._facts.get(logits)
         form = None if fact is None else fact.form
         product = form if isinstance(form, Product) else None
         softmax = Softmax(
@@ -218,20 +235,24 @@ class Tracer:
             content=product is not None and product.content,
         )
         self.softmaxes.append(softmax)
-        weights = Weights(softmax, product, _labels(fact))
-        shape = result.shape
-        coordinates = Labels(lambda name: _coordinate(name, shape))
+        given, shape = _labels(fact), result.shape
+
+        def make(name: str) -> Tensor | None:
+            return _coordinate(name, shape)
+
+        coordinates = Labels(make) if given is None else given.leading_to(("softmax", shape), make)
+        weights = Weights(softmax, product, given)
         self._facts[result] = Fact(coordinates, weights, fact is not None and fact.activation)
 
-    def _random(self, name: str, operands: Sequence[Tensor], facts: Sequence[Fact | None], result: Any) -> None:
+    def _random(self, operation: Operation, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
         """Dropout, which is off in evaluation unless a model insists on it."""
-        if name != "native_dropout":
+        if operation.name != "native_dropout":
             self._facts[result] = Fact(None, Dropout(), activation=False)
             return
-        fact = facts[0]
+        fact = self._facts.get(args[0])
         if fact is not None:
             form = fact.form
-            kept = changed_nothing(operands[0], result[0])
+            kept = changed_nothing(args[0], result[0])
             if isinstance(form, Weights) and not kept:
                 form.softmax.reason = "attention dropout is on"
             self._facts[result[0]] = fact if kept else replace(fact, form=None)
@@ -265,9 +286,13 @@ def _coordinate(name: str, shape: torch.Size) -> Tensor | None:
     return along(shape, {int(name): shape[int(name)]}, shape[int(name)]) if name.isdecimal() else None
 
 
-def _tensors(arguments: Sequence[Any]) -> Sequence[Tensor]:
+def _nothing(operation: Operation, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
+    """Nothing follows from the operation."""
+
+
+def _tensors(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Tensor]:
     found = []
-    for argument in arguments:
+    for argument in (*args, *kwargs.values()) if kwargs else args:
         if isinstance(argument, Tensor):
             found.append(argument)
         elif isinstance(argument, (list, tuple)):
