@@ -29,6 +29,7 @@ class Library(Protocol):
 
     name: str
     packages: Sequence[str]
+    distribution: str
 
     def cases(self) -> list[Case]:
         """Every model that is measured, in a fixed order."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import platform
 import time
 import traceback
 import warnings
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from typing import Any
 
 import torch
@@ -32,7 +34,14 @@ def measure(case: Case, device: str = "cpu") -> Result:
     warnings.simplefilter("ignore")
     result = _measure(case, device)
     result.seconds = round(time.perf_counter() - start, 2)
+    result.versions = _versions(case, device)
     return result
+
+
+def _versions(case: Case, device: str) -> str:
+    packages = dict.fromkeys(("torch", LIBRARIES[case.library].distribution))
+    versions = ", ".join(f"{name} {version(name)}" for name in packages)
+    return f"Python {platform.python_version()}, {versions}" + (f", on {device}" if device != "cpu" else "")
 
 
 def _measure(case: Case, device: str) -> Result:

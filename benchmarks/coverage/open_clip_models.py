@@ -21,6 +21,7 @@ class OpenClip:
 
     name = "open_clip"
     packages = ("open_clip", "ftfy")
+    distribution = "open_clip_torch"
 
     def cases(self) -> list[Case]:
         """Every model; open_clip has one implementation of attention each."""

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import platform
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from importlib.metadata import version
 
 from benchmarks.coverage.result import NOT_REACHED, SLOW, Result
-
-#: The packages whose versions the page names.
-PACKAGES = ("torch", "timm", "transformers", "torchvision", "open_clip_torch", "vit-pytorch", "x-transformers")
 
 COUNTS = ("expected", "captured", "refused", "listed as no attention", "missed", "in runs that crash")
 #: Reasons of layers that are no softmax attention over tokens.
@@ -26,7 +21,7 @@ NOT_OVER_TOKENS = (
 def page(results: Sequence[Result], introduction: str) -> str:
     """Totals by library, then reasons, then what was missed, then every model."""
     measured = [result for result in results if result.measured and result.expected]
-    parts = [introduction.strip(), _versions(), "## By library", _totals(results), _reached(results)]
+    parts = [introduction.strip(), _versions(measured), "## By library", _totals(results), _reached(results)]
     parts += ["## Why layers are refused", _reasons(measured)]
     parts += ["## Listed as no attention", _named(measured, "listed"), "## Missed", _named(measured, "missed")]
     parts += ["## Crashed", _crashed(measured)]
@@ -37,9 +32,11 @@ def page(results: Sequence[Result], introduction: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _versions() -> str:
-    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    return f"Versions: Python {platform.python_version()}, {packages}."
+def _versions(results: Sequence[Result]) -> str:
+    """What the models of each library were measured with."""
+    counts = Counter((result.library, result.versions) for result in results)
+    lines = [f"- {library}: {versions} ({count:,} runs)" for (library, versions), count in counts.items()]
+    return "\n".join(["Measured with", "", *lines])
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -18,7 +18,7 @@ class Result:
     that it does not know. `inputs` is 1 for models that pack several inputs into one row. `difference` is the largest
     one between the attention weights of captured heads and those of the model, over the `compared` calls where both
     are known; `returned` are the attention tensors that the model itself can return, of which `returned_found` are
-    among the captured heads.
+    among the captured heads. `versions` are those of what it was measured with.
     """
 
     library: str
@@ -42,6 +42,7 @@ class Result:
     returned_found: int = 0
     returned_difference: float = 0.0
     seconds: float = 0.0
+    versions: str = ""
 
     @property
     def refusals(self) -> int:

@@ -61,6 +61,7 @@ class Timm:
 
     name = "timm"
     packages = ("timm",)
+    distribution = "timm"
 
     def cases(self) -> list[Case]:
         """Every model twice."""

@@ -23,6 +23,7 @@ class Torchvision:
 
     name = "torchvision"
     packages = ("torchvision",)
+    distribution = "torchvision"
 
     def cases(self) -> list[Case]:
         """Every model; torchvision has one implementation of attention each."""

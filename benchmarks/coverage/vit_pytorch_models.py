@@ -100,6 +100,7 @@ class VitPytorch:
 
     name = "vit-pytorch"
     packages = ("vit_pytorch", "einops")
+    distribution = "vit-pytorch"
 
     def cases(self) -> list[Case]:
         """Every file once."""

@@ -69,6 +69,7 @@ class XTransformers:
 
     name = "x-transformers"
     packages = ("x_transformers", "einops", "einx")
+    distribution = "x-transformers"
 
     def cases(self) -> list[Case]:
         """Every option of a decoder, and an encoder, an encoder–decoder and a vision transformer."""

@@ -23,6 +23,7 @@ class Transformers:
 
     name = "transformers"
     packages = ("transformers",)
+    distribution = "transformers"
 
     def cases(self) -> list[Case]:
         """Every type twice."""
