@@ -20,14 +20,18 @@ from attnaudit.numerics.randomness import seeded
 from attnaudit.records.engine import default_memory, format_size
 from attnaudit.sources.embedded import EMBEDDED, check_embedded, embedded_folder
 from attnaudit.sources.hf_checkpoints import LoadedCheckpoint, load_checkpoint, parameter_count
+from attnaudit.sources.hf_configs import read_config
 from attnaudit.sources.hf_images import preprocess, read_processor, reads_images
-from attnaudit.sources.hf_tokenizers import read_tokenizer, tokenised, tokenizer_fingerprint, with_decoder_inputs
+from attnaudit.sources.hf_tokenizers import (
+    read_tokenizer,
+    tokenised,
+    tokenizer_fingerprint,
+    unknown_token,
+    with_decoder_inputs,
+)
 from attnaudit.sources.model import LoadedModel, ModelSpec
 from attnaudit.sources.weights import fingerprint, fit_weights, read_weights
 
-#: More than any network has; a larger number would be built layer by layer until the memory is full.
-_MOST_LAYERS = 1000
-_SIZES = ("hidden_size", "num_attention_heads", "num_hidden_layers")
 #: What a config says of itself and not of the network.
 _NOT_OF_NETWORK = ("_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version")
 
@@ -77,7 +81,7 @@ def reads_text(name: str) -> bool:
 
 
 def load(spec: ModelSpec) -> LoadedModel:
-    """Build the network and what prepares its inputs; code of a repository never runs, and only safetensors are read.
+    """Build the network and what prepares its inputs; code of a repository never runs, and only plain tensors are read.
 
     Raises:
         ModelError: config or tokenizer are missing or cannot be used.
@@ -89,14 +93,15 @@ def load(spec: ModelSpec) -> LoadedModel:
     place = str(_folder(spec.name) or spec.name)
     options = {"local_files_only": not spec.download, "trust_remote_code": False}
     with _quiet(transformers):
-        config = _config(transformers, place, spec.name, **options)
+        found = read_config(transformers, place, spec.name, **options)
+        config = found.config
         reads = read_processor if reads_images(transformers, place) else read_tokenizer
-        reader = reads(transformers, place, spec.name, **options)
+        reader = reads(transformers, place, spec.name, config=config, **options)
         untrained = partial(_build, config, spec.name)
         if spec.random_seed is not None or spec.weights is not None:
             checkpoint = LoadedCheckpoint(untrained(spec.random_seed or 0), ())
         else:
-            checkpoint = load_checkpoint(transformers, place, spec.name, config, untrained, **options)
+            checkpoint = load_checkpoint(transformers, place, spec.name, found, untrained, **options)
     module = checkpoint.module
     if spec.weights is not None:
         fit_weights(module, read_weights(spec.weights), spec.weights, spec.name)
@@ -120,25 +125,8 @@ def load(spec: ModelSpec) -> LoadedModel:
         batch = tokenised(reader, texts, min(length, positions or length), words=words, name=spec.name)
         return with_decoder_inputs(batch) if both else batch
 
-    return replace(loaded, fingerprint=digest(*identity, tokenizer_fingerprint(reader)), tokenise=tokenise)
-
-
-def _config(transformers: Any, place: str, name: str, **options: Any) -> Any:
-    """The config of a model, with sizes that a network can have."""
-    try:
-        config = transformers.AutoConfig.from_pretrained(place, **options)
-    except Exception as error:  # transformers raises whatever an odd value leads to
-        raise ModelError(f"The config.json of {name} cannot be used ({first_line(error)}).") from error
-    sizes = {own: getattr(config, own, None) for own in _SIZES}
-    layers = {own: value for own, value in config.to_dict().items() if "layers" in own or own == "n_layer"}
-    for own, value in {**layers, **sizes}.items():
-        if not isinstance(value, int) or isinstance(value, bool):
-            continue
-        if own in _SIZES and value < 1:
-            raise ModelError(f"The config.json of {name} cannot be used: {own} must be ≥ 1, got {value}.")
-        if "layer" in own and value > _MOST_LAYERS:
-            raise ModelError(f"The config.json of {name} cannot be used: {own} must be ≤ {_MOST_LAYERS}, got {value}.")
-    return config
+    prepared = digest(*identity, tokenizer_fingerprint(reader))
+    return replace(loaded, fingerprint=prepared, tokenise=tokenise, unknown_token=unknown_token(reader))
 
 
 def _build(config: Any, name: str, seed: int) -> nn.Module:

@@ -53,8 +53,8 @@ class LoadedModel:
     """A built model, how to prepare its inputs, and, if known, how to build it untrained from a seed.
 
     The `fingerprint` covers everything that decides what the model computes from an input: weights, what they are
-    weights of, and how inputs are prepared. `notes` say what was left out of a weights file, or filled in. Models
-    trained by attnaudit have a `card`.
+    weights of, and how inputs are prepared. `notes` say what was left out of a weights file, or filled in. A text that
+    is full of the `unknown_token` is none that the model reads. Models trained by attnaudit have a `card`.
     """
 
     label: str
@@ -63,6 +63,7 @@ class LoadedModel:
     weights_origin: str
     preprocess: Callable[[Protocol], Preprocess] | None = None
     tokenise: Tokenise | None = None
+    unknown_token: int | None = None
     untrained: Callable[[int], nn.Module] | None = None
     card: ImageCard | TextCard | None = None
     notes: tuple[str, ...] = ()
