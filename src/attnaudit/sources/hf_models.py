@@ -22,6 +22,7 @@ from attnaudit.sources.embedded import EMBEDDED, check_embedded, embedded_folder
 from attnaudit.sources.hf_checkpoints import LoadedCheckpoint, load_checkpoint, parameter_count
 from attnaudit.sources.hf_configs import read_config
 from attnaudit.sources.hf_images import preprocess, read_processor, reads_images
+from attnaudit.sources.hf_positions import most_tokens
 from attnaudit.sources.hf_tokenizers import (
     read_tokenizer,
     tokenised,
@@ -118,7 +119,7 @@ def load(spec: ModelSpec) -> LoadedModel:
     if reads is read_processor:
         prepared, size = digest(*identity, reader.to_json_string()), config.image_size
         return replace(loaded, fingerprint=prepared, preprocess=partial(preprocess, reader, size))
-    words, positions = (getattr(config, name, None) for name in ("vocab_size", "max_position_embeddings"))
+    words, positions = getattr(config, "vocab_size", None), most_tokens(module, config)
     both = bool(getattr(config, "is_encoder_decoder", False))
 
     def tokenise(texts: Sequence[str], length: int) -> Mapping[str, Tensor]:
