@@ -51,6 +51,18 @@ def tiny_bert(folder, weights=None, *, tokenizer=True, legacy=False, **config):
     return folder
 
 
+def write_fast_tokenizer(folder, words=WORDS):
+    """The words and rules in one `tokenizer.json`, as every kind of model may have it."""
+    import tokenizers
+    import transformers
+
+    rules = tokenizers.Tokenizer(
+        tokenizers.models.WordLevel({word: place for place, word in enumerate(words)}, unk_token="[UNK]")
+    )
+    rules.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    transformers.PreTrainedTokenizerFast(tokenizer_object=rules, unk_token="[UNK]").save_pretrained(folder)
+
+
 def write_tokenizer(folder, words=WORDS, **config):
     """The words and rules, without the `tokenizer.json` that repeats them."""
     (folder / "vocab.txt").write_text("\n".join(words) + "\n")

@@ -6,7 +6,7 @@ import torch
 import attnaudit
 from attnaudit.capture import capture
 from attnaudit.sources import load_model, parse_model
-from tests.sources.hf_folders import WORDS, write_tokenizer
+from tests.sources.hf_folders import WORDS, write_fast_tokenizer
 
 transformers = pytest.importorskip("transformers")
 
@@ -26,7 +26,7 @@ NETWORKS = {
         64,
     ),
     "gpt2": ("GPT2Config", {"vocab_size": len(WORDS), "n_embd": 32, "n_layer": 1, "n_head": 2, "n_positions": 64}, 64),
-    "phi3, with a window": ("Phi3Config", SIZES | {"num_key_value_heads": 1, "sliding_window": 16}, 64),
+    "mistral, with a window": ("MistralConfig", SIZES | {"num_key_value_heads": 1, "sliding_window": 16}, 64),
     "xlnet, without a limit": (
         "XLNetConfig",
         {"vocab_size": len(WORDS), "d_model": 32, "n_layer": 1, "n_head": 2, "d_inner": 32},
@@ -40,7 +40,7 @@ def network(request, tmp_path):
     config, settings, longest = NETWORKS[request.param]
     torch.manual_seed(0)
     transformers.AutoModel.from_config(getattr(transformers, config)(**settings)).save_pretrained(tmp_path)
-    write_tokenizer(tmp_path)
+    write_fast_tokenizer(tmp_path)
     return load_model(parse_model(str(tmp_path))), longest
 
 
@@ -56,7 +56,7 @@ def test_a_long_text_is_cut_to_what_the_network_can_read(network):
 def test_passages_are_audited_by_a_network_with_few_positions(tmp_path):
     config, settings, _ = NETWORKS["roberta, which counts from after its padding"]
     transformers.AutoModel.from_config(getattr(transformers, config)(**settings)).save_pretrained(tmp_path / "model")
-    write_tokenizer(tmp_path / "model")
+    write_fast_tokenizer(tmp_path / "model")
     (tmp_path / "text.txt").write_text("the cat sleeps under the tree because " * 100)
     run = attnaudit.audit(
         str(tmp_path / "model"), tmp_path / "text.txt", limit=2, references=[], claims=(), out=tmp_path / "run"

@@ -47,6 +47,13 @@ def test_a_damaged_tokenizer_is_named(tmp_path, name, content):
         load(folder)
 
 
+def test_a_tokenizer_that_needs_another_package_says_which(tmp_path):
+    folder = tiny_bert(tmp_path / "llama", tokenizer=False, model_type="llama")
+    (folder / "tokenizer.model").write_bytes(b"no pieces")
+    with pytest.raises(ModelError, match=r"pip install sentencepiece.*or add its tokenizer\.json"):
+        load(folder)
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -1,8 +1,8 @@
 """How many tokens a transformers model can read at once.
 
-A tokenizer need not say it, and a config says it under many names; where positions are learned, the table of the network
-has the last word. In some tables the first rows are not positions: RoBERTa counts from after its padding token, OPT and
-BART from two.
+A tokenizer need not say it, and a config says it under many names; where positions are learned, the table of the
+network has the last word. In some tables the first rows are not positions: RoBERTa counts from after its padding
+token, OPT and BART from two.
 """
 
 from __future__ import annotations

@@ -11,8 +11,9 @@ from torch import Tensor
 from attnaudit.errors import InputError, ModelError, first_line
 from attnaudit.numerics.digest import content_digest, digest
 
+_RULES, _PIECES = "tokenizer.json", "tokenizer.model"
 #: Files that hold a vocabulary, whatever the tokenizer.
-_VOCABULARIES = ("tokenizer.json", "tokenizer.model")
+_VOCABULARIES = (_RULES, _PIECES)
 
 
 def read_tokenizer(transformers: Any, place: str, name: str, **options: Any) -> Any:
@@ -27,7 +28,9 @@ def read_tokenizer(transformers: Any, place: str, name: str, **options: Any) -> 
         missing = tokenizer.vocab_files_names and not any(find_file(transformers, place, file) for file in files)
         words = len(tokenizer)
     except Exception as error:  # transformers raises whatever its parsers do
-        raise ModelError(f"The tokenizer of {name} cannot be read ({first_line(error)}).") from error
+        pieces = find_file(transformers, place, _PIECES) and not find_file(transformers, place, _RULES)
+        hint = f": pip install sentencepiece protobuf to read {_PIECES}, or add its {_RULES}" if pieces else ""
+        raise ModelError(f"The tokenizer of {name} cannot be read ({first_line(error)}){hint}.") from error
     if missing or words <= len(tokenizer.all_special_ids):
         known = ", ".join(sorted(files))
         raise ModelError(
