@@ -72,7 +72,7 @@ def load_checkpoint(
         raise
     except Exception as error:  # transformers raises whatever a damaged file or an absurd config leads to
         raise ModelError(f"transformers cannot load {name} ({first_line(error)}).") from error
-    notes = _checked(module, info, name)
+    notes = checked(module, info, name)
     _check_types(module, files.entries, name)
     if info["missing_keys"]:
         _fill(module, untrained(0), info["missing_keys"])
@@ -102,8 +102,12 @@ def _without_memory(transformers: Any, config: Any) -> nn.Module | None:
     return module
 
 
-def _checked(module: Any, info: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """What to say of a loading in which nothing that matters is missing or unexpected."""
+def checked(module: Any, info: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """What to say of a loading in which nothing that matters is missing or unexpected.
+
+    Raises:
+        WeightsError: something is.
+    """
     prefix = f"{module.base_model_prefix}." if module.base_model_prefix else None
     children, buffers = {child for child, _ in module.named_children()}, {own for own, _ in module.named_buffers()}
     missing, unexpected = sorted(info["missing_keys"]), []

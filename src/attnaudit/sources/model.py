@@ -122,7 +122,9 @@ def parse_model(
 
 
 def _prefix(place: Path) -> str:
-    """The source of a name without a prefix: for a folder by its files, otherwise timm."""
+    """The source of a name without a prefix: of a folder by its files, of a GGUF file transformers, otherwise timm."""
+    if place.suffix == ".gguf" and not place.is_dir():
+        return "hf"
     if not place.is_dir():
         return next(iter(SOURCES))
     return "trained" if (place / CARD).is_file() else "hf"
