@@ -137,7 +137,8 @@ def checked(module: Any, info: Mapping[str, Any], name: str) -> tuple[str, ...]:
     pooler = [key for key in missing if key.startswith(_POOLER)]
     notes = []
     if heads:
-        notes.append(f"left out {len(heads)} tensors that are not part of the encoder ({some_names(heads)})")
+        many = "tensor that is" if len(heads) == 1 else "tensors that are"
+        notes.append(f"left out {len(heads)} {many} not part of the encoder ({some_names(heads)})")
     if pooler:
         notes.append(
             f"{len(pooler)} tensors of the pooler are missing ({some_names(pooler)}): drawn from seed 0, and not used "

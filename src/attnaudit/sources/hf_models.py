@@ -82,6 +82,11 @@ def reads_text(name: str) -> bool:
     return not reads_images(the_library(), str(_folder(name) or name))
 
 
+def sample_text(name: str) -> Path | None:
+    """Always None."""
+    return None
+
+
 def load(spec: ModelSpec) -> LoadedModel:
     """Build the network and what prepares its inputs; code of a repository never runs, and only plain tensors are read.
 
@@ -95,8 +100,12 @@ def load(spec: ModelSpec) -> LoadedModel:
     return load_folder(spec, str(folder or spec.name))
 
 
-def load_folder(spec: ModelSpec, place: str) -> LoadedModel:
-    """The same, from where its files are, which may be a converted model in the user's cache."""
+def load_folder(spec: ModelSpec, place: str, origin: str | None = None) -> LoadedModel:
+    """The same, from where its files are, which may be a converted model in the user's cache; `origin` says from what.
+
+    Raises:
+        WeightsError: the files of a converted model were changed.
+    """
     transformers = the_library()
     said = check_converted(Path(place)) if (Path(place) / ORIGIN).is_file() else ()
     options = {"local_files_only": not spec.download, "trust_remote_code": False}
@@ -119,7 +128,9 @@ def load_folder(spec: ModelSpec, place: str) -> LoadedModel:
         spec.label,
         module,
         digest(*identity),
-        "random" if spec.random_seed is not None else readable(str(spec.weights or (spec.name if said else place))),
+        "random"
+        if spec.random_seed is not None
+        else readable(origin or str(spec.weights or (spec.name if said else place))),
         untrained=lru_cache(maxsize=1)(untrained),
         notes=(*said, *checkpoint.notes),
     )

@@ -43,6 +43,11 @@ class ModelSpec:
         return _source(self.source).reads_text(self.name)
 
     @property
+    def sample_text(self) -> Path | None:
+        """A file of texts that the model can read, if ordinary ones mean nothing to it."""
+        return _source(self.source).sample_text(self.name)
+
+    @property
     def label(self) -> str:
         """The model's label in the evidence: its name, marked if its weights are random."""
         return self.name if self.random_seed is None else f"{self.name} (random weights)"
@@ -81,6 +86,9 @@ class Source(typing.Protocol):
     def reads_text(self, name: str) -> bool:
         """Whether the model reads text rather than images."""
 
+    def sample_text(self, name: str) -> Path | None:
+        """A file of texts that the model can read, if ordinary ones mean nothing to it."""
+
     def load(self, spec: ModelSpec) -> LoadedModel:
         """Build the model."""
 
@@ -90,9 +98,14 @@ SOURCES = {
     "timm": "attnaudit.sources.timm_models",
     "hf": "attnaudit.sources.hf_models",
     "trained": "attnaudit.sources.trained_models",
+    "atlas": "attnaudit.sources.atlas_models",
 }
 #: Short names of models.
-ALIASES = {"minilm": "hf:minilm", "vit-small-cifar": "trained:vit-small-cifar"}
+ALIASES = {
+    "minilm": "hf:minilm",
+    "vit-small-cifar": "trained:vit-small-cifar",
+    **{name: f"atlas:{name}" for name in ("stories260k", "smollm2-135m", "gemma3-270m", "mgm")},
+}
 
 
 def _source(prefix: str) -> Source:
