@@ -37,14 +37,30 @@ def tiny_weights(**config):
     return {name: tensor.clone() for name, tensor in model.state_dict().items()}
 
 
-def tiny_bert(folder, weights=None, *, tokenizer=True, **config):
-    """Write a folder with these weights, by default all of them."""
+def tiny_bert(folder, weights=None, *, tokenizer=True, legacy=False, **config):
+    """Write a folder with these weights, by default all of them; `legacy` weights are a file of `torch.save`."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(CONFIG | {"vocab_size": len(WORDS)} | config))
-    save_file(tiny_weights() if weights is None else weights, folder / "model.safetensors", metadata={"format": "pt"})
+    weights = tiny_weights() if weights is None else weights
+    if legacy:
+        torch.save(weights, folder / "pytorch_model.bin")
+    else:
+        save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     if tokenizer:
         write_tokenizer(folder)
     return folder
+
+
+def write_fast_tokenizer(folder, words=WORDS):
+    """The words and rules in one `tokenizer.json`, as every kind of model may have it."""
+    import tokenizers
+    import transformers
+
+    rules = tokenizers.Tokenizer(
+        tokenizers.models.WordLevel({word: place for place, word in enumerate(words)}, unk_token="[UNK]")
+    )
+    rules.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    transformers.PreTrainedTokenizerFast(tokenizer_object=rules, unk_token="[UNK]").save_pretrained(folder)
 
 
 def write_tokenizer(folder, words=WORDS, **config):

@@ -5,7 +5,9 @@ import json
 import pytest
 
 from attnaudit.errors import InputError, ModelError
+from attnaudit.protocol import Protocol
 from attnaudit.sources import load_model, parse_model
+from attnaudit.sources.texts import TextItem, TextShard
 from tests.sources.hf_folders import WORDS, tiny_bert, write_tokenizer
 
 pytest.importorskip("transformers")
@@ -22,7 +24,7 @@ def load(folder):
 
 def test_a_folder_without_a_tokenizer_is_refused(tmp_path):
     folder = tiny_bert(tmp_path / "bert", tokenizer=False)
-    with pytest.raises(ModelError, match=r"no tokenizer.*vocab\.txt"):
+    with pytest.raises(ModelError, match=r"no tokenizer.*vocab\.txt.*input_ids"):
         load(folder)
     (folder / "tokenizer_config.json").write_text("{}")
     with pytest.raises(ModelError, match="no tokenizer"):
@@ -42,6 +44,13 @@ def test_a_damaged_tokenizer_is_named(tmp_path, name, content):
     folder = tiny_bert(tmp_path / "bert")
     (folder / name).write_text(content)
     with pytest.raises(ModelError, match=r"tokenizer of .*bert"):
+        load(folder)
+
+
+def test_a_tokenizer_that_needs_another_package_says_which(tmp_path):
+    folder = tiny_bert(tmp_path / "llama", tokenizer=False, model_type="llama")
+    (folder / "tokenizer.model").write_bytes(b"no pieces")
+    with pytest.raises(ModelError, match=r"pip install sentencepiece.*or add its tokenizer\.json"):
         load(folder)
 
 
@@ -81,6 +90,17 @@ def test_a_token_that_the_model_does_not_have_is_named(tmp_path):
     assert model.tokenise(["the cat"], 8)["input_ids"].shape == (1, 4)
     with pytest.raises(InputError, match=rf"token {len(WORDS)}\b.*{len(WORDS)} words"):
         model.tokenise(["the elephant"], 8)
+
+
+def test_a_text_of_words_that_the_model_does_not_know_is_skipped_and_why(tmp_path):
+    model = load(tiny_bert(tmp_path / "bert"))
+    texts = [TextItem("known", "the cat runs"), TextItem("unknown", "\u4e00 \u4e01 \u4e03 \u4e08 \u4e09")]
+    known, unknown = (TextShard((item,)).prepare(model, Protocol.EXACT) for item in texts)
+    assert known.names == ("known",)
+    assert unknown.inputs is None
+    ((name, reason),) = unknown.skipped
+    assert name == "unknown"
+    assert "71% tokens that" in reason
 
 
 def test_texts_in_one_batch_need_a_padding_token(tmp_path):

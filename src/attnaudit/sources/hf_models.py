@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -14,32 +13,37 @@ from torch import Tensor, nn
 
 from attnaudit.display import readable
 from attnaudit.errors import AttnAuditError, ModelError, WeightsError, first_line
-from attnaudit.extras import optional
 from attnaudit.numerics.digest import digest
 from attnaudit.numerics.randomness import seeded
 from attnaudit.records.engine import default_memory, format_size
 from attnaudit.sources.embedded import EMBEDDED, check_embedded, embedded_folder
 from attnaudit.sources.hf_checkpoints import LoadedCheckpoint, load_checkpoint, parameter_count
+from attnaudit.sources.hf_configs import read_config
+from attnaudit.sources.hf_gguf import find_gguf, gguf_folder
 from attnaudit.sources.hf_images import preprocess, read_processor, reads_images
-from attnaudit.sources.hf_tokenizers import read_tokenizer, tokenised, tokenizer_fingerprint, with_decoder_inputs
+from attnaudit.sources.hf_library import quiet, the_library
+from attnaudit.sources.hf_positions import most_tokens
+from attnaudit.sources.hf_tokenizers import (
+    read_tokenizer,
+    tokenised,
+    tokenizer_fingerprint,
+    unknown_token,
+    with_decoder_inputs,
+)
 from attnaudit.sources.model import LoadedModel, ModelSpec
+from attnaudit.sources.model_cache import ORIGIN, check_converted
 from attnaudit.sources.weights import fingerprint, fit_weights, read_weights
 
-#: More than any network has; a larger number would be built layer by layer until the memory is full.
-_MOST_LAYERS = 1000
-_SIZES = ("hidden_size", "num_attention_heads", "num_hidden_layers")
 #: What a config says of itself and not of the network.
 _NOT_OF_NETWORK = ("_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version")
-
-
-def _transformers() -> Any:
-    return optional("transformers", "hf", "A Hugging Face model")
 
 
 def check(name: str) -> None:
     """Check that the package of an embedded model is installed, and that a folder contains a model."""
     if name in EMBEDDED:  # also if there is a folder of that name, which is called ./name
         embedded_folder(name)
+    elif find_gguf(Path(name)) is not None:
+        return
     elif Path(name).is_dir() and not (Path(name) / "config.json").is_file():
         raise ModelError(f"{name} is not a Hugging Face model: the folder has no config.json.")
     elif (Path(name) / "adapter_config.json").is_file():
@@ -59,6 +63,8 @@ def _folder(name: str) -> Path | None:
     """The local folder of an embedded model or a path; None if there is none."""
     if name in EMBEDDED:
         return embedded_folder(name)
+    if (file := find_gguf(Path(name))) is not None:
+        return gguf_folder(file)
     return Path(name) if Path(name).is_dir() else None
 
 
@@ -73,30 +79,46 @@ def _cached(name: str) -> bool:
 
 def reads_text(name: str) -> bool:
     """Whether the model reads text, as all do but those whose config has images and no vocabulary."""
-    return not reads_images(_transformers(), str(_folder(name) or name))
+    return not reads_images(the_library(), str(_folder(name) or name))
+
+
+def sample_text(name: str) -> Path | None:
+    """Always None."""
+    return None
 
 
 def load(spec: ModelSpec) -> LoadedModel:
-    """Build the network and what prepares its inputs; code of a repository never runs, and only safetensors are read.
+    """Build the network and what prepares its inputs; code of a repository never runs, and only plain tensors are read.
 
     Raises:
         ModelError: config or tokenizer are missing or cannot be used.
         WeightsError: the weights do not fit the config, or those of an embedded model were changed.
     """
-    transformers = _transformers()
+    folder = _folder(spec.name)
     if spec.name in EMBEDDED:
         check_embedded(spec.name)
-    place = str(_folder(spec.name) or spec.name)
+    return load_folder(spec, str(folder or spec.name))
+
+
+def load_folder(spec: ModelSpec, place: str, origin: str | None = None) -> LoadedModel:
+    """The same, from where its files are, which may be a converted model in the user's cache; `origin` says from what.
+
+    Raises:
+        WeightsError: the files of a converted model were changed.
+    """
+    transformers = the_library()
+    said = check_converted(Path(place)) if (Path(place) / ORIGIN).is_file() else ()
     options = {"local_files_only": not spec.download, "trust_remote_code": False}
-    with _quiet(transformers):
-        config = _config(transformers, place, spec.name, **options)
+    with quiet(transformers):
+        found = read_config(transformers, place, spec.name, **options)
+        config = found.config
         reads = read_processor if reads_images(transformers, place) else read_tokenizer
-        reader = reads(transformers, place, spec.name, **options)
+        reader = reads(transformers, place, spec.name, config=config, **options)
         untrained = partial(_build, config, spec.name)
         if spec.random_seed is not None or spec.weights is not None:
             checkpoint = LoadedCheckpoint(untrained(spec.random_seed or 0), ())
         else:
-            checkpoint = load_checkpoint(transformers, place, spec.name, config, untrained, **options)
+            checkpoint = load_checkpoint(transformers, place, spec.name, found, untrained, **options)
     module = checkpoint.module
     if spec.weights is not None:
         fit_weights(module, read_weights(spec.weights), spec.weights, spec.name)
@@ -106,44 +128,29 @@ def load(spec: ModelSpec) -> LoadedModel:
         spec.label,
         module,
         digest(*identity),
-        "random" if spec.random_seed is not None else readable(str(spec.weights or place)),
+        "random"
+        if spec.random_seed is not None
+        else readable(origin or str(spec.weights or (spec.name if said else place))),
         untrained=lru_cache(maxsize=1)(untrained),
-        notes=checkpoint.notes,
+        notes=(*said, *checkpoint.notes),
     )
     if reads is read_processor:
         prepared, size = digest(*identity, reader.to_json_string()), config.image_size
         return replace(loaded, fingerprint=prepared, preprocess=partial(preprocess, reader, size))
-    words, positions = (getattr(config, name, None) for name in ("vocab_size", "max_position_embeddings"))
+    words, positions = getattr(config, "vocab_size", None), most_tokens(module, config)
     both = bool(getattr(config, "is_encoder_decoder", False))
 
     def tokenise(texts: Sequence[str], length: int) -> Mapping[str, Tensor]:
         batch = tokenised(reader, texts, min(length, positions or length), words=words, name=spec.name)
         return with_decoder_inputs(batch) if both else batch
 
-    return replace(loaded, fingerprint=digest(*identity, tokenizer_fingerprint(reader)), tokenise=tokenise)
-
-
-def _config(transformers: Any, place: str, name: str, **options: Any) -> Any:
-    """The config of a model, with sizes that a network can have."""
-    try:
-        config = transformers.AutoConfig.from_pretrained(place, **options)
-    except Exception as error:  # transformers raises whatever an odd value leads to
-        raise ModelError(f"The config.json of {name} cannot be used ({first_line(error)}).") from error
-    sizes = {own: getattr(config, own, None) for own in _SIZES}
-    layers = {own: value for own, value in config.to_dict().items() if "layers" in own or own == "n_layer"}
-    for own, value in {**layers, **sizes}.items():
-        if not isinstance(value, int) or isinstance(value, bool):
-            continue
-        if own in _SIZES and value < 1:
-            raise ModelError(f"The config.json of {name} cannot be used: {own} must be ≥ 1, got {value}.")
-        if "layer" in own and value > _MOST_LAYERS:
-            raise ModelError(f"The config.json of {name} cannot be used: {own} must be ≤ {_MOST_LAYERS}, got {value}.")
-    return config
+    prepared = digest(*identity, tokenizer_fingerprint(reader))
+    return replace(loaded, fingerprint=prepared, tokenise=tokenise, unknown_token=unknown_token(reader))
 
 
 def _build(config: Any, name: str, seed: int) -> nn.Module:
     """The untrained network."""
-    transformers = _transformers()
+    transformers = the_library()
     try:
         needed = 4 * (parameter_count(transformers, config) or 0)
         if needed > default_memory():
@@ -155,16 +162,3 @@ def _build(config: Any, name: str, seed: int) -> nn.Module:
     except Exception as error:  # transformers raises whatever an odd value leads to
         raise ModelError(f"transformers cannot build {name} ({first_line(error)}).") from error
     return module.eval()
-
-
-@contextmanager
-def _quiet(transformers: Any) -> Iterator[None]:
-    """Without progress bars and reports: what matters of them is in our notes and errors."""
-    logging = transformers.utils.logging
-    level = logging.get_verbosity()
-    logging.disable_progress_bar()
-    logging.set_verbosity_error()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)

@@ -11,8 +11,9 @@ from torch import Tensor
 from attnaudit.errors import InputError, ModelError, first_line
 from attnaudit.numerics.digest import content_digest, digest
 
+_RULES, _PIECES = "tokenizer.json", "tokenizer.model"
 #: Files that hold a vocabulary, whatever the tokenizer.
-_VOCABULARIES = ("tokenizer.json", "tokenizer.model")
+_VOCABULARIES = (_RULES, _PIECES)
 
 
 def read_tokenizer(transformers: Any, place: str, name: str, **options: Any) -> Any:
@@ -27,19 +28,24 @@ def read_tokenizer(transformers: Any, place: str, name: str, **options: Any) -> 
         missing = tokenizer.vocab_files_names and not any(find_file(transformers, place, file) for file in files)
         words = len(tokenizer)
     except Exception as error:  # transformers raises whatever its parsers do
-        raise ModelError(f"The tokenizer of {name} cannot be read ({first_line(error)}).") from error
+        pieces = find_file(transformers, place, _PIECES) and not find_file(transformers, place, _RULES)
+        hint = f": pip install sentencepiece protobuf to read {_PIECES}, or add its {_RULES}" if pieces else ""
+        raise ModelError(f"The tokenizer of {name} cannot be read ({first_line(error)}){hint}.") from error
     if missing or words <= len(tokenizer.all_special_ids):
         known = ", ".join(sorted(files))
-        raise ModelError(f"{name} has no tokenizer: add the files that it was trained with (one of {known}).")
+        raise ModelError(
+            f"{name} has no tokenizer: add the files that it was trained with (one of {known}), or give token ids in "
+            'Python, attnaudit.audit(module, {"input_ids": …}).'
+        )
     return tokenizer
 
 
-def find_file(transformers: Any, place: str, name: str) -> Path | None:
-    """A file of a folder, or of a hub id that was downloaded; None if there is none."""
+def find_file(transformers: Any, place: str, name: str, *, download: bool = False) -> Path | None:
+    """A file of a folder, or of a hub id that was or may be downloaded; None if there is none."""
     found = transformers.utils.cached_file(
         place,
         name,
-        local_files_only=True,
+        local_files_only=not download,
         _raise_exceptions_for_missing_entries=False,
         _raise_exceptions_for_connection_errors=False,
     )
@@ -59,6 +65,15 @@ def tokenizer_fingerprint(tokenizer: Any) -> str:
     files = [Path(str(getattr(tokenizer, name, None))) for name in sorted(tokenizer.vocab_files_names)]
     content = [content_digest([file.read_bytes()]) for file in files if file.is_file()]
     return digest(parts, sorted(tokenizer.get_vocab().items()), content)
+
+
+def unknown_token(tokenizer: Any) -> int | None:
+    """The number that stands for any word that is not in the vocabulary; None if every text can be written in tokens.
+
+    Byte-level tokenizers have none, and some name a token for another use instead, such as the end of a text.
+    """
+    others = (tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id)
+    return None if tokenizer.unk_token_id in others else tokenizer.unk_token_id
 
 
 def tokenised(

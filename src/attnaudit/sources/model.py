@@ -43,6 +43,11 @@ class ModelSpec:
         return _source(self.source).reads_text(self.name)
 
     @property
+    def sample_text(self) -> Path | None:
+        """A file of texts that the model can read, if ordinary ones mean nothing to it."""
+        return _source(self.source).sample_text(self.name)
+
+    @property
     def label(self) -> str:
         """The model's label in the evidence: its name, marked if its weights are random."""
         return self.name if self.random_seed is None else f"{self.name} (random weights)"
@@ -53,8 +58,8 @@ class LoadedModel:
     """A built model, how to prepare its inputs, and, if known, how to build it untrained from a seed.
 
     The `fingerprint` covers everything that decides what the model computes from an input: weights, what they are
-    weights of, and how inputs are prepared. `notes` say what was left out of a weights file, or filled in. Models
-    trained by attnaudit have a `card`.
+    weights of, and how inputs are prepared. `notes` say what was left out of a weights file, or filled in. A text that
+    is full of the `unknown_token` is none that the model reads. Models trained by attnaudit have a `card`.
     """
 
     label: str
@@ -63,6 +68,7 @@ class LoadedModel:
     weights_origin: str
     preprocess: Callable[[Protocol], Preprocess] | None = None
     tokenise: Tokenise | None = None
+    unknown_token: int | None = None
     untrained: Callable[[int], nn.Module] | None = None
     card: ImageCard | TextCard | None = None
     notes: tuple[str, ...] = ()
@@ -80,6 +86,9 @@ class Source(typing.Protocol):
     def reads_text(self, name: str) -> bool:
         """Whether the model reads text rather than images."""
 
+    def sample_text(self, name: str) -> Path | None:
+        """A file of texts that the model can read, if ordinary ones mean nothing to it."""
+
     def load(self, spec: ModelSpec) -> LoadedModel:
         """Build the model."""
 
@@ -89,9 +98,14 @@ SOURCES = {
     "timm": "attnaudit.sources.timm_models",
     "hf": "attnaudit.sources.hf_models",
     "trained": "attnaudit.sources.trained_models",
+    "atlas": "attnaudit.sources.atlas_models",
 }
 #: Short names of models.
-ALIASES = {"minilm": "hf:minilm", "vit-small-cifar": "trained:vit-small-cifar"}
+ALIASES = {
+    "minilm": "hf:minilm",
+    "vit-small-cifar": "trained:vit-small-cifar",
+    **{name: f"atlas:{name}" for name in ("stories260k", "smollm2-135m", "gemma3-270m", "mgm")},
+}
 
 
 def _source(prefix: str) -> Source:
@@ -121,7 +135,9 @@ def parse_model(
 
 
 def _prefix(place: Path) -> str:
-    """The source of a name without a prefix: for a folder by its files, otherwise timm."""
+    """The source of a name without a prefix: of a folder by its files, of a GGUF file transformers, otherwise timm."""
+    if place.suffix == ".gguf" and not place.is_dir():
+        return "hf"
     if not place.is_dir():
         return next(iter(SOURCES))
     return "trained" if (place / CARD).is_file() else "hf"

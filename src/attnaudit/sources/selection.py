@@ -102,7 +102,10 @@ def select_inputs(
             raise UsageError(f"{specs[0].name} reads text: --group-by-folder is for images, texts go by file.")
         if selection.kind == "images":
             raise UsageError(f"{specs[0].name} reads text: use --text instead of --images.")
-        texts, words = _texts(selection, protocol)
+        samples = {spec.sample_text for spec in specs}
+        if selection.place is None and len(samples) > 1:
+            raise UsageError("These models read different kinds of text: audit them separately.")
+        texts, words = _texts(selection, protocol, next(iter(samples)))
         return SelectedInputs(text_shards(texts, protocol, shard_size()), f"{len(texts)} {words}")
     if selection.kind == "text":
         raise UsageError(f"{specs[0].name} reads images: use --images instead of --text.")
@@ -134,10 +137,10 @@ def select_images(selection: InputSelection) -> tuple[ImageItem, ...]:
     return choose_images(paths, root, selection.limit, selection.seed, by_folder=selection.by_folder)
 
 
-def _texts(selection: InputSelection, protocol: Protocol) -> tuple[tuple[TextItem, ...], str]:
-    """Lines or passages of a file, of the data folder's WikiText (`paper`), or of the standard library."""
+def _texts(selection: InputSelection, protocol: Protocol, samples: Path | None) -> tuple[tuple[TextItem, ...], str]:
+    """Lines or passages of a file, of a model's own samples, of WikiText (`paper`), or of the standard library."""
     paper = protocol is Protocol.PAPER
-    place = selection.place or (data_file("wikitext/wiki.test.raw") if paper else None)
+    place = selection.place or samples or (data_file("wikitext/wiki.test.raw") if paper else None)
     if place is None and not selection.samples:
         raise InputError(f"No text was found: give --text FILE, or set {VARIABLE} to the data folder.")
     if place is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import itertools
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -30,6 +30,8 @@ PASSAGE_TOKENS = 256
 MOST_CHARACTERS = 20_000
 #: A corpus to train on is held in memory.
 MOST_BYTES = 2**30
+#: A text with more tokens than this that stand for unknown words is not of the kind that a model reads.
+_MOST_UNKNOWN = 0.25
 #: What tokenising takes (measured), and what is counted for the process anyway.
 _BYTES_PER_CHARACTER, _SMALL = 64, 64 * 10**6
 _CHUNK = 2**20
@@ -67,7 +69,7 @@ class TextShard:
         return {item.name: item.document for item in self.items if item.document}
 
     def prepare(self, model: LoadedModel, protocol: Protocol, room: int | None = None) -> Prepared:
-        """The token ids and masks; texts that are too long are skipped by name.
+        """The token ids and masks; texts that are too long, or that the model cannot read, are skipped by name.
 
         Raises:
             UsageError: tokenising takes more than `room` bytes.
@@ -84,7 +86,11 @@ class TextShard:
         texts = [item.text for item in items]
         if protocol is Protocol.EXACT:
             _check_room(texts, room)
-            return Prepared(model.tokenise(texts, PASSAGE_TOKENS), names, skipped)
+            batch = model.tokenise(texts, PASSAGE_TOKENS)
+            if (unknown := _unknown_share(batch, model)) > _MOST_UNKNOWN:
+                reason = f"has {unknown:.0%} tokens that {model.label} does not know: it reads another kind of text"
+                return Prepared(None, (), (*skipped, *((name, reason) for name in names)))
+            return Prepared(batch, names, skipped)
         together = [*texts, *(text for text in self.companions if not _too_long(text))]
         _check_room(together, room)
         batch = model.tokenise(together, STUDY_TOKENS)
@@ -94,6 +100,11 @@ class TextShard:
 
 def _too_long(text: str) -> bool:
     return len(text) > MOST_CHARACTERS
+
+
+def _unknown_share(batch: Mapping[str, Tensor], model: LoadedModel) -> float:
+    """The part of the tokens that stands for any word that the model does not know."""
+    return 0.0 if model.unknown_token is None else float((batch["input_ids"] == model.unknown_token).float().mean())
 
 
 def _check_room(texts: Sequence[str], room: int | None) -> None:

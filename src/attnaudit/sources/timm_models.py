@@ -64,6 +64,11 @@ def reads_text(name: str) -> bool:
     return False
 
 
+def sample_text(name: str) -> Path | None:
+    """Always None."""
+    return None
+
+
 def load(spec: ModelSpec) -> LoadedModel:
     """Build the network with its weights."""
     module = _build(spec.name, spec.random_seed or 0, pretrained=spec.download and spec.weights is None)

