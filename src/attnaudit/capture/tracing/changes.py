@@ -13,6 +13,12 @@ from attnaudit.capture.tracing.moves import changed_nothing
 from attnaudit.capture.tracing.scores import BEFORE
 
 
+#: What operations do to weights, in words.
+_AFTER = {"mul": "are multiplied by other factors", "add": "are added to others", "sub": "are subtracted from others"}
+_HARD = frozenset(("max", "argmax"))
+HARD = "only the largest of its attention weights counts (hard attention)"
+
+
 def changed_form(
     name: str, operands: Sequence[Tensor], facts: Mapping[int, Fact | None], result: Tensor
 ) -> Form | None:
@@ -45,7 +51,9 @@ def _changed_weights(
         return None  # a router or a gate, which has more uses than attention weights have
     if _only_empties_rows(weights, result, softmax):
         return form
-    reason = f"its attention weights pass through {name} after the softmax"
+    reason = f"its attention weights {_AFTER.get(name.removesuffix('_'), f'pass through {name}')} after the softmax"
+    if name in _HARD:
+        reason = HARD
     if any(fact is not None and isinstance(fact.form, Dropout) for fact in facts.values()):
         reason = "attention dropout is on"
     if not softmax.known:

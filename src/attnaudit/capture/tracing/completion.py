@@ -16,9 +16,6 @@ from attnaudit.capture.tracing.layout import NO_PRODUCT, LogitLayout, Side, Unit
 from attnaudit.capture.tracing.products import Factors
 from attnaudit.numerics.masks import HIDDEN
 
-OVER_INPUTS = "it attends across the inputs of a batch"
-OVER_CHANNELS = "it attends over channels instead of tokens (cross-covariance attention)"
-
 
 def attention_of(
     weights: Weights, factors: Factors, left: Fact | None, right: Fact | None, weights_left: bool, result: Tensor
@@ -44,10 +41,8 @@ def attention_of(
     layout = layout_of(softmax, product, weights.labels)
     if layout.query.from_input and not layout.key.from_input:
         raise NotCapturable("its keys are parameters, and not tokens")
-    if layout.key.over_inputs():
-        raise NotCapturable(OVER_INPUTS)
-    if layout.query.over_channels():
-        raise NotCapturable(OVER_CHANNELS)
+    layout.key.check_inputs()
+    layout.query.check_features()
     units = units_of(layout, applied, value)
     return _call(softmax, product, layout, units, value, output / factors.alpha if factors.alpha != 1 else output)
 

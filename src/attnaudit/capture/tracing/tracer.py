@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnaudit.capture.attention_call import AttentionCall, NotCapturable
+from attnaudit.capture.attention_call import AttentionCall, NotCapturable, NotValues
 from attnaudit.capture.tracing import scores
 from attnaudit.capture.tracing.changes import changed_form
 from attnaudit.capture.tracing.completion import attention_of
@@ -25,7 +25,7 @@ from attnaudit.capture.tracing.fused import fused_attention, is_fused
 from attnaudit.capture.tracing.inheritance import converted, inherited
 from attnaudit.capture.tracing.joining import joined_fact
 from attnaudit.capture.tracing.labels import Labels, along
-from attnaudit.capture.tracing.moves import changed_nothing, move_of
+from attnaudit.capture.tracing.moves import View, changed_nothing, move_of
 from attnaudit.capture.tracing.operations import Operation, operation_of
 from attnaudit.capture.tracing.products import (
     Factors,
@@ -92,6 +92,7 @@ class Tracer:
             "convolution": self._convolution,
             "embedding": self._embedding,
             "cat": self._cat,
+            "stack": self._stack,
         }
         return own.get(name, self._follow)
 
@@ -129,6 +130,14 @@ class Tracer:
         if any(facts):
             axis = kwargs.get("dim", args[1] if len(args) > 1 else 0)
             self._facts[result] = joined_fact(operands, facts, axis, result)
+
+    def _stack(self, operation: Operation, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> None:
+        axis = kwargs.get("dim", args[1] if len(args) > 1 else 0)
+        known = [(operand, self._facts.get(operand)) for operand in args[0]]
+        if any(fact for _, fact in known):
+            move = View(torch.ops.aten.unsqueeze.default, (axis,), (), None)
+            facts = [None if fact is None else fact.moved(move, operand.shape) for operand, fact in known]
+            self._facts[result] = joined_fact([operand.unsqueeze(axis) for operand, _ in known], facts, axis, result)
 
     def _embedding(self, operation: Operation, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> None:
         given = self._facts.get(args[1])
@@ -201,13 +210,15 @@ class Tracer:
     ) -> None:
         """Weights are multiplied by values: the attention is complete."""
         softmax = weights.softmax
-        softmax.applied = True
         try:
             call = attention_of(weights, factors, left, right, weights_left, result)
+        except NotValues:
+            return
         except NotCapturable as reason:
+            softmax.applied = True
             softmax.reason = softmax.reason or str(reason)
             return
-        softmax.settled = True
+        softmax.applied = softmax.settled = True
         self._on_call(call)
 
     def _fused(self, operation: Operation, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
