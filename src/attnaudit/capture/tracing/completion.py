@@ -12,7 +12,7 @@ from attnaudit.capture.attention_call import AttentionCall, NotCapturable, Place
 from attnaudit.capture.tracing.forms import Fact, Product, Softmax, Weights
 from attnaudit.capture.tracing.joining import SINK
 from attnaudit.capture.tracing.labels import copy, is_same_along, taken, varies
-from attnaudit.capture.tracing.layout import NO_PRODUCT, LogitLayout, Side, Units, layout_of, units_of
+from attnaudit.capture.tracing.layout import LogitLayout, Side, Units, layout_of, units_of
 from attnaudit.capture.tracing.products import Factors
 from attnaudit.numerics.masks import HIDDEN
 
@@ -27,7 +27,7 @@ def attention_of(
     """
     softmax, product = weights.softmax, weights.product
     if softmax.reason is not None or product is None:
-        raise NotCapturable(softmax.reason or NO_PRODUCT)
+        raise NotCapturable(softmax.reason or softmax.otherwise)
     if factors.adds:
         raise NotCapturable("something is added to its output inside the product with its values")
     first = Side(factors.left_batched(factors.left), left, factors.left_batched)

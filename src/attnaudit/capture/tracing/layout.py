@@ -10,10 +10,9 @@ from jaxtyping import Int
 from torch import Tensor
 
 from attnaudit.capture.attention_call import NotCapturable, NotValues
-from attnaudit.capture.tracing.forms import Fact, Product, Scaled, Softmax
+from attnaudit.capture.tracing.forms import NO_PRODUCT, Fact, Product, Scaled, Softmax
 from attnaudit.capture.tracing.labels import Labels, Move, varies
 
-NO_PRODUCT = "its logits are no product of queries and keys"
 _OTHER_AXIS = "its weights are multiplied by values along another axis than its softmax runs over"
 _ACROSS_INPUTS = "it attends across the inputs of a batch"
 _SEVERAL_INPUTS = "its keys belong to several inputs of the batch: capture one input at a time"
@@ -176,6 +175,6 @@ def units_of(layout: LogitLayout, weights: Side, value: Side) -> Units:
     if len(order) % layout.count or not torch.equal(
         query[order].view(-1, layout.count), torch.arange(layout.count).expand(len(order) // layout.count, -1)
     ):
-        raise NotCapturable("only some of its queries are multiplied by the values")
+        raise NotCapturable("only some of its queries get an output")
     first = order.view(-1, layout.count)[:, 0]
     return Units({axis: at[axis][first] for axis in layout.rest}, group[first], order, keys[0, 0])

@@ -20,7 +20,7 @@ from attnaudit.capture.tracing import scores
 from attnaudit.capture.tracing.changes import changed_form
 from attnaudit.capture.tracing.completion import attention_of
 from attnaudit.capture.tracing.facts import Facts
-from attnaudit.capture.tracing.forms import Changed, Dropout, Fact, Form, Product, Softmax, Weights
+from attnaudit.capture.tracing.forms import Changed, Convolved, Dropout, Fact, Form, Product, Softmax, Weights
 from attnaudit.capture.tracing.fused import fused_attention, is_fused
 from attnaudit.capture.tracing.inheritance import converted, inherited
 from attnaudit.capture.tracing.joining import joined_fact
@@ -93,6 +93,8 @@ class Tracer:
             "embedding": self._embedding,
             "cat": self._cat,
             "stack": self._stack,
+            "_cdist_forward": self._distance,
+            "_euclidean_dist": self._distance,
         }
         return own.get(name, self._follow)
 
@@ -138,6 +140,13 @@ class Tracer:
             move = View(torch.ops.aten.unsqueeze.default, (axis,), (), None)
             facts = [None if fact is None else fact.moved(move, operand.shape) for operand, fact in known]
             self._facts[result] = joined_fact([operand.unsqueeze(axis) for operand, _ in known], facts, axis, result)
+
+    def _distance(self, operation: Operation, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> None:
+        facts = [self._facts.get(operand) for operand in args[:2]]
+        if any(facts):
+            both = all(fact is not None and fact.activation for fact in facts)
+            form = Changed("its scores are distances between queries and keys, and no products", object())
+            self._facts[result] = Fact(None, form if both else None)
 
     def _embedding(self, operation: Operation, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> None:
         given = self._facts.get(args[1])
@@ -192,7 +201,7 @@ class Tracer:
         depthwise = args[8] == args[0].shape[1] == result.shape[1]
         given = self._facts.get(args[0])
         follows = None if given is None else scores.multiplied(given, None, 1)
-        form = follows if isinstance(follows, Changed) else None
+        form = follows if isinstance(follows, Changed) else Convolved()
         if given is not None and isinstance(given.form, Weights) and given.form.softmax.reason is None:
             given.form.softmax.reason = "its attention weights are mixed by a convolution after the softmax"
         activation = given is not None and given.activation
@@ -245,6 +254,8 @@ class Tracer:
             known=product is not None,
             content=product is not None and product.content,
         )
+        if isinstance(form, Convolved):
+            softmax.otherwise = "its scores come from a convolution, and not from queries and keys"
         self.softmaxes.append(softmax)
         given, shape = _labels(fact), result.shape
 
