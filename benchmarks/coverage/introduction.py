@@ -22,14 +22,14 @@ Every expected call is one of these:
 - **in a run that crashes**: capture stops with an error.
 
 The **share captured** leaves out what is no softmax attention over tokens: what is listed as no attention, attention
-over channels, linear attention, and weights that a linear layer makes or whose keys are parameters. Talking heads,
-sparse attention and other variants that are refused stay in.
+over channels or across inputs, linear attention, and weights that a linear layer or a convolution makes or whose keys
+are parameters. Talking heads, sparse attention and other variants that are refused stay in.
 
 A captured call is compared with the softmax that the model computed in that other pass. Padding is not captured, so it
 is not compared. Weight matrices are drawn with variance 1/inputs, so that attention is far from uniform and a wrong
-capture cannot agree by chance. Models that pack several images into one row are measured with one input, since such a
-row cannot be split into inputs. Of a model that takes more than 10 s only one implementation is run, and none if it
-takes more than 40 s.
+capture cannot agree by chance. Models that put tokens of several inputs into one row are measured with one input, since
+such a row cannot be split into inputs. Of a model that takes more than 10 s only one implementation is run, and none
+if it takes more than 40 s.
 
 To repeat it, with `pip install 'attnaudit[coverage-models]'` for the last three libraries:
 

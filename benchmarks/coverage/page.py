@@ -14,6 +14,8 @@ NOT_OVER_TOKENS = (
     "over channels instead of tokens",
     "(linear attention)",
     "scores come from a linear layer",
+    "scores come from a convolution",
+    "across the inputs of a batch",
     "keys are parameters",
 )
 

@@ -27,7 +27,7 @@ class Said:
     @property
     def packed(self) -> bool:
         """Whether a layer is refused because its calls do not belong to one input each."""
-        return any("do not split into" in reason for _, reason in self.refused)
+        return any(reason.endswith("at a time") for _, reason in self.refused)
 
 
 def said(model: nn.Module, inputs: Inputs) -> Said:

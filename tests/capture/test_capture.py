@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from attnaudit.capture import Heads, capture
+from attnaudit.capture import Heads, capture, collector
 from attnaudit.capture.capture import capture_each
 from attnaudit.errors import CaptureError, InputError, ShapeError
 from tests.capture.ways import BAD, GOOD, INPUTS, OneLayer, flattened_bmm, fused_causal, softmax_product
@@ -166,3 +166,53 @@ def test_activations_of_earlier_layers_are_not_kept_alive(attend):
     model = Deep()
     capture_each(model.eval(), INPUTS, ["a", "b"], lambda heads: None, model_name="deep")
     assert model.alive == [0, 0, 0, 0]
+
+
+class TwoLayers(nn.Module):
+    """Two layers of one form; each adds its own mask to its scores."""
+
+    def __init__(self, masks):
+        super().__init__()
+        self.masks = masks
+        self.layers = nn.ModuleList(OneLayer(self.attend) for _ in masks)
+
+    def attend(self, q, k, v):
+        return (q @ k.mT + self.mask.expand(len(q), 1, -1, -1).clone()).softmax(-1) @ v
+
+    def forward(self, x):
+        for mask, layer in zip(self.masks, self.layers, strict=True):
+            self.mask = mask
+            x = x + layer(x)
+        return x
+
+
+def test_layers_with_one_mask_keep_one_copy_of_it():
+    mask = torch.zeros(7, 7).masked_fill(torch.ones(7, 7, dtype=torch.bool).triu(1), -torch.inf)
+    first, second = capture(TwoLayers([mask, mask.clone()]), INPUTS).layers
+    assert first.bias.data_ptr() == second.bias.data_ptr()
+    assert first.bias.untyped_storage().nbytes() == mask.untyped_storage().nbytes()
+    torch.testing.assert_close(second.bias, mask.expand(6, 7, 7))
+
+
+def test_layers_with_different_masks_keep_their_own():
+    masks = [torch.zeros(7, 7), torch.arange(49.0).view(7, 7)]
+    for heads, mask in zip(capture(TwoLayers(masks), INPUTS).layers, masks, strict=True):
+        torch.testing.assert_close(heads.bias, mask.expand(6, 7, 7))
+
+
+def test_a_number_that_is_not_finite_in_one_of_several_lengths_is_refused(monkeypatch):
+    errors = iter([1e-9, float("nan")])
+    monkeypatch.setattr(collector, "_replay_error", lambda heads: next(errors))
+
+    class Padded(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention = nn.MultiheadAttention(12, 3, batch_first=True)
+
+        def forward(self, x):
+            padding = torch.zeros(2, 7, dtype=torch.bool)
+            padding[1, 5:] = True
+            return self.attention(x, x, x, key_padding_mask=padding)[0]
+
+    with pytest.raises(CaptureError, match="replay differs from the model by nan"):
+        capture(Padded(), INPUTS)

@@ -179,13 +179,74 @@ def fused_across_inputs(q, k, v):
     return F.scaled_dot_product_attention(q, k, v).transpose(0, 2)
 
 
+def packed(q, k, v):
+    """All inputs in one row, as models do that pack images of different sizes."""
+    q, k, v = (x.transpose(0, 1).flatten(1, 2)[None] for x in (q, k, v))
+    return softmax_product(q, k, v)[0].unflatten(1, (2, -1)).transpose(0, 1)
+
+
+def inputs_as_tokens(q, k, v):
+    """Scores of inputs with one another, summed over tokens and features."""
+    q, k, shape, v = q.flatten(1), k.flatten(1), v.shape, v.flatten(1)
+    return ((q @ k.mT).softmax(-1) @ v).view(shape)
+
+
+def hard(q, k, v):
+    scores = q @ k.mT
+    chosen = torch.zeros_like(scores).scatter(-1, scores.argmax(-1, keepdim=True), 1.0)
+    soft = scores.softmax(-1)
+    return (chosen + soft - soft.detach()) @ v
+
+
+def hard_by_its_weights(q, k, v):
+    soft = (q @ k.mT).softmax(-1)
+    chosen = torch.zeros_like(soft).scatter(-1, soft.max(-1, keepdim=True)[1], 1.0)
+    return (chosen - soft.detach() + soft) @ v
+
+
+def two_gated_softmaxes(q, k, v):
+    places = torch.arange(k.shape[-2]).float()
+    return (0.3 * (q @ k.mT).softmax(-1) + 0.7 * (-places).softmax(-1)) @ v
+
+
+def distances(q, k, v):
+    return (-(torch.cdist(q, k) ** 2)).softmax(-1) @ v
+
+
+def scores_of_a_convolution(q, k, v):
+    b, h, n, d = q.shape
+    scores = F.conv1d(q.mT.reshape(b, h * d, n), torch.randn(h, h * d, 1, generator=torch.Generator().manual_seed(1)))
+    return scores.softmax(-1)[:, :, None].expand(-1, -1, n, -1) @ v
+
+
+def some_queries(q, k, v):
+    """Tokens are selected by their weights, times the lengths of values, over all heads."""
+    weights = (q @ k.mT).softmax(-1)
+    ranks = torch.einsum("bhn,bhn->bn", weights[:, :, 0], v.norm(dim=-1)).argsort(-1)[:, None, :-1, None]
+    chosen = weights.gather(2, ranks.expand(-1, q.shape[1], -1, k.shape[-2]))
+    return F.pad(chosen @ v, (0, 0, 0, 1))
+
+
+def single_key(q, k, v):
+    return einsum(q, k[:, :, :1], v[:, :, :1])
+
+
 BAD = [
+    (packed, "several inputs of the batch: capture one input at a time"),
+    (inputs_as_tokens, "across the inputs"),
+    (hard, "hard attention"),
+    (hard_by_its_weights, "hard attention"),
+    (two_gated_softmaxes, "multiplied by other factors after the softmax"),
+    (distances, "distances between queries and keys"),
+    (scores_of_a_convolution, "come from a convolution"),
+    (some_queries, "only some of its queries"),
+    (single_key, "gets all of the weight"),
     (across_inputs, "across the inputs"),
     (fused_across_inputs, "across the inputs"),
     (talking, "talking heads"),
     (linear_attention, "linear attention"),
-    (softmax_over_queries, "another axis"),
-    (reweighted, "mul after"),
+    (softmax_over_queries, "over queries instead of keys"),
+    (reweighted, "multiplied by other factors after the softmax"),
     (scores_times_a_matrix, "multiplied by a matrix"),
     (dropped, "dropout"),
     (two_products, "sum of two products"),

@@ -69,3 +69,7 @@ class Refusal:
 
 class NotCapturable(Exception):
     """The call is attention, but not of the form softmax(QKᵀ·scale + bias)V; the message says why."""
+
+
+class NotValues(Exception):
+    """Attention weights are multiplied by something else than values, as those by which a model selects tokens."""

@@ -166,5 +166,5 @@ def _operation_by_operation() -> Iterator[None]:
 def _why(softmax: Softmax) -> str:
     """Why a softmax that has to do with attention was not captured."""
     if softmax.shape[softmax.axis] == 1:
-        return "it has a single key, so that its weights are 1 whatever its queries"
+        return "it has a single key, which gets all of the weight whatever its queries"
     return softmax.reason or "its attention weights are not multiplied by values"

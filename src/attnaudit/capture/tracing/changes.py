@@ -8,9 +8,13 @@ import torch
 from torch import Tensor
 
 from attnaudit.capture.tracing.forms import Changed, Dropout, Fact, Form, Product, Softmax, Weights
-from attnaudit.capture.tracing.layout import NO_PRODUCT
 from attnaudit.capture.tracing.moves import changed_nothing
 from attnaudit.capture.tracing.scores import BEFORE
+
+#: What operations do to weights, in words.
+_AFTER = {"mul": "are multiplied by other factors", "add": "are added to others", "sub": "are subtracted from others"}
+_HARD = frozenset(("max", "argmax"))
+HARD = "only the largest of its attention weights counts (hard attention)"
 
 
 def changed_form(
@@ -21,6 +25,7 @@ def changed_form(
         fact = facts.get(id(argument))
         form = None if fact is None else fact.form
         if isinstance(form, Changed):
+            _note_reason(form, facts)
             weighs = isinstance(form.origin, Softmax) and _meets_activation(argument, facts)
             return None if weighs else form
         if isinstance(form, Weights):
@@ -28,10 +33,18 @@ def changed_form(
         if isinstance(form, Product) and form.content:
             if argument is not result and changed_nothing(argument, result):
                 return form
-            return Changed(f"its scores pass through {name}{BEFORE}", form.origin)
+            reason = HARD if name in _HARD else f"its scores pass through {name}{BEFORE}"
+            return Changed(reason, form.origin)
         if isinstance(form, Dropout):
             return form
     return None
+
+
+def _note_reason(changed: Changed, facts: Mapping[int, Fact | None]) -> None:
+    """Weights that meet something computed from scores are what it makes of them, as in hard attention."""
+    for fact in facts.values():
+        if fact is not None and isinstance(fact.form, Weights) and fact.form.softmax.reason is None:
+            fact.form.softmax.reason = changed.reason
 
 
 def _changed_weights(
@@ -45,11 +58,13 @@ def _changed_weights(
         return None  # a router or a gate, which has more uses than attention weights have
     if _only_empties_rows(weights, result, softmax):
         return form
-    reason = f"its attention weights pass through {name} after the softmax"
+    reason = f"its attention weights {_AFTER.get(name.removesuffix('_'), f'pass through {name}')} after the softmax"
+    if name in _HARD:
+        reason = HARD
     if any(fact is not None and isinstance(fact.form, Dropout) for fact in facts.values()):
         reason = "attention dropout is on"
     if not softmax.known:
-        reason = softmax.reason or NO_PRODUCT
+        reason = softmax.reason or softmax.otherwise
     elif softmax.reason is None:
         softmax.reason = reason
     return None if _meets_activation(weights, facts) else Changed(reason, softmax)

@@ -12,12 +12,9 @@ from attnaudit.capture.attention_call import AttentionCall, NotCapturable, Place
 from attnaudit.capture.tracing.forms import Fact, Product, Softmax, Weights
 from attnaudit.capture.tracing.joining import SINK
 from attnaudit.capture.tracing.labels import copy, is_same_along, taken, varies
-from attnaudit.capture.tracing.layout import NO_PRODUCT, LogitLayout, Side, Units, layout_of, units_of
+from attnaudit.capture.tracing.layout import LogitLayout, Side, Units, layout_of, units_of
 from attnaudit.capture.tracing.products import Factors
 from attnaudit.numerics.masks import HIDDEN
-
-OVER_INPUTS = "it attends across the inputs of a batch"
-OVER_CHANNELS = "it attends over channels instead of tokens (cross-covariance attention)"
 
 
 def attention_of(
@@ -30,7 +27,7 @@ def attention_of(
     """
     softmax, product = weights.softmax, weights.product
     if softmax.reason is not None or product is None:
-        raise NotCapturable(softmax.reason or NO_PRODUCT)
+        raise NotCapturable(softmax.reason or softmax.otherwise)
     if factors.adds:
         raise NotCapturable("something is added to its output inside the product with its values")
     first = Side(factors.left_batched(factors.left), left, factors.left_batched)
@@ -44,10 +41,8 @@ def attention_of(
     layout = layout_of(softmax, product, weights.labels)
     if layout.query.from_input and not layout.key.from_input:
         raise NotCapturable("its keys are parameters, and not tokens")
-    if layout.key.over_inputs():
-        raise NotCapturable(OVER_INPUTS)
-    if layout.query.over_channels():
-        raise NotCapturable(OVER_CHANNELS)
+    layout.key.check_inputs()
+    layout.query.check_features()
     units = units_of(layout, applied, value)
     return _call(softmax, product, layout, units, value, output / factors.alpha if factors.alpha != 1 else output)
 

@@ -10,6 +10,8 @@ from torch import Tensor
 from attnaudit.capture.tracing.labels import Labels, Move
 from attnaudit.capture.tracing.lazy import Lazy
 
+NO_PRODUCT = "its logits are no product of queries and keys"
+
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
@@ -101,11 +103,16 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
+class Convolved:
+    """What a convolution made of activations."""
+
+
+@dataclass(frozen=True, slots=True)
 class Dropout:
     """A random mask, which attention weights are multiplied by."""
 
 
-Form = Scaled | Product | Weights | Changed | Dropout
+Form = Scaled | Product | Weights | Changed | Convolved | Dropout
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,7 +140,8 @@ class Softmax:
     """One softmax of a forward pass, and what became of it; it is listed to the end, and keeps no tensors of size.
 
     `known` says that its input is a product, `content` that this is one of two activations; `reason` why it is not
-    attention of the known form. `zeroed` is true for queries whose weights were set to 0. `applied` is set when its
+    attention of the known form, and `otherwise` why not if its weights are multiplied by values and `known` is false.
+    `zeroed` is true for queries whose weights were set to 0. `applied` is set when its
     weights are multiplied by values, `settled` when it is captured or refused.
     """
 
@@ -144,6 +152,7 @@ class Softmax:
     reason: str | None
     known: bool
     content: bool
+    otherwise: str = NO_PRODUCT
     zeroed: Tensor | None = None
     applied: bool = False
     settled: bool = False

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from attnaudit.capture.attention_call import AttentionCall, NotCapturable, Places, ValueSource
-from attnaudit.capture.tracing.completion import OVER_INPUTS, is_projection
+from attnaudit.capture.tracing.completion import is_projection
 from attnaudit.capture.tracing.forms import Fact, Product
 from attnaudit.capture.tracing.labels import LastingMove, copy, is_same_along
 from attnaudit.capture.tracing.layout import Side
@@ -40,8 +40,7 @@ def fused_attention(
     query, key, value = (_side(call[name], fact_of) for name in ("query", "key", "value"))
     if call.get("dropout_p", 0.0) > 0.0:
         raise NotCapturable("attention dropout is on")
-    if key.over_inputs():
-        raise NotCapturable(OVER_INPUTS)
+    key.check_inputs()
     batch, heads, queries, dim = query.tensor.shape
     tokens, units = key.tensor.shape[2], batch * heads
     scale = call.get("scale")

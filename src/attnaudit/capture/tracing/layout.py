@@ -9,12 +9,16 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from attnaudit.capture.attention_call import NotCapturable
-from attnaudit.capture.tracing.forms import Fact, Product, Scaled, Softmax
+from attnaudit.capture.attention_call import NotCapturable, NotValues
+from attnaudit.capture.tracing.forms import NO_PRODUCT, Fact, Product, Scaled, Softmax
 from attnaudit.capture.tracing.labels import Labels, Move, varies
 
-NO_PRODUCT = "its logits are no product of queries and keys"
 _OTHER_AXIS = "its weights are multiplied by values along another axis than its softmax runs over"
+_ACROSS_INPUTS = "it attends across the inputs of a batch"
+_SEVERAL_INPUTS = "its keys belong to several inputs of the batch: capture one input at a time"
+_OVER_CHANNELS = "it attends over channels instead of tokens (cross-covariance attention)"
+_OVER_TOKENS = "its queries and keys are multiplied token by token, and not feature by feature"
+_OVER_QUERIES = "its softmax runs over queries instead of keys (as in slot attention)"
 _MIXED_HEADS = "its attention weights are mixed across heads after the softmax (talking heads)"
 
 
@@ -42,15 +46,20 @@ class Side:
         """Whether they depend on the input."""
         return self.fact is not None and self.fact.activation
 
-    def over_inputs(self) -> bool:
-        """Whether tokens or features of one unit belong to several inputs."""
+    def check_inputs(self) -> None:
+        """Tokens and features of a unit must belong to one input."""
         sample = self.label("sample")
-        return sample is not None and (varies(sample, -2) or varies(sample, -1))
+        if sample is None or not (varies(sample, -2) or varies(sample, -1)):
+            return
+        keys = sample.flatten(0, -3)[0, :, 0]
+        each = len(torch.unique(keys)) == len(keys)
+        raise NotCapturable(_ACROSS_INPUTS if each else _SEVERAL_INPUTS)
 
-    def over_channels(self) -> bool:
-        """Whether the axis that is summed over is one of tokens."""
+    def check_features(self) -> None:
+        """The axis that is summed over must be one of features."""
         row, column = self.label("row"), self.label("column")
-        return row is not None and column is not None and varies(row, -1) and not varies(column, -1)
+        if row is not None and column is not None and varies(row, -1) and not varies(column, -1):
+            raise NotCapturable(_OVER_CHANNELS if varies(column, -2) else _OVER_TOKENS)
 
 
 def taken_out(fact: Fact | None) -> float:
@@ -149,8 +158,12 @@ def units_of(layout: LogitLayout, weights: Side, value: Side) -> Units:
     if keys is None or len(others) != len(places) - 1:
         raise NotCapturable("its weights are rearranged in a way that cannot be followed")
     if varies(keys, 0) or varies(keys, 1) or any(varies(label, 2) for label in others.values()):
+        if layout.queries is not None and varies(others[layout.queries], 2):
+            raise NotCapturable(_OVER_QUERIES)
         over_heads = any(varies(others[axis], 2) for axis in layout.rest)
-        raise NotCapturable(_MIXED_HEADS if over_heads and not value.from_input else _OTHER_AXIS)
+        if over_heads and value.from_input:
+            raise NotValues
+        raise NotCapturable(_MIXED_HEADS if over_heads else _OTHER_AXIS)
     groups, rows = keys.shape[:2]
     at = {axis: label[:, :, 0].reshape(-1) for axis, label in others.items()}
     unit = torch.arange(groups)[:, None].expand(groups, rows).reshape(-1)
@@ -162,6 +175,6 @@ def units_of(layout: LogitLayout, weights: Side, value: Side) -> Units:
     if len(order) % layout.count or not torch.equal(
         query[order].view(-1, layout.count), torch.arange(layout.count).expand(len(order) // layout.count, -1)
     ):
-        raise NotCapturable("only some of its queries are multiplied by the values")
+        raise NotCapturable("only some of its queries get an output")
     first = order.view(-1, layout.count)[:, 0]
     return Units({axis: at[axis][first] for axis in layout.rest}, group[first], order, keys[0, 0])

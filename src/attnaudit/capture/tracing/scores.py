@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnaudit.capture.tracing.forms import Changed, Fact, Form, Product, Scaled, Softmax, Weights
+from attnaudit.capture.tracing.forms import Changed, Convolved, Fact, Form, Product, Scaled, Softmax, Weights
 from attnaudit.capture.tracing.labels import varies
 from attnaudit.capture.tracing.lazy import Lazy
 from attnaudit.capture.tracing.moves import is_number
@@ -44,7 +44,9 @@ def _scaled(
             return NO_RULE
         if isinstance(form, Product):
             return form.times(number)
-        return Scaled(form.scale * number) if isinstance(form, Scaled) else Scaled(number) if form is None else NO_RULE
+        if isinstance(form, Scaled):
+            return Scaled(form.scale * number)
+        return Scaled(number) if form is None or isinstance(form, Convolved) else NO_RULE
     if not (isinstance(form, Product) and form.softcap is None and isinstance(factor, Tensor)):
         return NO_RULE
     if name == "mul" and form.content and form.bias is None and _is_mask(factor, known[1 - place]):

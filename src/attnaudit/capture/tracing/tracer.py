@@ -15,17 +15,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnaudit.capture.attention_call import AttentionCall, NotCapturable
+from attnaudit.capture.attention_call import AttentionCall, NotCapturable, NotValues
 from attnaudit.capture.tracing import scores
 from attnaudit.capture.tracing.changes import changed_form
 from attnaudit.capture.tracing.completion import attention_of
 from attnaudit.capture.tracing.facts import Facts
-from attnaudit.capture.tracing.forms import Changed, Dropout, Fact, Form, Product, Softmax, Weights
+from attnaudit.capture.tracing.forms import Changed, Convolved, Dropout, Fact, Form, Product, Softmax, Weights
 from attnaudit.capture.tracing.fused import fused_attention, is_fused
 from attnaudit.capture.tracing.inheritance import converted, inherited
 from attnaudit.capture.tracing.joining import joined_fact
 from attnaudit.capture.tracing.labels import Labels, along
-from attnaudit.capture.tracing.moves import changed_nothing, move_of
+from attnaudit.capture.tracing.moves import View, changed_nothing, move_of
 from attnaudit.capture.tracing.operations import Operation, operation_of
 from attnaudit.capture.tracing.products import (
     Factors,
@@ -92,6 +92,9 @@ class Tracer:
             "convolution": self._convolution,
             "embedding": self._embedding,
             "cat": self._cat,
+            "stack": self._stack,
+            "_cdist_forward": self._distance,
+            "_euclidean_dist": self._distance,
         }
         return own.get(name, self._follow)
 
@@ -129,6 +132,21 @@ class Tracer:
         if any(facts):
             axis = kwargs.get("dim", args[1] if len(args) > 1 else 0)
             self._facts[result] = joined_fact(operands, facts, axis, result)
+
+    def _stack(self, operation: Operation, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> None:
+        axis = kwargs.get("dim", args[1] if len(args) > 1 else 0)
+        known = [(operand, self._facts.get(operand)) for operand in args[0]]
+        if any(fact for _, fact in known):
+            move = View(torch.ops.aten.unsqueeze.default, (axis,), (), None)
+            facts = [None if fact is None else fact.moved(move, operand.shape) for operand, fact in known]
+            self._facts[result] = joined_fact([operand.unsqueeze(axis) for operand, _ in known], facts, axis, result)
+
+    def _distance(self, operation: Operation, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> None:
+        facts = [self._facts.get(operand) for operand in args[:2]]
+        if any(facts):
+            both = all(fact is not None and fact.activation for fact in facts)
+            form = Changed("its scores are distances between queries and keys, and no products", object())
+            self._facts[result] = Fact(None, form if both else None)
 
     def _embedding(self, operation: Operation, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> None:
         given = self._facts.get(args[1])
@@ -183,7 +201,7 @@ class Tracer:
         depthwise = args[8] == args[0].shape[1] == result.shape[1]
         given = self._facts.get(args[0])
         follows = None if given is None else scores.multiplied(given, None, 1)
-        form = follows if isinstance(follows, Changed) else None
+        form = follows if isinstance(follows, Changed) else Convolved()
         if given is not None and isinstance(given.form, Weights) and given.form.softmax.reason is None:
             given.form.softmax.reason = "its attention weights are mixed by a convolution after the softmax"
         activation = given is not None and given.activation
@@ -201,13 +219,15 @@ class Tracer:
     ) -> None:
         """Weights are multiplied by values: the attention is complete."""
         softmax = weights.softmax
-        softmax.applied = True
         try:
             call = attention_of(weights, factors, left, right, weights_left, result)
+        except NotValues:
+            return
         except NotCapturable as reason:
+            softmax.applied = True
             softmax.reason = softmax.reason or str(reason)
             return
-        softmax.settled = True
+        softmax.applied = softmax.settled = True
         self._on_call(call)
 
     def _fused(self, operation: Operation, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
@@ -234,6 +254,8 @@ class Tracer:
             known=product is not None,
             content=product is not None and product.content,
         )
+        if isinstance(form, Convolved):
+            softmax.otherwise = "its scores come from a convolution, and not from queries and keys"
         self.softmaxes.append(softmax)
         given, shape = _labels(fact), result.shape
 
