@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import cast
 
 import torch
 from jaxtyping import Bool, Int
@@ -14,11 +15,12 @@ from attnaudit.capture.heads import Heads
 from attnaudit.kernel.feature import TokenNorms
 from attnaudit.kernel.gram import finite_heads
 from attnaudit.kernel.prediction import Prediction
+from attnaudit.kernel.spectra import Spectrum
 from attnaudit.measures.epsilons import Epsilons, epsilons_of
 from attnaudit.measures.key_kernel import KeyKernel, Reasons, first_problem
 from attnaudit.measures.shared_work import SharedWork
 from attnaudit.protocol import Protocol
-from attnaudit.theories.base import Theory, guard_of, impossible
+from attnaudit.theories.base import Theory, guard_of, impossible, needs_spectrum
 from attnaudit.theories.kernel_pca import KernelPCA
 
 #: Values outside of these bounds have squares that overflow or underflow.
@@ -32,11 +34,16 @@ class PredictedValues(SharedWork):
     keys: KeyKernel
     theory: Theory
 
+    @property
+    def spectrum(self) -> Spectrum:
+        """That of the keys, which is not solved for a theory that does not need it."""
+        return self.keys.spectrum if needs_spectrum(self.theory) else cast("Spectrum", None)
+
     @cached_property
     def prediction(self) -> Prediction:
         """The predicted values; a head with fewer tokens than value columns has no prediction, of the right shape."""
         device = self.keys.heads.value.device
-        found = self.theory.predict(self.keys.heads, self.keys.spectrum, self.keys.protocol)
+        found = self.theory.predict(self.keys.heads, self.spectrum, self.keys.protocol)
         found = replace(found, values=found.values.to(device), log_scale=found.log_scale.to(device))
         missing = self.keys.heads.value.shape[-1] - found.values.shape[-1]
         if missing <= 0:
@@ -117,7 +124,7 @@ class MeasureInput(SharedWork):
     @property
     def not_identifiable(self) -> tuple[str | None, ...]:
         """Why a head cannot tell the theory from chance, by the guard of the theory."""
-        return guard_of(self.predicted.theory).problems(self.keys.heads, self.keys.spectrum)
+        return guard_of(self.predicted.theory).problems(self.keys.heads, self.predicted.spectrum)
 
     @property
     def impossible(self) -> str | None:

@@ -30,7 +30,7 @@ from attnaudit.measures.subspace import orthonormal
 #: How many leading components of two predictions are compared.
 COMPONENTS = 16
 #: Prefixes with which values are compared, as shares of all tokens.
-SHARES = (0.5, 0.75, 1.0)
+SHARES = (0.5, 1.0)
 
 Columns = Float[Tensor, "heads tokens components"]
 

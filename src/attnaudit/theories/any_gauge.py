@@ -19,10 +19,11 @@ class KernelPCAInAnyGauge:
     name = "kpca-any-gauge"
     text = "kernel PCA of the keys in the gauge that suits it best (Teo & Nguyen 2024, modulo gauge)"
     guard = ENOUGH_TOKENS
+    needs_spectrum = False
     #: Whether it has parameters that are fitted to other inputs.
     fitted = True
     impossible = staticmethod(forces_zero_values)
 
-    def predict(self, heads: Heads, spectrum: Spectrum, protocol: Protocol) -> Prediction:
+    def predict(self, heads: Heads, spectrum: Spectrum | None, protocol: Protocol) -> Prediction:
         """Nothing: it takes more than one input."""
         return no_prediction(heads, "its gauge is fitted to other inputs")

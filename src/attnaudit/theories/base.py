@@ -28,7 +28,8 @@ class Theory(typing.Protocol):
     It is then measured, compared with references and ranked like the others. It may also have a `guard`
     (`Identifiability`) that says which heads can tell it from chance; without one, heads need 2d tokens. And it may
     have an `impossible`, a function from a batch of heads to the reason why it cannot be true of any of them, by a
-    theorem, or None: such heads are not scored.
+    theorem, or None: such heads are not scored. With `needs_spectrum = False` it is given None instead of a spectrum,
+    which then need not be solved.
     """
 
     @property
@@ -55,7 +56,7 @@ class Identifiability:
     problems: Callable[[Any, Any], tuple[str | None, ...]]
 
 
-def too_few_tokens(heads: Heads, spectrum: Spectrum) -> tuple[str | None, ...]:
+def too_few_tokens(heads: Heads, spectrum: Spectrum | None) -> tuple[str | None, ...]:
     """With N < 2d tokens, any d columns of values span a good part of token space."""
     problem = f"N = {heads.tokens} tokens are fewer than 2d = {2 * heads.dim}" if heads.tokens < 2 * heads.dim else None
     return (problem,) * len(heads)
@@ -87,6 +88,11 @@ def forces_zero_values(heads: Heads) -> str | None:
     every i: v₁ = 0, then v₂ = 0, and so on (docs/theory/causal.md).
     """
     return _NO_VALUES if heads.causal else None
+
+
+def needs_spectrum(theory: Theory) -> bool:
+    """Whether it predicts from the spectrum of the keys."""
+    return bool(getattr(theory, "needs_spectrum", True))
 
 
 def is_fitted(theory: Theory) -> bool:

@@ -15,8 +15,9 @@ class InputPCA:
     name = "pca-inputs"
     text = "plain PCA of the layer's inputs"
     guard = ENOUGH_TOKENS
+    needs_spectrum = False
 
-    def predict(self, heads: Heads, spectrum: Spectrum, protocol: Protocol) -> Prediction:
+    def predict(self, heads: Heads, spectrum: Spectrum | None, protocol: Protocol) -> Prediction:
         """Scores of the tokens on the d leading components of the inputs, each of unit length."""
         if heads.source is None:
             return no_prediction(heads, "the inputs of this layer are not known")

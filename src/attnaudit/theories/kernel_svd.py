@@ -21,8 +21,9 @@ class KernelSVD:
     name = "ksvd"
     text = "right singular vectors of the query-key kernel (Chen et al. 2023)"
     guard = ENOUGH_TOKENS
+    needs_spectrum = False
 
-    def predict(self, heads: Heads, spectrum: Spectrum, protocol: Protocol) -> Prediction:
+    def predict(self, heads: Heads, spectrum: Spectrum | None, protocol: Protocol) -> Prediction:
         """The d right singular vectors with the largest singular values."""
         if heads.tokens > LARGE:
             reason = f"kernel SVD needs the attention matrix, which is not built above {LARGE:,} tokens"

@@ -15,8 +15,9 @@ class PCA:
     name = "pca"
     text = "plain PCA of the keys"
     guard = ENOUGH_TOKENS
+    needs_spectrum = False
 
-    def predict(self, heads: Heads, spectrum: Spectrum, protocol: Protocol) -> Prediction:
+    def predict(self, heads: Heads, spectrum: Spectrum | None, protocol: Protocol) -> Prediction:
         """Scores of the tokens on the d components, each of unit length."""
         keys = heads.key.double()
         return leading_right_vectors((keys - keys.mean(dim=1, keepdim=True)).mT, heads)
