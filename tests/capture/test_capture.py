@@ -216,3 +216,23 @@ def test_a_number_that_is_not_finite_in_one_of_several_lengths_is_refused(monkey
 
     with pytest.raises(CaptureError, match="replay differs from the model by nan"):
         capture(Padded(), INPUTS)
+
+
+def test_layers_with_different_numbers_of_heads_may_have_the_same_mask():
+    class Layers(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.project = nn.ModuleList(nn.Linear(16, 48) for _ in range(3))
+
+        def forward(self, x):
+            mask = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()
+            for heads, project in zip((4, 2, 8), self.project, strict=True):
+                query, key, value = project(x).view(len(x), x.shape[1], 3, heads, -1).permute(2, 0, 3, 1, 4)
+                attended = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+                x = x + attended.transpose(1, 2).flatten(2)
+            return x
+
+    torch.manual_seed(0)
+    captured = capture(Layers(), torch.randn(2, 6, 16))
+    assert [len(heads) for heads in captured.layers] == [8, 4, 16]
+    assert all(heads.causal for heads in captured.layers)

@@ -114,7 +114,8 @@ class Collector:
         """The bias of the layer before if this is the same: most models make one mask for all layers."""
         if bias is None or self._bias is None or not _is_same(bias, self._bias):
             self._bias = bias
-        return self._bias
+        # Layers with other numbers of heads or windows may share a mask that is the same for all of them.
+        return None if bias is None or self._bias is None else narrowed(self._bias, [0]).expand_as(bias)
 
     def finish(self) -> CaptureLog:
         """The log of the forward pass, once the model has run."""
