@@ -206,7 +206,7 @@ def test_an_unknown_device_is_a_usage_error(image_folder):
 @pytest.mark.parametrize(
     ("inputs", "groups", "message"),
     [
-        (torch.zeros(2, 3, 160, 160), "folder", "A batch tensor has no folders"),
+        (torch.zeros(2, 3, 160, 160), "folder", "A batch or loader has no folders"),
         ("images", ["a", "b"], 'groups must be "folder" for named inputs'),
     ],
 )

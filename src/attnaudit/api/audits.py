@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from torch import Tensor, nn
 
@@ -36,6 +36,7 @@ from attnaudit.sources.selection import (
     SelectedInputs,
     select_batch,
     select_inputs,
+    select_loader,
     select_specs,
 )
 from attnaudit.statistics.scores import Bounds
@@ -48,7 +49,7 @@ _log = logging.getLogger(__name__)
 
 def audit(
     models: nn.Module | str | Sequence[str],
-    inputs: Batch | str | Path | None = None,
+    inputs: Batch | Iterable[Any] | str | Path | None = None,
     *,
     kind: InputKind | None = None,
     weights: str | Path | None = None,
@@ -79,17 +80,18 @@ def audit(
     Args:
         models: a torch module; or one or more names such as `"timm:deit_tiny_patch16_224"`, `"hf:bert-base-uncased"`,
             `"minilm"` or a folder.
-        inputs: a batch tensor, or a mapping of them such as a tokenizer's `input_ids` and `attention_mask`; or, for
-            named models, a folder of images or a text file or folder. By default images
-            of the data folder or of scikit-image, or Python's own reference.
+        inputs: a batch tensor, a mapping of them such as a tokenizer's `input_ids` and `attention_mask`, or a loader of
+            either, such as torch's `DataLoader`, alone or before labels; or, for named models, a folder of images or a
+            text file or folder. By default images of the data folder or of scikit-image, or Python's own reference.
         kind: `images` or `text` if the inputs must be that; what the models read if None.
         weights: a local weights file, of one named model.
         random_weights: audit named models untrained, initialised from `seed`.
         download: allow the network for weights of named models.
-        limit: how many images or passages to draw; all if None. A batch tensor is used as it is.
+        limit: how many images or passages to draw, or the first of a loader to use; all if None. A batch tensor is used
+            as it is.
         first: take the first inputs in order instead of a draw.
         lines: of texts, draw lines as the study does instead of passages.
-        groups: which inputs belong together, so that they count as one: the group of each input of a batch tensor, or
+        groups: which inputs belong together, so that they count as one: the group of each input of a batch or loader, or
             `"folder"` for images. Passages of one file out of several, and copies, belong together anyway.
         seed: of every random choice.
         protocol: `exact` or `paper`.
@@ -133,10 +135,13 @@ def audit(
         subjects = [wrap_module(models)]
     else:
         subjects = select_specs(models, weights=weights, random_weights=random_weights, seed=seed, download=download)
-    if isinstance(inputs, (Tensor, Mapping)):
+    if inputs is not None and not isinstance(inputs, (str, Path)):
         if groups == "folder":
-            raise UsageError('A batch tensor has no folders: give the group of each input instead of "folder".')
-        selected = select_batch(inputs, settings.device, groups)
+            raise UsageError('A batch or loader has no folders: give the group of each input instead of "folder".')
+        if isinstance(inputs, (Tensor, Mapping)):
+            selected = select_batch(inputs, settings.device, groups)
+        else:
+            selected = select_loader(inputs, in_memory, limit, settings.device, groups)
     else:
         if groups not in (None, "folder"):
             raise UsageError('groups must be "folder" for named inputs; lists are for batch tensors.')

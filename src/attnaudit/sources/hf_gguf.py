@@ -7,6 +7,8 @@ format they had is part of what is said of the model.
 from __future__ import annotations
 
 import logging
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +80,7 @@ def convert_gguf(file: Path, folder: Path) -> tuple[str, ...]:
     if hasattr(transformers, "GgufConfig"):  # newer versions may keep weights quantised
         options["quantization_config"] = transformers.GgufConfig(gguf_file=file.name, dequantize=True)
     try:
-        with quiet(transformers):
+        with quiet(transformers), redirect_stderr(StringIO()):  # the bar of its conversion cannot be turned off
             config = transformers.AutoConfig.from_pretrained(**place)
             check_sizes(config, name)
             tokenizer = _with_beginning(transformers.AutoTokenizer.from_pretrained(**place), header)

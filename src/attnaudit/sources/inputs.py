@@ -85,7 +85,7 @@ def tensor_shards(
     batch: Batch, size: int, names: Sequence[str] | None = None, groups: Sequence[str] | None = None
 ) -> tuple[TensorShard, ...]:
     """Split a batch into shards; `groups` says what each input belongs to."""
-    count = _checked_length(batch)
+    count = batch_length(batch)
     labels = tuple(names) if names is not None else tuple(f"input-{place}" for place in range(count))
     if len(labels) != count:
         raise InputError(f"Got {len(labels)} names for a batch of {count} inputs.")
@@ -93,7 +93,7 @@ def tensor_shards(
         raise InputError(f"Got {len(groups)} groups for a batch of {count} inputs.")
     return tuple(
         TensorShard(
-            _part(batch, own),
+            batch_part(batch, own),
             labels[own],
             {} if groups is None else dict(zip(labels[own], map(str, groups[own]), strict=True)),
         )
@@ -101,14 +101,19 @@ def tensor_shards(
     )
 
 
-def _part(batch: Batch, own: slice) -> Batch:
+def batch_part(batch: Batch, own: slice) -> Batch:
+    """A copy of some inputs of a batch."""
     if isinstance(batch, Tensor):
         return torch.clone(batch[own])
     return {name: torch.clone(tensor[own]) for name, tensor in batch.items()}
 
 
-def _checked_length(batch: Batch) -> int:
-    """The number of inputs in a batch, all of whose tensors must have as many."""
+def batch_length(batch: Batch) -> int:
+    """The number of inputs in a batch.
+
+    Raises:
+        InputError: its tensors have different numbers of them, or one cannot be used.
+    """
     tensors = {"": batch} if isinstance(batch, Tensor) else dict(batch)
     if not tensors:
         raise InputError("The batch has no tensors: give at least one, such as input_ids.")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+from torch import nn
 
 from attnaudit.display import readable
 from attnaudit.errors import InputError, UsageError
@@ -14,6 +16,7 @@ from attnaudit.protocol import Protocol
 from attnaudit.sources.data import VARIABLE, data_file
 from attnaudit.sources.images import ImageItem, choose_images, find_images, image_shards, sample_images
 from attnaudit.sources.inputs import Batch, Shard, shard_size, tensor_shards
+from attnaudit.sources.loaders import loader_shards
 from attnaudit.sources.model import LoadedModel, ModelSpec, parse_model
 from attnaudit.sources.texts import TextFiles, TextItem, passages, standard_text, study_lines, text_shards
 
@@ -119,6 +122,26 @@ def select_batch(batch: Batch, device: str = "cpu", groups: Sequence[str] | None
     """A batch that a user has already made, and the group of each input, if some belong together."""
     shards = tensor_shards(batch, shard_size(device), groups=groups)
     return SelectedInputs(shards, f"{sum(len(shard.names) for shard in shards)} inputs in memory")
+
+
+def select_loader(
+    loader: Iterable[Any],
+    model: nn.Module | None,
+    limit: int | None,
+    device: str = "cpu",
+    groups: Sequence[str] | None = None,
+) -> SelectedInputs:
+    """The first inputs of a loader, such as torch's `DataLoader`.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if not isinstance(loader, Iterable):
+        raise UsageError(
+            f"inputs must be a batch of tensors, a loader of batches, or a path, got {type(loader).__name__}."
+        )
+    shards = loader_shards(loader, model, shard_size(device), limit, groups)
+    return SelectedInputs(shards, f"{sum(len(shard.names) for shard in shards)} inputs of a loader")
 
 
 def select_images(selection: InputSelection) -> tuple[ImageItem, ...]:

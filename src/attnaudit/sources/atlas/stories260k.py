@@ -27,6 +27,8 @@ from attnaudit.sources.atlas.entry import AtlasModel, KnownFile
 
 _WEIGHTS, _WORDS = "stories260K.bin", "tok512.bin"
 _HEADER = "<7i"
+#: Cosines and sines of every position, which follow from the config.
+_ANGLES = "angles"
 _SPACE = "\u2581"
 _UNKNOWN, _BEGINNING, _END = "<unk>", "<s>", "</s>"
 
@@ -64,7 +66,7 @@ def read_llama2c(file: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         "mlp.down_proj": (layers, width, inner),
         "mlp.up_proj": (layers, inner, width),
         "norm": (width,),
-        "cosines and sines": (2, positions, half),  # which follow from the config
+        _ANGLES: (2, positions, half),
     }
     if sum(map(np.prod, shapes.values())) != len(numbers):
         raise WeightsError(f"{file} has {len(numbers):,} numbers, which are not those that its header describes.")
@@ -72,12 +74,12 @@ def read_llama2c(file: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     for name, shape in shapes.items():
         count = int(np.prod(shape))
         whole, numbers = torch.from_numpy(numbers[:count].reshape(shape).copy()), numbers[count:]
-        if shape[0] == layers and len(shape) > 1 and name != "embed_tokens":
-            for layer, own in enumerate(whole):
-                own = halves(own, heads) if "q_proj" in name else halves(own, key_heads) if "k_proj" in name else own
-                tensors[f"layers.{layer}.{name}.weight"] = own.contiguous()
-        elif name in ("embed_tokens", "norm"):
+        if name in ("embed_tokens", "norm"):
             tensors[f"{name}.weight"] = whole
+        elif name != _ANGLES:
+            turning = {"self_attn.q_proj": heads, "self_attn.k_proj": key_heads}.get(name)
+            for layer, own in enumerate(whole):
+                tensors[f"layers.{layer}.{name}.weight"] = own.clone() if turning is None else halves(own, turning)
     config = {
         "architectures": ["LlamaForCausalLM"],
         "model_type": "llama",
