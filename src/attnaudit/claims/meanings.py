@@ -33,7 +33,7 @@ _OF_HEADS = {
     Finding.PARTIAL: "closer to the claim than chance, but far from it",
     Finding.AT_CHANCE: "not clearly closer to the claim than chance",
     Finding.BELOW_CHANCE: "farther from the claim than chance",
-    Finding.IMPOSSIBLE: "no network can have such heads, by a theorem",
+    Finding.IMPOSSIBLE: "no network can have such heads",
     Finding.UNREALISABLE: "no projection of these inputs comes near it, whatever its weights",
     Finding.OTHER_NUMBERS: "the numbers are not those of the claim",
     **_UNDECIDED,
