@@ -26,6 +26,17 @@ def softmax_product(q, k, v):
     return ((q @ k.transpose(-2, -1)) / math.sqrt(q.shape[-1])).softmax(dim=-1) @ v
 
 
+def entropy_besides(q, k, v):
+    weights = (q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1)
+    entropy = -(weights * weights.clamp_min(1e-9).log()).sum(-1)
+    return weights @ v + 0 * entropy[..., None]
+
+
+def singular_values_besides(q, k, v):
+    weights = (q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1)
+    return weights @ v / torch.linalg.svdvals(weights)[..., :1, None]
+
+
 def scores_times_a_matrix(q, k, v):
     return torch.matmul(q @ k.mT, torch.eye(k.shape[-2])).softmax(-1) @ v
 
@@ -108,6 +119,8 @@ def clamped_where_it_changes_nothing(q, k, v):
 
 GOOD = [
     softmax_product,
+    entropy_besides,
+    singular_values_besides,
     both_scaled,
     einsum,
     flattened_bmm,
@@ -221,7 +234,7 @@ def scores_of_a_convolution(q, k, v):
 
 def some_queries(q, k, v):
     """Tokens are selected by their weights, times the lengths of values, over all heads."""
-    weights = (q @ k.mT).softmax(-1)
+    weights = (q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1)
     ranks = torch.einsum("bhn,bhn->bn", weights[:, :, 0], v.norm(dim=-1)).argsort(-1)[:, None, :-1, None]
     chosen = weights.gather(2, ranks.expand(-1, q.shape[1], -1, k.shape[-2]))
     return F.pad(chosen @ v, (0, 0, 0, 1))

@@ -97,7 +97,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         for softmax in self._tracer.softmaxes:
             if softmax.settled:
                 continue
-            if softmax.applied or softmax.reason is not None or softmax.content:
+            if softmax.applied or softmax.content or softmax.reason or softmax.changed:
                 self.refuse(softmax.layer, _why(softmax))
             else:
                 others.append(Refusal(softmax.layer, f"a softmax over {softmax.shape} that is no attention"))
@@ -167,4 +167,4 @@ def _why(softmax: Softmax) -> str:
     """Why a softmax that has to do with attention was not captured."""
     if softmax.shape[softmax.axis] == 1:
         return "it has a single key, which gets all of the weight whatever its queries"
-    return softmax.reason or "its attention weights are not multiplied by values"
+    return softmax.reason or softmax.changed or "its attention weights are not multiplied by values"

@@ -43,8 +43,8 @@ def changed_form(
 def _note_reason(changed: Changed, facts: Mapping[int, Fact | None]) -> None:
     """Weights that meet something computed from scores are what it makes of them, as in hard attention."""
     for fact in facts.values():
-        if fact is not None and isinstance(fact.form, Weights) and fact.form.softmax.reason is None:
-            fact.form.softmax.reason = changed.reason
+        if fact is not None and isinstance(fact.form, Weights) and fact.form.softmax.changed is None:
+            fact.form.softmax.changed = changed.reason
 
 
 def _changed_weights(
@@ -65,8 +65,8 @@ def _changed_weights(
         reason = "attention dropout is on"
     if not softmax.known:
         reason = softmax.reason or softmax.otherwise
-    elif softmax.reason is None:
-        softmax.reason = reason
+    elif softmax.changed is None:
+        softmax.changed = reason
     return None if _meets_activation(weights, facts) else Changed(reason, softmax)
 
 

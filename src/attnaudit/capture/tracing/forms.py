@@ -141,7 +141,8 @@ class Softmax:
 
     `known` says that its input is a product, `content` that this is one of two activations; `reason` why it is not
     attention of the known form, and `otherwise` why not if its weights are multiplied by values and `known` is false.
-    `zeroed` is true for queries whose weights were set to 0. `applied` is set when its
+    `changed` says what became of its weights, which counts only if they are not multiplied by values as they are: a
+    model may compute their entropy besides. `zeroed` is true for queries whose weights were set to 0. `applied` is set when its
     weights are multiplied by values, `settled` when it is captured or refused.
     """
 
@@ -153,6 +154,7 @@ class Softmax:
     known: bool
     content: bool
     otherwise: str = NO_PRODUCT
+    changed: str | None = None
     zeroed: Tensor | None = None
     applied: bool = False
     settled: bool = False

@@ -202,8 +202,8 @@ class Tracer:
         given = self._facts.get(args[0])
         follows = None if given is None else scores.multiplied(given, None, 1)
         form = follows if isinstance(follows, Changed) else Convolved()
-        if given is not None and isinstance(given.form, Weights) and given.form.softmax.reason is None:
-            given.form.softmax.reason = "its attention weights are mixed by a convolution after the softmax"
+        if given is not None and isinstance(given.form, Weights) and given.form.softmax.changed is None:
+            given.form.softmax.changed = "its attention weights are mixed by a convolution after the softmax"
         activation = given is not None and given.activation
         self._facts[result] = Fact(convolution_labels(_labels(given), result.shape, depthwise), form, activation)
 
@@ -276,7 +276,7 @@ class Tracer:
             form = fact.form
             kept = changed_nothing(args[0], result[0])
             if isinstance(form, Weights) and not kept:
-                form.softmax.reason = "attention dropout is on"
+                form.softmax.changed = "attention dropout is on"
             self._facts[result[0]] = fact if kept else replace(fact, form=None)
 
     def _write_through(self, part: Tensor) -> None:
