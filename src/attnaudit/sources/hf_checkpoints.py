@@ -119,7 +119,8 @@ def checked(module: Any, info: Mapping[str, Any], name: str) -> tuple[str, ...]:
             unexpected += [] if own in buffers else [key]  # buffers that are computed, such as position_ids
         else:
             heads.append(key)
-    lacking = [key for key in missing if not key.startswith(_POOLER)]
+    fixed = {own for own, parameter in module.named_parameters() if not parameter.requires_grad}  # such as sine waves
+    lacking = [key for key in missing if not key.startswith(_POOLER) and key not in fixed]
     shapes = [
         f"{key} {tuple(found)} instead of {tuple(wanted)}"
         for key, found, wanted in sorted(info["mismatched_keys"], key=lambda entry: str(entry[0]))
