@@ -79,7 +79,7 @@ def audit(
 
     Args:
         models: a torch module; or one or more names such as `"timm:deit_tiny_patch16_224"`, `"hf:bert-base-uncased"`,
-            `"minilm"` or a folder.
+            `"atlas:smollm2-135m"`, `"minilm"`, a folder or a GGUF file.
         inputs: a batch tensor, a mapping of them such as a tokenizer's `input_ids` and `attention_mask`, or a loader of
             either, such as torch's `DataLoader`, alone or before labels; or, for named models, a folder of images or a
             text file or folder. By default images of the data folder or of scikit-image, or Python's own reference.
