@@ -95,7 +95,7 @@ def test_a_token_that_the_model_does_not_have_is_named(tmp_path):
 def test_a_text_of_words_that_the_model_does_not_know_is_skipped_and_why(tmp_path):
     model = load(tiny_bert(tmp_path / "bert"))
     texts = [TextItem("known", "the cat runs"), TextItem("unknown", "\u4e00 \u4e01 \u4e03 \u4e08 \u4e09")]
-    known, unknown = (TextShard((item,)).prepare(model, Protocol.EXACT) for item in texts)
+    known, unknown = (TextShard((item,), known_only=True).prepare(model, Protocol.EXACT) for item in texts)
     assert known.names == ("known",)
     assert unknown.inputs is None
     ((name, reason),) = unknown.skipped

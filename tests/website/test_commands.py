@@ -23,6 +23,8 @@ NOT_RUN = {
     r"dask (scheduler|worker) ": "runs until it is stopped",
     r"attnaudit .* --cluster ": "needs those two; tests/records/engine/test_cluster.py runs it",
     r"attnaudit .* --download\b": "needs the network",
+    r"attnaudit audit model.gguf": "needs the package gguf; tests/sources/test_hf_gguf.py writes a file and runs it",
+    r"attnaudit audit stories260k": "needs files that are in no package; tests/sources/atlas runs it if they are here",
     r"python -m benchmarks.robustness": "trains for an hour; tests/test_robustness_experiment.py runs its parts",
     r"torchrun ": "starts processes of its own; tests/training runs them",
 }

@@ -79,7 +79,7 @@ def audit(
 
     Args:
         models: a torch module; or one or more names such as `"timm:deit_tiny_patch16_224"`, `"hf:bert-base-uncased"`,
-            `"minilm"` or a folder.
+            `"atlas:smollm2-135m"`, `"minilm"`, a folder or a GGUF file.
         inputs: a batch tensor, a mapping of them such as a tokenizer's `input_ids` and `attention_mask`, or a loader of
             either, such as torch's `DataLoader`, alone or before labels; or, for named models, a folder of images or a
             text file or folder. By default images of the data folder or of scikit-image, or Python's own reference.
@@ -91,8 +91,8 @@ def audit(
             as it is.
         first: take the first inputs in order instead of a draw.
         lines: of texts, draw lines as the study does instead of passages.
-        groups: which inputs belong together, so that they count as one: the group of each input of a batch or loader, or
-            `"folder"` for images. Passages of one file out of several, and copies, belong together anyway.
+        groups: which inputs belong together, so that they count as one: the group of each input of a batch or loader,
+            or `"folder"` for images. Passages of one file out of several, and copies, belong together anyway.
         seed: of every random choice.
         protocol: `exact` or `paper`.
         claims: which claims to judge: `"all"` that a usual audit decides, or names, see `attnaudit ls claims`, and
@@ -146,7 +146,9 @@ def audit(
         if groups not in (None, "folder"):
             raise UsageError('groups must be "folder" for named inputs; lists are for batch tensors.')
         place_of_inputs = None if inputs is None else Path(inputs)
-        asked = InputSelection(place_of_inputs, limit, seed, first, lines, kind=kind, by_folder=groups is not None)
+        asked = InputSelection(
+            place_of_inputs, limit, seed, first, lines, kind=kind, by_folder=groups is not None, known_only=True
+        )
         selected = select_inputs(subjects, asked, settings.protocol, settings.device)
     plan = plan_audit(subjects, selected.shards, settings, selection.own)
     _announce(plan, selected, judged, Bounds(threshold, chance))

@@ -20,7 +20,9 @@ FAILED_VERDICT = 3
 
 
 def audit(
-    models: Annotated[list[str], typer.Argument(help="Model names: timm:NAME, hf:NAME, a folder, or minilm.")],
+    models: Annotated[
+        list[str], typer.Argument(help="Model names: timm:NAME, hf:NAME, atlas:NAME, a folder, a GGUF file, or minilm.")
+    ],
     weights: options.Weights = None,
     random_weights: options.RandomWeights = False,
     download: options.Download = False,
@@ -70,6 +72,8 @@ def audit(
         attnaudit audit timm:deit_tiny_patch16_224 --weights deit_tiny.safetensors --images photos/
 
         attnaudit audit hf:bert-base-uncased --download --text book.txt
+
+        attnaudit audit smollm2-135m --download --limit 12
 
         attnaudit audit vit_base_patch16_224 --download --limit 100 --workers 8 --memory 16GB
 

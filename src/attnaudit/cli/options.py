@@ -22,7 +22,10 @@ class Device(StrEnum):
 
 Weights = Annotated[
     Path | None,
-    typer.Option(help="Weights file of the model: safetensors, or a torch file of plain tensors.", show_default=False),
+    typer.Option(
+        help="Weights file of the model: safetensors, a torch file of plain tensors, or packages of the atlas.",
+        show_default=False,
+    ),
 ]
 RandomWeights = Annotated[
     bool, typer.Option("--random-weights", help="Audit an untrained network, initialised from the seed.")

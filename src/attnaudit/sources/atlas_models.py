@@ -69,8 +69,11 @@ def _convert(model: AtlasModel, spec: ModelSpec, folder: Path) -> tuple[str, ...
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         files = _files(model, spec, Path(scratch))
         _log.info("Converting %s for the first time, which may take a minute.", model.name)
-        notes = model.convert(files, folder)
-    model.check(folder)
+        try:
+            notes = model.convert(files, folder)
+            model.check(folder)
+        except WeightsError as error:  # not one of absent weights, for which a caller might take random ones
+            raise ModelError(f"{model.name} was not converted: {error}") from error
     return (_origin(model), *notes)
 
 

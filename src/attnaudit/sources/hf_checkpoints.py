@@ -6,6 +6,7 @@ the heads of other tasks, which are not part of the encoder, and a pooler, which
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -119,7 +120,7 @@ def checked(module: Any, info: Mapping[str, Any], name: str) -> tuple[str, ...]:
             unexpected += [] if own in buffers else [key]  # buffers that are computed, such as position_ids
         else:
             heads.append(key)
-    lacking = [key for key in missing if not key.startswith(_POOLER)]
+    lacking = [key for key in missing if not key.startswith(_POOLER) and not _follows(module, key)]
     shapes = [
         f"{key} {tuple(found)} instead of {tuple(wanted)}"
         for key, found, wanted in sorted(info["mismatched_keys"], key=lambda entry: str(entry[0]))
@@ -145,6 +146,12 @@ def checked(module: Any, info: Mapping[str, Any], name: str) -> tuple[str, ...]:
             "by attention"
         )
     return tuple(notes)
+
+
+def _follows(module: Any, key: str) -> bool:
+    """Whether a tensor follows from the config, such as sine waves: files need not hold it, as its class says."""
+    named = (key, f"{module.base_model_prefix}.{key}")
+    return any(re.search(own, name) for own in module._keys_to_ignore_on_load_missing or () for name in named)
 
 
 def _check_types(module: Any, entries: Mapping[str, TensorEntry], name: str) -> None:

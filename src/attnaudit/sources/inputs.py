@@ -120,7 +120,10 @@ def batch_length(batch: Batch) -> int:
     for name, tensor in tensors.items():
         called = f"The input tensor {name}".rstrip()
         if not isinstance(tensor, Tensor):
-            raise InputError(f"{called} must be a torch tensor, got {type(tensor).__name__}.")
+            raise InputError(
+                f"{called} must be a torch tensor, got {type(tensor).__name__} (a tokenizer gives tensors with "
+                'return_tensors="pt").'
+            )
         if tensor.dim() == 0 or len(tensor) == 0:
             raise InputError(f"{called} must have a non-empty batch axis, got shape {tuple(tensor.shape)}.")
         if fault := without_values(tensor):

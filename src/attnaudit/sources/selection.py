@@ -61,6 +61,7 @@ class InputSelection:
         samples: whether, without a place and a data folder, samples that come with installed packages will do.
         kind: what a user says they are; the models decide if None.
         by_folder: whether images of one folder belong together, such as frames of one film.
+        known_only: whether texts are skipped that are full of words which the model does not know.
     """
 
     place: Path | None = None
@@ -71,6 +72,7 @@ class InputSelection:
     samples: bool = True
     kind: InputKind | None = None
     by_folder: bool = False
+    known_only: bool = False
 
     def __post_init__(self) -> None:
         if self.limit is not None and self.limit < 1:
@@ -109,7 +111,8 @@ def select_inputs(
         if selection.place is None and len(samples) > 1:
             raise UsageError("These models read different kinds of text: audit them separately.")
         texts, words = _texts(selection, protocol, next(iter(samples)))
-        return SelectedInputs(text_shards(texts, protocol, shard_size()), f"{len(texts)} {words}")
+        shards = text_shards(texts, protocol, shard_size(), known_only=selection.known_only)
+        return SelectedInputs(shards, f"{len(texts)} {words}")
     if selection.kind == "text":
         raise UsageError(f"{specs[0].name} reads images: use --images instead of --text.")
     if selection.lines:

@@ -51,11 +51,12 @@ class TextShard:
     """A few texts that are tokenised and run as one batch.
 
     The study pads all lines to the longest and keeps the padding: `companions` are all lines of the run. If padding
-    must not matter, a shard has one text.
+    must not matter, a shard has one text. With `known_only`, texts of another kind than the model reads are skipped.
     """
 
     items: tuple[TextItem, ...]
     companions: tuple[str, ...] = ()
+    known_only: bool = False
 
     @property
     def identity(self) -> list[tuple[str, str]]:
@@ -87,7 +88,7 @@ class TextShard:
         if protocol is Protocol.EXACT:
             _check_room(texts, room)
             batch = model.tokenise(texts, PASSAGE_TOKENS)
-            if (unknown := _unknown_share(batch, model)) > _MOST_UNKNOWN:
+            if self.known_only and (unknown := _unknown_share(batch, model)) > _MOST_UNKNOWN:
                 reason = f"has {unknown:.0%} tokens that {model.label} does not know: it reads another kind of text"
                 return Prepared(None, (), (*skipped, *((name, reason) for name in names)))
             return Prepared(batch, names, skipped)
@@ -284,10 +285,12 @@ def _drawn(
     return tuple(found[place] for place in places)
 
 
-def text_shards(items: Sequence[TextItem], protocol: Protocol, size: int) -> tuple[TextShard, ...]:
+def text_shards(
+    items: Sequence[TextItem], protocol: Protocol, size: int, *, known_only: bool = False
+) -> tuple[TextShard, ...]:
     """One text per shard under `exact`, so that nothing is padded; the study's padded batch under `paper`."""
     if protocol is Protocol.EXACT:
-        return tuple(TextShard((item,)) for item in items)
+        return tuple(TextShard((item,), known_only=known_only) for item in items)
     everything = tuple(item.text for item in items)
     starts = range(0, len(items), size)
     return tuple(TextShard(tuple(items[start : start + size]), everything) for start in starts)
