@@ -25,7 +25,7 @@ CHAPTERS = (
     ),
     Chapter("Attention variants", "attention"),
     Chapter("Claims", "claims"),
-    Chapter("Results", "results", ("verdicts", "vision", "language")),
+    Chapter("Results", "results", ("verdicts", "vision", "language", "decoders")),
     Chapter("Reports", "report"),
     Chapter("API reference", "api"),
     Chapter("Project", "project"),

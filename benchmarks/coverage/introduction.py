@@ -30,9 +30,9 @@ is not compared. Weight matrices are drawn with variance 1/inputs, so that atten
 capture cannot agree by chance. Models that put tokens of several inputs into one row are measured with one input, since
 such a row cannot be split into inputs. Models that take more than 60 s are left out.
 
-On a GPU (`--device cuda`, H200, torch 2.11.0, timm 1.0.29, transformers 5.17.0, torchvision 0.26.0): 1,027 runs of 564
-model types, 4,393 expected, 4,162 captured, 227 refused, 4 listed as no attention, none missed, none in runs that crash;
-weights agree with the model's to 1.9e-04, and replays to 3.9e-05.
+On a GPU (`--device cuda`, H200, torch 2.11.0, timm 1.0.29, transformers 5.17.0, torchvision 0.26.0): 1,027 runs of
+564 model types, 4,393 expected, 4,162 captured, 227 refused, 4 listed as no attention, none missed, none in runs that
+crash; weights agree with the model's to 1.9e-04, and replays to 3.9e-05.
 
 To repeat it, with `pip install 'attnaudit[coverage-models]'` for the last three libraries:
 

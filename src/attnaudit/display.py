@@ -18,6 +18,11 @@ def shortened(text: str, longest: int = _LONGEST) -> str:
     return f"{text[: kept - kept // 3]}…{text[-(kept // 3) :]}"
 
 
+def counted(number: int, noun: str) -> str:
+    """A number and its noun, such as `1 head` or `1,024 heads`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def readable(name: str) -> str:
     r"""The name of a file as text that every file and terminal can take; different names stay different.
 

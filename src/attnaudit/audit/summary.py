@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from attnaudit.display import counted
 from attnaudit.measures import Selection
 from attnaudit.measures.identifiability import IDENTIFIABLE, POSSIBLE
 from attnaudit.records.audit import AuditSummary, CaptureSummary, MeasureWords, ReferenceWords, Statistic
@@ -78,7 +79,7 @@ def losses(summary: AuditSummary) -> list[str]:
                 most, measures = rejected.get(reason, (0, 0))
                 rejected[reason] = (max(most, count), measures + 1)
     return lines + [
-        f"rejected: {count:,} heads in {measures} measures, because {reason}"
+        f"rejected: {counted(count, 'head')} in {counted(measures, 'measure')}, because {reason}"
         for reason, (count, measures) in rejected.items()
     ]
 

