@@ -35,15 +35,15 @@ class PredictedValues(SharedWork):
     theory: Theory
 
     @property
-    def spectrum(self) -> Spectrum:
-        """That of the keys, which is not solved for a theory that does not need it."""
-        return self.keys.spectrum if needs_spectrum(self.theory) else cast("Spectrum", None)
+    def spectrum(self) -> Spectrum | None:
+        """That of the keys; None for a theory that does not need it, so that it is not solved."""
+        return self.keys.spectrum if needs_spectrum(self.theory) else None
 
     @cached_property
     def prediction(self) -> Prediction:
         """The predicted values; a head with fewer tokens than value columns has no prediction, of the right shape."""
         device = self.keys.heads.value.device
-        found = self.theory.predict(self.keys.heads, self.spectrum, self.keys.protocol)
+        found = self.theory.predict(self.keys.heads, cast("Spectrum", self.spectrum), self.keys.protocol)
         found = replace(found, values=found.values.to(device), log_scale=found.log_scale.to(device))
         missing = self.keys.heads.value.shape[-1] - found.values.shape[-1]
         if missing <= 0:
