@@ -16,17 +16,16 @@ from attnaudit.claims.jury import judge
 from attnaudit.claims.registry import theories_for
 from attnaudit.measures.batches import batches
 from attnaudit.measures.ceiling import Ceiling
-from attnaudit.measures.gauges import Gauges
 from attnaudit.measures.key_kernel import KeyKernel
-from attnaudit.measures.measuring import measure_gauges, measure_heads, measure_sensitivity
+from attnaudit.measures.measuring import measure_fits, measure_heads, measure_sensitivity
 from attnaudit.measures.selection import Selection, select
+from attnaudit.measures.two_passes import two_passes
 from attnaudit.protocol import Protocol
 from attnaudit.records.audit import AuditedModel
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.schema import rows
 from attnaudit.records.verdict import Finding, HeadScore, Verdict, VerdictWord
 from attnaudit.statistics.decisions import decides
-from attnaudit.theories.registry import ANY_GAUGE
 
 #: The null and the ideal, by whether the inputs of layers are known; other references decide nothing.
 REFERENCES = {True: ("random_projection", "planted"), False: ("rotated", "planted")}
@@ -85,20 +84,19 @@ def evidence(heads: Heads, chosen: Selection) -> pa.Table:
     """The rows of a layer: heads, references, best projections and gauges fitted to halves of the inputs, noise."""
     names = dict.fromkeys(entry.input for entry in heads.index)
     halves = {name: place % 2 for place, name in enumerate(names)}
-    ceiling, gauges = Ceiling(chosen.predicting, halves), Gauges(halves, chosen.seed, chosen.repeats)
-    asked = any(theory.name == ANY_GAUGE for theory in chosen.theories)
+    ceiling, passes = Ceiling(chosen.predicting, halves), two_passes(chosen, halves, list(halves)[:SAMPLE])
     for batch, _ in batches(heads, None):
         keys = KeyKernel(batch, chosen.protocol)
-        ceiling.add(keys)
-        if asked:
-            gauges.add(keys)
-    gauges.fit()
+        for own in (ceiling, *passes):
+            own.add(keys)
+    for fitted in passes:
+        fitted.fit()
     sample = heads.part(0, SAMPLE * len(heads) // len(names))
     found = chain(
         measure_heads([heads], chosen),
         ceiling.measure(chosen.protocol),
         measure_sensitivity(sample, chosen),
-        measure_gauges([heads], gauges, chosen) if asked else (),
+        measure_fits([heads], passes, chosen),
     )
     return pa.concat_tables([rows(measurement) for measurement in found])
 

@@ -48,21 +48,23 @@ class Identifiability:
     """Which heads can tell a theory from chance; only they count in a verdict.
 
     `problems` takes a batch of heads and the spectrum of its keys (for Primal-Attention its kernel), and gives a reason
-    for each head that cannot, None for the others.
+    for each head that cannot, None for the others. Unless it `needs_spectrum`, it is given None instead, because
+    eigenpairs take most of the time.
     """
 
     text: str
     problems: Callable[[Any, Any], tuple[str | None, ...]]
+    needs_spectrum: bool = True
 
 
-def too_few_tokens(heads: Heads, spectrum: Spectrum) -> tuple[str | None, ...]:
+def too_few_tokens(heads: Heads, spectrum: Spectrum | None) -> tuple[str | None, ...]:
     """With N < 2d tokens, any d columns of values span a good part of token space."""
     problem = f"N = {heads.tokens} tokens are fewer than 2d = {2 * heads.dim}" if heads.tokens < 2 * heads.dim else None
     return (problem,) * len(heads)
 
 
 #: Enough for a theory that predicts d columns over tokens.
-ENOUGH_TOKENS = Identifiability("N ≥ 2d tokens", too_few_tokens)
+ENOUGH_TOKENS = Identifiability("N ≥ 2d tokens", too_few_tokens, needs_spectrum=False)
 
 
 def guard_of(theory: Theory) -> Identifiability:

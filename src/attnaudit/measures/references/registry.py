@@ -8,7 +8,9 @@ from attnaudit.measures.references.base import Reference
 from attnaudit.measures.references.best_projection import BEST_PROJECTION, BEST_PROJECTION_FITTED
 from attnaudit.measures.references.gaussian import GAUSSIAN
 from attnaudit.measures.references.other_head import OTHER_HEAD
+from attnaudit.measures.references.other_keys import OTHER_KEYS
 from attnaudit.measures.references.planted import PLANTED, PLANTED_WITH_NOISE
+from attnaudit.measures.references.random_keys import RANDOM_KEYS
 from attnaudit.measures.references.random_projection import RANDOM_PROJECTION
 from attnaudit.measures.references.reparametrised import REPARAMETRISED, REPARAMETRISED_NULL
 from attnaudit.measures.references.rotated import ROTATED
@@ -20,9 +22,11 @@ REFERENCES: Mapping[str, Reference] = {
     for reference in (
         RANDOM_PROJECTION,
         ROTATED,
+        RANDOM_KEYS,
         GAUSSIAN,
         SHUFFLED_TOKENS,
         OTHER_HEAD,
+        OTHER_KEYS,
         BEST_PROJECTION,
         BEST_PROJECTION_FITTED,
         PLANTED,
