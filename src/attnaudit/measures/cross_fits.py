@@ -114,7 +114,7 @@ class CrossFits:
             at = MeasureInput(heads, keys, PredictedValues(keys, theory))
             yield RowKey(theory.name), evaluate([POSSIBLE], at)
             return
-        measures = [self._measure(name) for name in (*theory.measures, *theory.shown)]
+        measures = measures_of(theory, self._selection)
         planted: tuple[Heads, Prediction] | None = None
         for key, changed in self._variants(theory, row):
             prediction = self._predicted(theory, key, changed)
@@ -164,9 +164,19 @@ class CrossFits:
     def _asked(self, name: str) -> bool:
         return name in self._references
 
-    def _measure(self, name: str) -> Measure:
-        own = {measure.name: measure for measure in self._selection.measures}
-        return {**MEASURES, **own}[name]
+
+def measures_of(theory: FittedTheory, selection: Selection) -> list[Measure]:
+    """What is measured of a fitted theory, whatever other measures are asked for; a user's own are found by name."""
+    known = {**MEASURES, **{measure.name: measure for measure in selection.measures}}
+    return [known[name] for name in (*theory.measures, *theory.shown)]
+
+
+def fitted_measures(selection: Selection) -> list[Measure]:
+    """The same for all fitted theories, without those that are asked for anyway."""
+    theories = [theory for theory in selection.theories if isinstance(theory, FittedTheory)]
+    found = {measure.name: measure for theory in theories for measure in measures_of(theory, selection)}
+    asked = {measure.name for measure in selection.measures}
+    return [measure for name, measure in found.items() if name not in asked]
 
 
 def _input(theory: FittedTheory, keys: KeyKernel, heads: Heads, prediction: Prediction) -> MeasureInput:

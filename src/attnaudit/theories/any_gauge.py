@@ -19,6 +19,8 @@ class KernelPCAInAnyGauge:
     name = "kpca-any-gauge"
     text = "kernel PCA of the keys in the gauge that suits it best (Teo & Nguyen 2024, modulo gauge)"
     guard = ENOUGH_TOKENS
+    #: Those that decide.
+    measures = ("value_subspace_overlap",)
     #: Whether it has parameters that are fitted to other inputs.
     fitted = True
     impossible = staticmethod(forces_zero_values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from jaxtyping import Float
@@ -13,6 +14,7 @@ from attnaudit.kernel.prediction import Prediction
 from attnaudit.kernel.solvers import LARGE, eigenpairs
 from attnaudit.theories.base import no_prediction
 from attnaudit.theories.fitting import FittedTheory, NothingToFit
+from attnaudit.theories.recall import LastResult
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,11 @@ class AttentionGraph:
         weights = (mean + mean.mT) / 2
         return AttentionGraph(torch.diag_embed(weights.sum(dim=-1)) - weights)
 
+    @cached_property
+    def _modes(self) -> Float[Tensor, "heads tokens tokens"]:
+        """Eigenvectors, of the lowest frequency first."""
+        return eigenpairs(self.laplacian)[1]
+
     def mean_frequency(self, signal: Float[Tensor, "heads tokens dim"]) -> Float[Tensor, "heads"]:
         """tr(SᵀLS) / tr(SᵀS) without the mean over tokens: frequencies, weighted by the energy of the signal there."""
         signal = signal.double()
@@ -38,7 +45,7 @@ class AttentionGraph:
         self, signal: Float[Tensor, "heads tokens dim"], energy: Float[Tensor, "heads"]
     ) -> Float[Tensor, "heads tokens dim"]:
         """The lowest frequencies of a signal that have this energy together, the last of them in part."""
-        _, modes = eigenpairs(self.laplacian)
+        modes = self._modes
         parts = modes.mT @ signal.double()
         own = parts.square().sum(dim=-1)
         room = energy[:, None] - (own.cumsum(dim=-1) - own)
@@ -61,7 +68,8 @@ class LowPass(FittedTheory):
     energy as the output has cannot bring the mean frequency lower than the ideal one, which passes the lowest
     frequencies as they are and stops all others: the theory says that the head is that filter. Outputs with as many
     high frequencies as values, or more, refute it. Any values that the same attention averages lose high frequencies:
-    the null is the head's values, turned in token space.
+    what is left of a random projection of the inputs, the null, says how many. The mean over tokens, frequency 0,
+    passes every attention, and is left out.
     """
 
     name = "low-pass"
@@ -69,12 +77,19 @@ class LowPass(FittedTheory):
     measures = ("output_explained_variance",)
     shown = ("low_pass_share",)
 
+    def __init__(self) -> None:
+        self._graph = LastResult(_graph)
+
     def fitting(self) -> NothingToFit:
         """Nothing to fit."""
-        return NothingToFit(_filtered)
+        return NothingToFit(lambda heads: _filtered(heads, self._graph))
 
 
-def _filtered(heads: Heads) -> Prediction:
+def _graph(heads: Heads) -> AttentionGraph:
+    return AttentionGraph.of(heads.attention())
+
+
+def _filtered(heads: Heads, graph: LastResult[AttentionGraph]) -> Prediction:
     """As outputs, the ideal low-pass of the values that has the energy of the outputs."""
     if heads.query.shape[1] % heads.tokens:
         return no_prediction(heads, "its queries are not those of its tokens")
@@ -83,7 +98,7 @@ def _filtered(heads: Heads) -> Prediction:
     output, values = mean_over_groups(heads.output, heads.tokens), heads.value.double()
     mean = output.mean(dim=1, keepdim=True)
     energy = (output - mean).square().sum(dim=(1, 2))
-    ideal = mean + AttentionGraph.of(heads.attention()).ideal(values - values.mean(dim=1, keepdim=True), energy)
+    ideal = mean + graph(heads).ideal(values - values.mean(dim=1, keepdim=True), energy)
     groups = heads.query.shape[1] // heads.tokens
     nothing = torch.zeros_like(values[:, 0, 0])
     return Prediction(values, nothing, (None,) * len(heads), outputs=ideal.repeat(1, groups, 1))

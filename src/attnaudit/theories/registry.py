@@ -39,6 +39,9 @@ THEORIES: Mapping[str, Theory] = {
     )
 }
 
+#: The theories that are meant by `all`: fitting a gauge takes minutes, so that one must be named, or its claim.
+ALL = tuple(name for name in THEORIES if name != ANY_GAUGE)
+
 #: Of Primal-Attention layers, which have no values.
 PRIMAL_SVD = PrimalSVD()
 
