@@ -131,7 +131,12 @@ def _draw(run: Run) -> None:
     """Write the page of the run and, if matplotlib is installed, the figure of its references."""
     from attnaudit.errors import AttnAuditError, MissingExtraError
     from attnaudit.report.references import reference_figure
+    from attnaudit.report.theory_map import theory_figure
 
+    if run.ranking:
+        with suppress(MissingExtraError):
+            theory_figure(run, [run.path / "theories.svg"])
+            say(f"Theories by layer: {run.path / 'theories.svg'}")
     if run.verdicts:
         with suppress(MissingExtraError):
             reference_figure(run, run.path / "references.svg")

@@ -124,7 +124,7 @@ class CrossFits:
                 planted = changed, prediction
             guards = [IDENTIFIABLE] if key.reference == OBSERVED else []
             yield key, evaluate([*measures, *guards], _input(theory, keys, changed, prediction))
-        if planted is None and self._asked(PLANTED.name):
+        if planted is None and self._asked(PLANTED.name) and _intact(heads):
             planted = _as_predicted(heads, observed), observed
             yield RowKey(theory.name, PLANTED.name), evaluate(measures, _input(theory, keys, *planted))
         if planted is not None and heads.index[0].input in self._sample and self._asked(PLANTED_WITH_NOISE.name):
@@ -139,6 +139,8 @@ class CrossFits:
         return fitting.predict(disturbed) if isinstance(fitting, NothingToFit) else prediction
 
     def _predicted(self, theory: FittedTheory, key: RowKey, heads: Heads) -> Prediction:
+        if not _intact(heads):
+            return no_prediction(heads, "this input has heads that are not finite")
         fitting = theory.fitting()
         if isinstance(fitting, NothingToFit):
             return fitting.predict(heads)
@@ -148,6 +150,8 @@ class CrossFits:
     def _variants(self, theory: FittedTheory, row: _Row) -> Iterator[tuple[RowKey, Heads]]:
         """The heads as they are, with every reference of the theory, and as planted, where it says how."""
         yield RowKey(theory.name), row.heads
+        if not _intact(row.heads):
+            return
         null = None
         for name in (*theory.nulls, *theory.context):
             counts = name in theory.nulls and null is None

@@ -69,6 +69,10 @@ class LayerScore:
     layer: int
     score: MeanEstimate
 
+    def above(self, chance: float) -> bool:
+        """Whether all of the interval is above chance."""
+        return self.score.interval is not None and self.score.interval[0] > chance
+
 
 @dataclass(frozen=True)
 class Score:
@@ -184,6 +188,15 @@ class Rank:
         """The deciding measure that says least of the theory."""
         found = [score for score in self.scores if score.score is not None]
         return min(found, key=lambda own: own.score.mean if own.score else 0.0, default=None)
+
+    @property
+    def layers(self) -> tuple[LayerScore, ...]:
+        """The score of every layer, by the measure that says least of it there."""
+        found: dict[int, LayerScore] = {}
+        for own in (each for score in self.scores for each in score.layers):
+            if own.layer not in found or own.score.mean < found[own.layer].score.mean:
+                found[own.layer] = own
+        return tuple(found[layer] for layer in sorted(found))
 
 
 @dataclass(frozen=True)
