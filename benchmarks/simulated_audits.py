@@ -26,9 +26,13 @@ from attnaudit.records.evidence import Evidence
 from attnaudit.records.schema import rows
 from attnaudit.records.verdict import Finding, HeadScore, Verdict, VerdictWord
 from attnaudit.statistics.decisions import decides
+from attnaudit.theories.fitting import FittedTheory
+from attnaudit.theories.registry import THEORIES
 
 #: The null and the ideal, by whether the inputs of layers are known; other references decide nothing.
 REFERENCES = {True: ("random_projection", "planted"), False: ("rotated", "planted")}
+#: What fitted theories have besides, and the noise that planted heads bear.
+OF_FITS = ("random_keys", "rotated", "planted_with_noise")
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,7 @@ class Outcome:
     above_chance: tuple[int, ...]
     heads: int
     scores: dict[str, tuple[float, float, float]]
+    noise_allowed: float | None = None
 
     @staticmethod
     def of(verdict: Verdict) -> Outcome:
@@ -66,15 +71,17 @@ class Outcome:
                 for score in verdict.scores
                 if score.score is not None and score.score.interval is not None
             },
+            min((score.tolerance for score in verdict.scores if score.tolerance is not None), default=None),
         )
 
 
 def selection(claims: Sequence[Claim], seed: int, *, known: bool = True) -> Selection:
     """What an audit computes to decide these claims; the null depends on whether the inputs of layers are known."""
+    fitted = any(isinstance(THEORIES.get(claim.theory), FittedTheory) for claim in claims)
     return select(
         measures=dict.fromkeys(name for claim in claims for name in claim.decided_by),
         theories=theories_for(claims),
-        references=REFERENCES[known],
+        references=(*REFERENCES[known], *OF_FITS) if fitted else REFERENCES[known],
         repeats=defaults.REPEATS,
         seed=seed,
     )
