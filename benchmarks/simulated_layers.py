@@ -162,7 +162,7 @@ class Case:
 
 
 def _made_true(heads: Heads, name: str, seed: int) -> Heads:
-    """Heads for which a theory is exactly true, with weights that the audit does not draw; outputs if it is about them."""
+    """Heads for which a theory is exactly true, with weights that no audit draws: other values, or other outputs."""
     theory = THEORIES[name]
     assert isinstance(theory, FittedTheory)
     planted = theory.planted(heads, seed + 1_000_000)

@@ -14,6 +14,7 @@ from attnaudit.kernel.solvers import LARGE
 from attnaudit.theories.base import no_prediction
 from attnaudit.theories.fitting import FittedTheory, NothingToFit
 from attnaudit.theories.planting import weights_of_heads
+from attnaudit.theories.recall import LastResult
 
 _Pairs = Float[Tensor, "heads tokens tokens"]
 
@@ -33,9 +34,12 @@ class KernelRegression(FittedTheory):
     text = "a smooth function of the keys (Nadaraya & Watson 1964, over the head's kernel)"
     context = ("shuffled_tokens",)
 
+    def __init__(self) -> None:
+        self._smoother = LastResult(_smoother)
+
     def fitting(self) -> NothingToFit:
         """Nothing to fit."""
-        return NothingToFit(_left_out)
+        return NothingToFit(self._left_out)
 
     def planted(self, heads: Heads, seed: int) -> Heads | None:
         """Smooth values: v_i is the mean of k_jW* over other tokens, weighted by the kernel; outputs stay.
@@ -46,20 +50,19 @@ class KernelRegression(FittedTheory):
         if heads.tokens > LARGE:
             return None
         weights = weights_of_heads(heads, (heads.dim, heads.value.shape[-1]), f"{seed}/{self.name}")
-        smoother, _, alone = _smoother(heads)
+        smoother, _, alone = self._smoother(heads)
         drawn = heads.key.double() @ weights
         return replace(heads, value=torch.where(alone, drawn, smoother @ drawn))
 
-
-def _left_out(heads: Heads) -> Prediction:
-    """v̂ of every token from the others, beside their plain mean; a token that sees no other has no say."""
-    if heads.tokens > LARGE:
-        return no_prediction(heads, f"it needs all pairs of tokens, which are not computed above {LARGE:,}")
-    values = heads.value.double()
-    smoother, mean, alone = _smoother(heads)
-    predicted, baseline = (torch.where(alone, values, own @ values) for own in (smoother, mean))
-    nothing = torch.zeros_like(values[:, 0, 0])
-    return Prediction(predicted, nothing, (None,) * len(heads), baseline=baseline)
+    def _left_out(self, heads: Heads) -> Prediction:
+        """v̂ of every token from the others, beside their plain mean; a token that sees no other has no say."""
+        if heads.tokens > LARGE:
+            return no_prediction(heads, f"it needs all pairs of tokens, which are not computed above {LARGE:,}")
+        values = heads.value.double()
+        smoother, mean, alone = self._smoother(heads)
+        predicted, baseline = (torch.where(alone, values, own @ values) for own in (smoother, mean))
+        nothing = torch.zeros_like(values[:, 0, 0])
+        return Prediction(predicted, nothing, (None,) * len(heads), baseline=baseline)
 
 
 def _smoother(heads: Heads) -> tuple[_Pairs, _Pairs, Bool[Tensor, "#heads tokens 1"]]:

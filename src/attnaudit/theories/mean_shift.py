@@ -51,17 +51,16 @@ class _Fit:
 
     def __init__(self, attended: LastResult[Tensor]) -> None:
         self._attended = attended
-        self._queries, self._values = RegressionSums(), RegressionSums()
+        self._sums = RegressionSums()
 
     def add(self, heads: Heads) -> None:
         inputs = inputs_by_row(heads)
         if inputs is None or heads.query.shape[1] % heads.tokens:
             return
-        self._queries.add(inputs, _grouped(by_row(heads.query, heads), heads.tokens))
-        self._values.add(inputs, by_row(heads.value, heads))
+        self._sums.add(inputs, _targets(heads))
 
     def finish(self) -> _Fit:
-        self._to_query, self._to_value = self._queries.solve(), self._values.solve()
+        self._map = self._sums.solve()
         return self
 
     def predict(self, heads: Heads) -> Prediction:
@@ -73,21 +72,23 @@ class _Fit:
             return no_prediction(heads, _OTHER_QUERIES)
         if heads.tokens > LARGE:
             return no_prediction(heads, f"it needs the attention matrix, which is not built above {LARGE:,} tokens")
-        if self._to_query is None or self._to_value is None:
+        if self._map is None:
             return no_prediction(heads, TOO_FEW)
-        queries = _grouped(by_row(heads.query, heads), heads.tokens)
-        left = (queries - self._to_query(inputs)).square().sum(dim=(0, 2, 3))
-        total = (queries - self._to_query.y_mean).square().sum(dim=(0, 2, 3))
+        columns = heads.value.shape[-1]
+        queries, found = _targets(heads)[..., :-columns], self._map(inputs)
+        left = (queries - found[..., :-columns]).square().sum(dim=(0, 2, 3))
+        total = (queries - self._map.y_mean[..., :-columns]).square().sum(dim=(0, 2, 3))
         linear = (left <= (1 - _LINEAR) * total).repeat(len(inputs))
-        back = self._to_query.weights.reshape(len(self._to_query.weights), inputs.shape[-1], -1, heads.dim)
-        pulled = torch.einsum("hwgd,hwc->hgdc", back, self._to_value.weights)
+        to_query, to_value = self._map.weights[..., :-columns], self._map.weights[..., -columns:]
+        back = to_query.reshape(len(to_query), inputs.shape[-1], -1, heads.dim)
+        pulled = torch.einsum("hwgd,hwc->hgdc", back, to_value)
         attended = by_row(self._attended(heads), heads)
         rows, count, _, dim = attended.shape
         steps = attended.reshape(rows, count, -1, heads.tokens, dim) @ pulled
         outputs = steps.flatten(2, 3).flatten(0, 1)
         outputs = outputs * heads.scale.double()[:, None, None]
         problems = tuple(None if fine else _NOT_LINEAR for fine in linear.tolist())
-        values = self._to_value(inputs).flatten(0, 1)
+        values = found[..., -columns:].flatten(0, 1)
         lost = ~linear[:, None, None]
         return Prediction(
             values.masked_fill(lost, torch.nan),
@@ -102,9 +103,9 @@ def _attended_keys(heads: Heads) -> Float[Tensor, "heads queries dim"]:
     return heads.attended(heads.key)
 
 
-def _grouped(
-    queries: Float[Tensor, "rows heads queries dim"], tokens: int
-) -> Float[Tensor, "rows heads tokens columns"]:
-    """Queries of the heads that share keys beside each other, so that every token has one row."""
-    rows, heads, _, dim = queries.shape
-    return queries.reshape(rows, heads, -1, tokens, dim).transpose(2, 3).flatten(3)
+def _targets(heads: Heads) -> Float[Tensor, "rows heads tokens columns"]:
+    """Queries and values of each token beside each other; first the queries of all heads that share the keys."""
+    queries = by_row(heads.query, heads)
+    rows, count, _, dim = queries.shape
+    queries = queries.reshape(rows, count, -1, heads.tokens, dim).transpose(2, 3).flatten(3)
+    return torch.cat([queries, by_row(heads.value, heads)], dim=-1)
