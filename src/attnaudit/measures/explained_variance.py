@@ -2,7 +2,8 @@
 
 R² = 1 - ‖V - V̂‖² / ‖V - V̄‖² per head and input, on inputs that the fit has not seen. V̄ is what one would predict
 without the theory: the mean over the inputs of the fit, or what the theory says (`Prediction.baseline`). It is 1 if the
-theory is exactly true, 0 if it is as good as the mean, and negative if it is worse.
+theory is exactly true, and 0 if it is no better than the mean: how much worse it is says nothing about the values, so that
+it is not negative.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def _explained(
 ) -> PerHead:
     centre = found.mean(dim=1, keepdim=True) if baseline is None else baseline.double()
     left, total = ((found - other).square().sum(dim=(1, 2)) for other in (predicted, centre))
-    return torch.where(total > 0, 1 - left / total, torch.nan)
+    return torch.where(total > 0, (1 - left / total).clamp_min(0), torch.nan)
 
 
 def rank_needed(at: MeasureInput) -> PerHead:

@@ -19,7 +19,7 @@ from attnaudit.theories.planting import noise_of_heads, weights_of_heads
 from attnaudit.theories.recall import LastResult
 
 #: Updates at most, and the step, as a share of the size of the keys, below which a query has arrived.
-_UPDATES, _ARRIVED = 50, 1e-3
+_UPDATES, _ARRIVED = 30, 1e-3
 #: Of planted patterns: scale·‖k‖², so that others with a cosine below .7 have no weight; and the noise of queries.
 _SHARPNESS, _NOISE = 30.0, 0.1
 
