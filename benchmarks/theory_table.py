@@ -35,10 +35,8 @@ RIVALS = [name for name, theory in THEORIES.items() if isinstance(theory, Fitted
 
 def ranking_rows(run: attnaudit.Run) -> str:
     """The ranking: theory, score, measure itself beside its references, noise allowed, heads, verdict."""
-    lines = [
-        "| place | theory | score | observed | null | noise allowed | heads above chance | verdict |",
-        "| --- " * 8 + "|",
-    ]
+    names = ("place", "theory", "score", "observed", "null", "noise allowed", "heads above chance", "verdict")
+    lines = [f"| {' | '.join(names)} |", "| --- " * len(names) + "|"]
     for entry in run.ranking:
         least = entry.least
         if least is None or least.means is None:

@@ -53,8 +53,8 @@ def test_claims_about_audits_name_measures_and_scored_ones_have_a_direction(clai
         assert all(measure_named(name).closer in ("higher", "lower") for name in claim.decided_by)
 
 
-def test_there_are_fifteen_claims_each_under_its_own_name():
-    assert len(CLAIMS) == 15
+def test_there_are_twenty_one_claims_each_under_its_own_name():
+    assert len(CLAIMS) == 21
     assert all(name == claim.name for name, claim in CLAIMS.items())
     found = {claim.name for kind in RecordKind for claim in claims_about(kind)}
     assert found == {name for name, claim in CLAIMS.items() if not claim.on_request}

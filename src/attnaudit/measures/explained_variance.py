@@ -2,8 +2,7 @@
 
 R² = 1 - ‖V - V̂‖² / ‖V - V̄‖² per head and input, on inputs that the fit has not seen. V̄ is what one would predict
 without the theory: the mean over the inputs of the fit, or what the theory says (`Prediction.baseline`). It is 1 if the
-theory is exactly true, and 0 if it is no better than the mean: how much worse it is says nothing about the values, so that
-it is not negative.
+theory is exactly true, and 0 if it is no better than the mean: how much worse it is says nothing about the values.
 """
 
 from __future__ import annotations
