@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -18,10 +17,10 @@ class LastResult(Generic[T]):
 
     def __init__(self, function: Callable[[Heads], T]) -> None:
         self._function = function
-        self._last: tuple[weakref.ref[Tensor], weakref.ref[Tensor], T] | None = None
+        self._last: tuple[Tensor, Tensor, T] | None = None
 
     def __call__(self, heads: Heads) -> T:
         """The result for these heads, computed unless it is that of the last ones."""
-        if self._last is None or self._last[0]() is not heads.query or self._last[1]() is not heads.key:
-            self._last = weakref.ref(heads.query), weakref.ref(heads.key), self._function(heads)
+        if self._last is None or self._last[0] is not heads.query or self._last[1] is not heads.key:
+            self._last = heads.query, heads.key, self._function(heads)
         return self._last[2]
