@@ -40,9 +40,9 @@ class Hopfield(FittedTheory):
     def __init__(self) -> None:
         self._retrieved = LastResult(retrieved)
 
-    def fitting(self) -> _Fit:
+    def fitting(self) -> _RetrievalFit:
         """Least squares of values on keys."""
-        return _Fit(self._retrieved)
+        return _RetrievalFit(self._retrieved)
 
     def planted(self, heads: Heads, seed: int) -> Heads | None:
         """Well separated patterns: the head's own keys, centred and of one length; queries near them; V = KW*."""
@@ -59,7 +59,7 @@ class Hopfield(FittedTheory):
         return with_new_values(planted, keys @ weights)
 
 
-class _Fit(LinearFit):
+class _RetrievalFit(LinearFit):
     """V = KW + b, and what it makes of retrieved patterns."""
 
     def __init__(self, retrieved: LastResult[Tensor]) -> None:

@@ -35,9 +35,9 @@ class InputsLowRank(FittedTheory):
     context = ("random_projection",)
     baseline = True
 
-    def fitting(self) -> _Fit:
+    def fitting(self) -> _RankedFit:
         """Least squares of values on inputs."""
-        return _Fit(inputs_by_row, NO_INPUTS)
+        return _RankedFit(inputs_by_row, NO_INPUTS)
 
     def planted(self, heads: Heads, seed: int) -> Heads | None:
         """V = XW* with W* ~ N(0, 1); outputs are not looked at, and stay."""
@@ -48,7 +48,7 @@ class InputsLowRank(FittedTheory):
         return replace(heads, value=(inputs @ by_row(weights, heads)).flatten(0, 1))
 
 
-class _Fit(LinearFit):
+class _RankedFit(LinearFit):
     """Predicts the axes of the map beside its values, the largest first."""
 
     def predict(self, heads: Heads) -> Prediction:

@@ -41,12 +41,12 @@ class MeanShift(FittedTheory):
     def __init__(self) -> None:
         self._attended = LastResult(_attended_keys)
 
-    def fitting(self) -> _Fit:
+    def fitting(self) -> _StepFit:
         """Least squares of queries and values on inputs."""
-        return _Fit(self._attended)
+        return _StepFit(self._attended)
 
 
-class _Fit:
+class _StepFit:
     """W_Q and W_V, head by head; with grouped queries one W_Q for each head that shares the keys."""
 
     def __init__(self, attended: LastResult[Tensor]) -> None:
@@ -59,7 +59,7 @@ class _Fit:
             return
         self._sums.add(inputs, _targets(heads))
 
-    def finish(self) -> _Fit:
+    def finish(self) -> _StepFit:
         self._map = self._sums.solve()
         return self
 
