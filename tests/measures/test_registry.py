@@ -24,7 +24,7 @@ def inputs_of(measure):
     at = MeasureInput.of(heads if measure.applies_to(heads) else causal(heads))
     if measure.name not in OF_FITS:
         return at
-    own = {"outputs": 0.5 * heads.value, "baseline": heads.value[:, :1], "axes": torch.eye(4).double().repeat(2, 1, 1)}
+    own = {"outputs": heads.output, "baseline": heads.value[:, :1], "axes": torch.eye(4).double().repeat(2, 1, 1)}
     return replace(at, predicted=replace(at.predicted, given=replace(at.prediction, **own)))
 
 
