@@ -9,6 +9,7 @@ import torch
 from attnaudit.errors import UsageError
 from attnaudit.measures import DEFAULT_MEASURES, MEASURES, Cost, Measure, MeasureInput, Scope, evaluate
 from attnaudit.measures.primal_input import PrimalInput
+from attnaudit.theories import THEORIES
 from tests.heads import causal, make_heads, random_heads
 from tests.primal_heads import random_primal
 
@@ -24,7 +25,8 @@ def inputs_of(measure):
     at = MeasureInput.of(heads if measure.applies_to(heads) else causal(heads))
     if measure.name not in OF_FITS:
         return at
-    own = {"outputs": heads.output, "baseline": heads.value[:, :1], "axes": torch.eye(4).double().repeat(2, 1, 1)}
+    outputs = THEORIES["low-pass"].fitting().predict(heads).outputs
+    own = {"outputs": outputs, "baseline": heads.value[:, :1], "axes": torch.eye(4).double().repeat(2, 1, 1)}
     return replace(at, predicted=replace(at.predicted, given=replace(at.prediction, **own)))
 
 
