@@ -16,20 +16,23 @@ from attnaudit.claims.jury import judge
 from attnaudit.claims.registry import theories_for
 from attnaudit.measures.batches import batches
 from attnaudit.measures.ceiling import Ceiling
-from attnaudit.measures.gauges import Gauges
 from attnaudit.measures.key_kernel import KeyKernel
-from attnaudit.measures.measuring import measure_gauges, measure_heads, measure_sensitivity
+from attnaudit.measures.measuring import measure_fits, measure_heads, measure_sensitivity
 from attnaudit.measures.selection import Selection, select
+from attnaudit.measures.two_passes import two_passes
 from attnaudit.protocol import Protocol
 from attnaudit.records.audit import AuditedModel
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.schema import rows
 from attnaudit.records.verdict import Finding, HeadScore, Verdict, VerdictWord
 from attnaudit.statistics.decisions import decides
-from attnaudit.theories.registry import ANY_GAUGE
+from attnaudit.theories.fitting import FittedTheory
+from attnaudit.theories.registry import THEORIES
 
 #: The null and the ideal, by whether the inputs of layers are known; other references decide nothing.
 REFERENCES = {True: ("random_projection", "planted"), False: ("rotated", "planted")}
+#: What fitted theories have besides, and the noise that planted heads bear.
+OF_FITS = ("random_keys", "rotated", "planted_with_noise")
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class Outcome:
     above_chance: tuple[int, ...]
     heads: int
     scores: dict[str, tuple[float, float, float]]
+    noise_allowed: float | None = None
 
     @staticmethod
     def of(verdict: Verdict) -> Outcome:
@@ -67,15 +71,17 @@ class Outcome:
                 for score in verdict.scores
                 if score.score is not None and score.score.interval is not None
             },
+            min((score.tolerance for score in verdict.scores if score.tolerance is not None), default=None),
         )
 
 
 def selection(claims: Sequence[Claim], seed: int, *, known: bool = True) -> Selection:
     """What an audit computes to decide these claims; the null depends on whether the inputs of layers are known."""
+    fitted = any(isinstance(THEORIES.get(claim.theory), FittedTheory) for claim in claims)
     return select(
         measures=dict.fromkeys(name for claim in claims for name in claim.decided_by),
         theories=theories_for(claims),
-        references=REFERENCES[known],
+        references=(*REFERENCES[known], *OF_FITS) if fitted else REFERENCES[known],
         repeats=defaults.REPEATS,
         seed=seed,
     )
@@ -85,20 +91,19 @@ def evidence(heads: Heads, chosen: Selection) -> pa.Table:
     """The rows of a layer: heads, references, best projections and gauges fitted to halves of the inputs, noise."""
     names = dict.fromkeys(entry.input for entry in heads.index)
     halves = {name: place % 2 for place, name in enumerate(names)}
-    ceiling, gauges = Ceiling(chosen.predicting, halves), Gauges(halves, chosen.seed, chosen.repeats)
-    asked = any(theory.name == ANY_GAUGE for theory in chosen.theories)
+    ceiling, passes = Ceiling(chosen.predicting, halves), two_passes(chosen, halves, list(halves)[:SAMPLE])
     for batch, _ in batches(heads, None):
         keys = KeyKernel(batch, chosen.protocol)
-        ceiling.add(keys)
-        if asked:
-            gauges.add(keys)
-    gauges.fit()
+        for own in (ceiling, *passes):
+            own.add(keys)
+    for fitted in passes:
+        fitted.fit()
     sample = heads.part(0, SAMPLE * len(heads) // len(names))
     found = chain(
         measure_heads([heads], chosen),
         ceiling.measure(chosen.protocol),
         measure_sensitivity(sample, chosen),
-        measure_gauges([heads], gauges, chosen) if asked else (),
+        measure_fits([heads], passes, chosen),
     )
     return pa.concat_tables([rows(measurement) for measurement in found])
 

@@ -24,6 +24,7 @@ from attnaudit.measures.references.base import with_values
 from attnaudit.numerics.randomness import numpy_generator
 from attnaudit.protocol import Protocol
 from attnaudit.records.head_id import HeadId
+from attnaudit.theories.fitting import FittedTheory
 from attnaudit.theories.registry import THEORIES
 
 MODEL, HEADS = "simulated", 10
@@ -133,13 +134,16 @@ def _mixed(given: Given, true: int) -> Values:
 
 KPCA = ("kpca-values", "kpca-eigenvectors", "kpca-projection")
 KSVD, ANY_GAUGE = ("ksvd-values",), ("kpca-values-any-gauge",)
+#: Claims whose theories are fitted, or predict from other tokens.
+RIVAL_CLAIMS = ("keys-linear", "kernel-regression", "hopfield", "mean-shift", "low-pass")
 
 
 @dataclass(frozen=True)
 class Case:
     """Values of a layer, the claims that are judged on it, and in how many heads they are true.
 
-    `true` is None where that is a question of words. `known` says whether the inputs of the layer are.
+    `true` is None where that is a question of words. `known` says whether the inputs of the layer are. `planted` is a
+    theory that is then made true of all heads.
     """
 
     values: Callable[[Given], Values]
@@ -147,11 +151,26 @@ class Case:
     claims: tuple[str, ...] = KPCA
     heavy_tails: bool = False
     known: bool = True
+    planted: str | None = None
 
     def layer(self, inputs: int, seed: int) -> Heads:
         """One draw."""
         heads = layer(self.values, Shape(inputs), seed, heavy_tails=self.heavy_tails)
+        if self.planted is not None:
+            heads = _made_true(heads, self.planted, seed)
         return heads if self.known else replace(heads, source=None)
+
+
+def _made_true(heads: Heads, name: str, seed: int) -> Heads:
+    """Heads for which a theory is exactly true, with weights that no audit draws: other values, or other outputs."""
+    theory = THEORIES[name]
+    assert isinstance(theory, FittedTheory)
+    planted = theory.planted(heads, seed + 1_000_000)
+    if planted is not None:
+        return planted
+    fitting = theory.fitting()
+    fitting.add(heads)
+    return replace(heads, output=fitting.finish().predict(heads).outputs)
 
 
 NULLS = {
@@ -184,4 +203,12 @@ GAUGES = {
     "prediction times a rotation, any gauge": Case(_ROTATION, HEADS, ANY_GAUGE),
     "prediction times an invertible matrix, any gauge": Case(_INVERTIBLE, HEADS, ANY_GAUGE),
 }
-CASES = {**NULLS, **UNKNOWN, **PLANTED, **MIXED, **TURNED, **GAUGES}
+RIVALS = {
+    "random projection, rivals": Case(_random_projection, 0, RIVAL_CLAIMS),
+    "rotated, inputs-lowrank": Case(_rotated, 0, ("inputs-lowrank",)),
+    **{
+        f"{name} planted": Case(_random_projection, HEADS, (name,), planted=name)
+        for name in (*RIVAL_CLAIMS, "inputs-lowrank")
+    },
+}
+CASES = {**NULLS, **UNKNOWN, **PLANTED, **MIXED, **TURNED, **GAUGES, **RIVALS}

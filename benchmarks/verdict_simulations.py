@@ -26,6 +26,7 @@ from benchmarks.simulated_layers import (
     NULLS,
     PLANTED,
     PROJECTIONS,
+    RIVALS,
     TURNED,
     UNKNOWN,
 )
@@ -104,6 +105,12 @@ def _mean_scores(group: Group, true: int | None) -> str:
     return ", ".join(f"{name} {mean:.2f}" for name, mean in means.items())
 
 
+def _noise_allowed(group: Group, true: int | None) -> str:
+    """ε* of planted heads, the smallest and the mean over audits."""
+    found = [outcome.noise_allowed for outcome in group if outcome.noise_allowed is not None]
+    return f"{min(found):.0%}, mean {sum(found) / len(found):.0%}" if found else "–"
+
+
 def _table(said: Iterable[Said], cases: Iterable[str], *cells: Callable[[Group, int | None], str]) -> str:
     """A row per case and number of inputs, a column per claim."""
     asked = set(cases)
@@ -135,6 +142,9 @@ def tables(said: Sequence[Said]) -> dict[str, str]:
             _table(said, [*PROJECTIONS, *MIXED], _contain_truth)
         ),
         "Other bases: findings; mean scores": _table(said, [*TURNED, *GAUGES], _findings, _mean_scores),
+        "Rival theories: findings; heads above chance; mean scores; noise allowed": (
+            _table(said, RIVALS, _findings, _above_chance, _mean_scores, _noise_allowed)
+        ),
     }
     return {title: table for title, table in found.items() if table.count("\n") > 1}
 
@@ -144,7 +154,10 @@ def main() -> None:
     parser.add_argument("--audits", type=int, default=200)
     parser.add_argument("--inputs", type=int, nargs="+", default=[8, 25])
     parser.add_argument(
-        "--cases", nargs="+", choices=list(CASES), default=[case for case in CASES if case not in GAUGES]
+        "--cases",
+        nargs="+",
+        choices=list(CASES),
+        default=[case for case in CASES if case not in GAUGES and case not in RIVALS],
     )
     parser.add_argument("--draws", type=int, default=20_000, help="of numbers for the coverage of intervals")
     parser.add_argument("--workers", type=int, default=2)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from attnaudit import defaults
 from attnaudit.api.runs import Run
 from attnaudit.audit import AuditPlan, AuditSettings, measure, plan_audit
-from attnaudit.audit.ranking import rank
+from attnaudit.audit.ranking import best_theories, rank
 from attnaudit.audit.summary import losses
 from attnaudit.claims.claim import Claim, Terms
 from attnaudit.claims.jury import judge
@@ -41,8 +41,7 @@ from attnaudit.sources.selection import (
 )
 from attnaudit.statistics.scores import Bounds
 from attnaudit.theories import Theory
-from attnaudit.theories.base import is_fitted
-from attnaudit.theories.registry import THEORIES
+from attnaudit.theories.registry import ALL, THEORIES
 
 _log = logging.getLogger(__name__)
 
@@ -64,7 +63,7 @@ def audit(
     claims: Sequence[str | Claim] | Literal["all"] = "all",
     references: Sequence[str | Reference] | Literal["all"] = "all",
     repeats: int = defaults.REPEATS,
-    theories: Sequence[str | Theory] = (),
+    theories: Sequence[str | Theory] | Literal["all"] = (),
     measures: Sequence[str | Measure] = DEFAULT_MEASURES,
     threshold: float = defaults.THRESHOLD,
     chance: float = defaults.CHANCE,
@@ -100,7 +99,8 @@ def audit(
         references: which references to compute: `"all"`, or names, see `attnaudit ls references`, and objects of your
             own; without a null and an ideal one no claim can be judged.
         repeats: how often each random reference is drawn.
-        theories: theories to rank beside those the claims need: names, or objects of your own class.
+        theories: theories to rank beside those the claims need: names, or objects of your own class; or `"all"`,
+            which leaves out kpca-any-gauge: fitting it takes minutes, so that it must be named.
         measures: which measures to compute: names, see `attnaudit ls measures`, or objects of your own.
         threshold: the score from which on a claim counts as met.
         chance: the score up to which it counts as being at chance.
@@ -118,7 +118,7 @@ def audit(
     judged = claims_about(audits) if claims == "all" else claims_named(claims, audits, own_measures=own)
     selection = select(
         measures=measures,
-        theories=(*theories_for(judged), *theories),
+        theories=(*theories_for(judged), *(ALL if theories == "all" else theories)),
         references=tuple(REFERENCES) if references == "all" else references,
         repeats=repeats,
         seed=seed,
@@ -186,22 +186,23 @@ def conclude(
     ]
     bounds = bounds or Bounds()
     judgement = judge(claims, audits, threshold=bounds.threshold, chance=bounds.chance, own=own)
-    fitted = {name for name, theory in THEORIES.items() if is_fitted(theory)}
-    theories = [name for name in measured.settings.identity.settings.theories if name not in fitted]
+    known = {**THEORIES, **{entry.name: entry for entry in own if isinstance(entry, Theory)}}
+    theories = [known[name] for name in measured.settings.identity.settings.theories if name in known]
+    own_measures = {entry.name: entry for entry in own if isinstance(entry, Measure)}
     references = Terms(own=own).references
-    ranking = tuple(
-        entry
+    ranks = [
+        rank(measured.rows, model, theories, bounds, references, measured.groups, own_measures)
         for model in measured.models
         if len(theories) > 1
-        for entry in rank(measured.rows, model, theories, bounds, references, measured.groups)
-    )
+    ]
     summary = replace(
         measured.summary,
         claims={
             claim.name: ClaimWords(claim.statement, claim.citation, claim.theory, claim.limits) for claim in claims
         },
         verdicts=judgement.verdicts,
-        ranking=ranking,
+        ranking=tuple(entry for own_ranks in ranks for entry in own_ranks),
+        best_theories=tuple(best for own_ranks in ranks for best in best_theories(own_ranks, theories)),
         levels=judgement.levels,
         threshold=bounds.threshold,
         chance=bounds.chance,

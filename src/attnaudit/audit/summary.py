@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from attnaudit.display import counted
 from attnaudit.measures import Selection
+from attnaudit.measures.cross_fits import fitted_measures
 from attnaudit.measures.identifiability import IDENTIFIABLE, POSSIBLE
 from attnaudit.records.audit import AuditSummary, CaptureSummary, MeasureWords, ReferenceWords, Statistic
 from attnaudit.records.evidence import Evidence
@@ -47,7 +48,7 @@ def summarise(evidence: Evidence, notes: Sequence[Notes], selection: Selection) 
                     groups.setdefault(reference, {})[measure] = statistic
                 if own != theory and reference == OBSERVED:
                     others.setdefault(model, {}).setdefault(own, {})[measure] = statistic
-    measures = (*selection.measures, IDENTIFIABLE, POSSIBLE)
+    measures = (*selection.measures, *fitted_measures(selection), IDENTIFIABLE, POSSIBLE)
     errors = [error for note in notes for error in note.certificate.values()]
     capture = CaptureSummary(max(errors, default=None), _unique(note.refusals for note in notes))
     return AuditSummary(

@@ -16,18 +16,18 @@ from attnaudit.audit.settings import AuditSettings
 from attnaudit.capture import Capture, Heads, capture
 from attnaudit.capture.key_heads import by_key_head
 from attnaudit.errors import AttnAuditError, CaptureError, WeightsError, first_line
-from attnaudit.measures import Measure, Reference, Selection
+from attnaudit.measures import Measure, Reference
 from attnaudit.measures.batches import batches
 from attnaudit.measures.ceiling import Ceiling, has_ceiling
-from attnaudit.measures.gauges import Gauges
 from attnaudit.measures.key_kernel import KeyKernel
 from attnaudit.measures.measuring import (
-    measure_gauges,
+    measure_fits,
     measure_heads,
     measure_network,
     measure_primal,
     measure_sensitivity,
 )
+from attnaudit.measures.two_passes import two_passes
 from attnaudit.numerics.digest import digest
 from attnaudit.numerics.threads import single_threaded
 from attnaudit.records.notes import Notes
@@ -35,7 +35,6 @@ from attnaudit.records.schema import SCHEMA, VERSION, rows
 from attnaudit.sources.inputs import Prepared, Shard
 from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
 from attnaudit.theories.base import Theory
-from attnaudit.theories.registry import ANY_GAUGE
 
 #: Noise and other gauges are tried on this many inputs of the first shard, and the untrained twin has this many: they
 #: say how scores are to be read, and decide nothing.
@@ -103,10 +102,6 @@ class FitUnit:
         return {name: places[groups.get(name, name)] % 2 for name in names}
 
 
-def _asks_for_gauges(selection: Selection) -> bool:
-    return any(theory.name == ANY_GAUGE for theory in selection.theories)
-
-
 @dataclass(frozen=True)
 class AuditWorker:
     """Measures the heads of models that are loaded in this process; heads that do not fit into `memory` are refused."""
@@ -123,24 +118,25 @@ class AuditWorker:
         return self._heads(unit) if isinstance(unit, AuditUnit) else self._fits(unit)
 
     def _fits(self, unit: FitUnit) -> tuple[pa.Table, Notes]:
-        """The best projections, and on a sample of inputs what noise and other gauges do to scores."""
+        """Best projections, fitted theories, and on a sample of inputs what noise and other gauges do to scores."""
         selection = unit.settings.selection(unit.own)
         ceiling = Ceiling(selection.predicting if has_ceiling(selection) else (), unit.halves)
-        gauges = Gauges(unit.halves, selection.seed, selection.repeats) if _asks_for_gauges(selection) else None
+        passes = two_passes(selection, unit.halves, list(unit.halves)[:SAMPLE])
         tables, first = [SCHEMA.empty_table()], ""
         for heads in self._layers(unit):
             for batch, _ in batches(heads, None):
                 keys = KeyKernel(batch, selection.protocol)
                 ceiling.add(keys)
-                if gauges is not None:
-                    gauges.add(keys)
+                for own in passes:
+                    own.add(keys)
             first = first or heads.index[0].input
             if heads.index[0].input == first:
                 tables += map(rows, measure_sensitivity(_of_first_inputs(heads, SAMPLE), selection))
         tables += map(rows, ceiling.measure(selection.protocol))
-        if gauges is not None:
-            gauges.fit()
-            tables += map(rows, measure_gauges(self._layers(unit), gauges, selection))
+        for fitted in passes:
+            fitted.fit()
+        if passes:
+            tables += map(rows, measure_fits(self._layers(unit), passes, selection))
         return pa.concat_tables(tables), Notes()
 
     def _layers(self, unit: FitUnit) -> Iterator[Heads]:

@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 
 from attnaudit.claims.meanings import MEANINGS, RecordKind
-from attnaudit.claims.reasons import JudgedHeads, impossible_heads, measured_impossibility, reason_for
+from attnaudit.claims.reasons import impossible_heads, measured_impossibility, reason_for
 from attnaudit.errors import UsageError
 from attnaudit.measures import REFERENCES, Measure, Reference, measure_named
+from attnaudit.measures.references.registry import with_nulls_of
 from attnaudit.records.audit import AuditedModel
 from attnaudit.records.head_table import head_table
 from attnaudit.records.trials import Trials
 from attnaudit.records.verdict import Finding, Score, Verdict, VerdictWord
 from attnaudit.statistics.decisions import CHANCE, LEAST_INPUTS, THRESHOLD, combine, decide_score, decides
 from attnaudit.statistics.intervals import CONFIDENCE
+from attnaudit.statistics.judged_heads import JudgedHeads
 from attnaudit.statistics.scores import Bounds, head_score, trial_score
 from attnaudit.theories.base import Theory, guard_of
 from attnaudit.theories.registry import PRIMAL_SVD, THEORIES
@@ -51,11 +53,17 @@ class Terms:
         """All references by name, the user's first."""
         return {**{entry.name: entry for entry in self.own if isinstance(entry, Reference)}, **REFERENCES}
 
+    def references_of(self, theory: str) -> Mapping[str, Reference]:
+        """The same with the nulls that a theory names as the only ones."""
+        return with_nulls_of(self._theories.get(theory), self.references)
+
+    @property
+    def _theories(self) -> Mapping[str, Theory]:
+        return {**{entry.name: entry for entry in self.own if isinstance(entry, Theory)}, **THEORIES}
+
     def guard(self, theory: str) -> str:
         """What a head needs to tell a theory from chance, in words."""
-        theories = (*THEORIES.values(), *(entry for entry in self.own if isinstance(entry, Theory)))
-        guards = {entry.name: guard_of(entry) for entry in theories} | {PRIMAL_SVD.name: PRIMAL_SVD.guard}
-        return guards[theory].text
+        return PRIMAL_SVD.guard.text if theory == PRIMAL_SVD.name else guard_of(self._theories[theory]).text
 
 
 @dataclass(frozen=True)
@@ -180,4 +188,4 @@ def score(audit: AuditedModel, measure: str, theory: str = "kpca", terms: Terms 
     terms = terms or Terms()
     table = head_table(audit.rows, audit.model, measure, theory, audit.groups)
     bounds = Bounds(terms.threshold, terms.chance, terms.level)
-    return head_score(table, terms.measure(measure), bounds, terms.references)
+    return head_score(table, terms.measure(measure), bounds, terms.references_of(theory))

@@ -40,7 +40,7 @@ def audit(
     references: Annotated[str, typer.Option(help="References to compute: comma-separated, `all` or `none`.")] = "all",
     repeats: Annotated[int, typer.Option(min=1, help="Draws of each random reference.")] = defaults.REPEATS,
     theories: Annotated[
-        str, typer.Option(help="Theories to rank in addition to those of the claims, such as kpca,ksvd,pca.")
+        str, typer.Option(help="Theories to rank in addition to those of the claims: comma-separated, `all` or `none`.")
     ] = "none",
     threshold: Annotated[
         float, typer.Option(min=0, max=1, help="Score at which a claim counts as met.")
@@ -79,7 +79,9 @@ def audit(
 
         attnaudit audit vit_base_patch16_224 --download --images photos/ --cluster tcp://127.0.0.1:8786
 
-        attnaudit audit timm:deit_tiny_patch16_224 --theories kpca,ksvd,pca --claims none
+        attnaudit audit timm:deit_tiny_patch16_224 --theories kpca,ksvd,keys-linear --claims none
+
+        attnaudit audit minilm --limit 12 --theories all
 
         attnaudit audit timm:swin_tiny_patch4_window7_224 --random-weights --limit 2 --fail-on supported
     """
@@ -105,7 +107,7 @@ def audit(
         claims=options.names_or_all(claims, "--claims"),
         references=options.names_or_all(references, "--references"),
         repeats=repeats,
-        theories=options.names(theories, "--theories"),
+        theories=options.names_or_all(theories, "--theories"),
         threshold=threshold,
         chance=chance,
         device=device.value,
@@ -133,7 +135,12 @@ def _draw(run: Run) -> None:
     """Write the page of the run and, if matplotlib is installed, the figure of its references."""
     from attnaudit.errors import AttnAuditError, MissingExtraError
     from attnaudit.report.references import reference_figure
+    from attnaudit.report.theory_map import theory_figure
 
+    if run.ranking:
+        with suppress(MissingExtraError):
+            theory_figure(run, [run.path / "theories.svg"])
+            say(f"Theories by layer: {run.path / 'theories.svg'}")
     if run.verdicts:
         with suppress(MissingExtraError):
             reference_figure(run, run.path / "references.svg")

@@ -16,12 +16,18 @@ from attnaudit.kernel.spectra import Spectrum
 class Prediction:
     """Predicted values exp(log_scale) · `values`, up to the sign and order of the columns.
 
-    If head h has no prediction, `problems[h]` is the reason and its `values` are NaN.
+    If head h has no prediction, `problems[h]` is the reason and its `values` are NaN. A theory of what a head writes
+    predicts `outputs` as well. `baseline` is what would be predicted without the theory, from which explained variance
+    is counted; the mean over tokens if None. `axes`, of a linear map, are the directions of the values that it explains
+    most of first.
     """
 
     values: Float[Tensor, "heads tokens dim"]
     log_scale: PerHead
     problems: tuple[str | None, ...]
+    outputs: Float[Tensor, "heads queries dim"] | None = None
+    baseline: Float[Tensor, "heads rows dim"] | None = None
+    axes: Float[Tensor, "heads dim dim"] | None = None
 
 
 def kernel_pca_values(spectrum: Spectrum, *, unit_axes: bool = True) -> Prediction:

@@ -28,16 +28,20 @@ from attnaudit.kernel.gauge_fit import STEPS, gauge_fit
 from attnaudit.kernel.gauge_sample import same_length
 from attnaudit.kernel.gram import PerHead
 from attnaudit.kernel.key_frame import KeyFrame
+from attnaudit.measures.evaluation import Numbers, evaluate
+from attnaudit.measures.identifiability import IDENTIFIABLE, POSSIBLE
 from attnaudit.measures.key_kernel import KeyKernel
+from attnaudit.measures.measure_input import MeasureInput, PredictedValues
 from attnaudit.measures.references.base import ReferenceInput
 from attnaudit.measures.references.planted import PLANTED
 from attnaudit.measures.references.random_projection import RANDOM_PROJECTION
 from attnaudit.measures.references.reparametrised import well_conditioned
 from attnaudit.measures.references.rotated import ROTATED
-from attnaudit.measures.subspace import orthonormal
+from attnaudit.measures.subspace import VALUE_SUBSPACE_OVERLAP, orthonormal
 from attnaudit.numerics.randomness import numpy_generator
-from attnaudit.records.schema import OBSERVED
-from attnaudit.theories.base import no_prediction
+from attnaudit.records.schema import OBSERVED, Measurement, RowKey
+from attnaudit.theories.base import impossible, no_prediction
+from attnaudit.theories.registry import ANY_GAUGE, THEORIES
 
 #: Inputs of a half that a gauge is fitted to, with those that its ascent is checked on.
 FITTED_ON = 12
@@ -109,6 +113,19 @@ class Gauges:
                 if half.keys:
                     self._fits[layer, place] = self._fitted(half, self._hidden[layer])
 
+    def measured(self, keys: KeyKernel) -> Iterator[Measurement]:
+        """The second pass: heads and references in the gauges that were fitted to the other half."""
+        heads, theory = keys.heads, THEORIES[ANY_GAUGE]
+        at = MeasureInput(heads, keys, PredictedValues(keys, theory))
+        if impossible(theory, heads):
+            yield _measurement(keys, RowKey(theory.name), evaluate([POSSIBLE], at))
+            return
+        guard, nothing = evaluate([IDENTIFIABLE], at), (None,) * len(heads)
+        for reference, repeat, overlaps in self.overlaps(keys):
+            numbers = {VALUE_SUBSPACE_OVERLAP.name: Numbers(overlaps, nothing)}
+            own = numbers | guard if reference == OBSERVED else numbers
+            yield _measurement(keys, RowKey(theory.name, reference, repeat), own)
+
     def overlaps(self, keys: KeyKernel) -> Iterator[tuple[str, int, PerHead]]:
         """In the second pass: a reference, its repeat, and the overlap of every head; NaN without a fit."""
         heads = keys.heads
@@ -172,6 +189,12 @@ class Gauges:
         shift = torch.stack([torch.from_numpy(draw.standard_normal((dim, 1))) for draw in drawn]).to(frame.axes)
         root = stretched * (HIDDEN_SIZE / dim) ** 0.5
         return Gauge(frame.mean, frame.axes @ root, (frame.axes @ root @ root.mT @ shift)[..., 0])
+
+
+def _measurement(keys: KeyKernel, key: RowKey, numbers: Mapping[str, Numbers]) -> Measurement:
+    values = {name: own.values for name, own in numbers.items()}
+    problems = {name: own.problems for name, own in numbers.items()}
+    return Measurement(keys.heads, key, values, problems, keys.protocol)
 
 
 def _spans(gauge: Gauge, keys: Sequence[Float[Tensor, "heads _ dim"]], columns: int) -> list[_Bases]:

@@ -29,10 +29,14 @@ TINY, HUGE = 1e-150, 1e150
 
 @dataclass(frozen=True)
 class PredictedValues(SharedWork):
-    """What a theory predicts for a batch of heads, shared by the batch and all its references."""
+    """What a theory predicts for a batch of heads, shared by the batch and all its references.
+
+    `given` is the prediction of a theory that was fitted to other inputs, which nobody can predict from here.
+    """
 
     keys: KeyKernel
     theory: Theory
+    given: Prediction | None = None
 
     @property
     def spectrum(self) -> Spectrum | None:
@@ -42,6 +46,8 @@ class PredictedValues(SharedWork):
     @cached_property
     def prediction(self) -> Prediction:
         """The predicted values; a head with fewer tokens than value columns has no prediction, of the right shape."""
+        if self.given is not None:
+            return self.given
         device = self.keys.heads.value.device
         found = self.theory.predict(self.keys.heads, cast("Spectrum", self.spectrum), self.keys.protocol)
         found = replace(found, values=found.values.to(device), log_scale=found.log_scale.to(device))
@@ -124,7 +130,8 @@ class MeasureInput(SharedWork):
     @property
     def not_identifiable(self) -> tuple[str | None, ...]:
         """Why a head cannot tell the theory from chance, by the guard of the theory."""
-        return guard_of(self.predicted.theory).problems(self.keys.heads, self.predicted.spectrum)
+        guard = guard_of(self.predicted.theory)
+        return guard.problems(self.keys.heads, self.keys.spectrum if guard.needs_spectrum else None)
 
     @property
     def impossible(self) -> str | None:

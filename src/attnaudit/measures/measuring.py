@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import torch
@@ -13,7 +13,6 @@ from attnaudit.capture.key_heads import by_key_head
 from attnaudit.capture.primal_heads import PrimalHeads
 from attnaudit.measures.batches import batches, joined_layers, with_following
 from attnaudit.measures.evaluation import Numbers, evaluate
-from attnaudit.measures.gauges import Gauges
 from attnaudit.measures.identifiability import IDENTIFIABLE, KERNEL_RANK, POSSIBLE
 from attnaudit.measures.key_kernel import KeyKernel
 from attnaudit.measures.measure import Measure, Scope
@@ -31,10 +30,10 @@ from attnaudit.measures.references.reparametrised import (
     reparametrised,
 )
 from attnaudit.measures.selection import Selection
-from attnaudit.measures.subspace import VALUE_SUBSPACE_OVERLAP
-from attnaudit.records.schema import OBSERVED, Measurement, RowKey
+from attnaudit.measures.two_passes import TwoPasses
+from attnaudit.records.schema import Measurement, RowKey
 from attnaudit.theories.base import Theory, impossible
-from attnaudit.theories.registry import ANY_GAUGE, PRIMAL_SVD, THEORIES
+from attnaudit.theories.registry import PRIMAL_SVD
 
 Measured = tuple[RowKey, dict[str, Numbers]]
 
@@ -89,11 +88,13 @@ def measure_sensitivity(heads: Heads, selection: Selection) -> Iterator[Measurem
         yield from _joined(other, found, selection)
 
 
-def measure_gauges(layers: Iterable[Heads], gauges: Gauges, selection: Selection) -> Iterator[Measurement]:
-    """Layers in the gauges that were fitted to them."""
+def measure_fits(layers: Iterable[Heads], passes: Sequence[TwoPasses], selection: Selection) -> Iterator[Measurement]:
+    """The second pass over layers: their numbers with what was fitted to the other half of the inputs."""
     for heads in layers:
-        found = (_in_fitted_gauge(batch, gauges, selection) for batch, _ in batches(heads, None))
-        yield from _joined(heads, found, selection)
+        for batch, _ in batches(heads, None):
+            keys = KeyKernel(batch, selection.protocol)
+            for own in passes:
+                yield from own.measured(keys)
 
 
 def _joined(
@@ -168,18 +169,6 @@ def _in_gauge(heads: Heads, repeat: int, selection: Selection) -> Iterator[Measu
         if null is not None:
             at = MeasureInput(null, keys, predicted, selection.seed)
             yield RowKey(theory.name, REPARAMETRISED_NULL.name, repeat), evaluate(measures, at)
-
-
-def _in_fitted_gauge(heads: Heads, gauges: Gauges, selection: Selection) -> Iterator[Measured]:
-    keys = KeyKernel(heads, selection.protocol)
-    theory, nothing = THEORIES[ANY_GAUGE], (None,) * len(heads)
-    if impossible(theory, heads):
-        yield RowKey(theory.name), evaluate([POSSIBLE], MeasureInput(heads, keys, PredictedValues(keys, theory)))
-        return
-    guard = evaluate([IDENTIFIABLE], MeasureInput(heads, keys, PredictedValues(keys, theory)))
-    for reference, repeat, overlaps in gauges.overlaps(keys):
-        numbers = {VALUE_SUBSPACE_OVERLAP.name: Numbers(overlaps, nothing)}
-        yield RowKey(theory.name, reference, repeat), (numbers | guard if reference == OBSERVED else numbers)
 
 
 def _possible(selection: Selection, heads: Heads) -> list[Theory]:

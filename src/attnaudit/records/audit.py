@@ -17,7 +17,7 @@ from attnaudit.protocol import Protocol
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.run_folder import RunFolder, RunKind
 from attnaudit.records.schema import OBSERVED, Role
-from attnaudit.records.verdict import Rank, Verdict
+from attnaudit.records.verdict import BestTheory, Rank, Verdict
 
 
 @dataclass(frozen=True)
@@ -152,6 +152,7 @@ class AuditSummary:
     claims: Mapping[str, ClaimWords] = field(default_factory=dict)
     verdicts: tuple[Verdict, ...] = ()
     ranking: tuple[Rank, ...] = ()
+    best_theories: tuple[BestTheory, ...] = ()
     levels: Mapping[str, float] = field(default_factory=dict)
     threshold: float | None = None
     chance: float | None = None
@@ -206,6 +207,11 @@ class AuditRun:
     def ranking(self) -> tuple[Rank, ...]:
         """Theories compared, where there are several."""
         return self.summary.ranking
+
+    @property
+    def best_theories(self) -> tuple[BestTheory, ...]:
+        """The theory that is closest to each head, where theories are compared and any is above chance."""
+        return self.summary.best_theories
 
     @property
     def protocol(self) -> Protocol:

@@ -63,6 +63,18 @@ class HeadScore:
 
 
 @dataclass(frozen=True)
+class LayerScore:
+    """The mean score of the heads of a layer."""
+
+    layer: int
+    score: MeanEstimate
+
+    def above(self, chance: float) -> bool:
+        """Whether all of the interval is above chance."""
+        return self.score.interval is not None and self.score.interval[0] > chance
+
+
+@dataclass(frozen=True)
 class Score:
     """What one measure says of one model, on a scale from 0, the null, to 1, the theory itself.
 
@@ -76,6 +88,7 @@ class Score:
         gauges: the smallest and largest score in other gauges of the same network, on a sample of inputs.
         inputs: how many independent inputs there are; those of one group count as one.
         heads: every head that has a score.
+        layers: every layer that has one.
         informative: rows that have one.
         uninformative: rows for which the planted values are no closer to the theory than the null.
         rejected: rows without a number.
@@ -94,6 +107,7 @@ class Score:
     gauges: tuple[float, float] | None = None
     inputs: int = 0
     heads: tuple[HeadScore, ...] = ()
+    layers: tuple[LayerScore, ...] = ()
     informative: int = 0
     uninformative: int = 0
     rejected: int = 0
@@ -101,6 +115,14 @@ class Score:
     impossible: Mapping[str, int] = field(default_factory=dict)
     means: dict[str, float] | None = None
     null: str | None = None
+
+    def of(self, reference: str) -> float | None:
+        """Where the mean of a reference is on the scale from the null to the theory."""
+        means = self.means or {}
+        if self.null is None or any(name not in means for name in (reference, self.null, "planted")):
+            return None
+        zero = means[self.null]
+        return (means[reference] - zero) / (means["planted"] - zero)
 
 
 @dataclass(frozen=True)
@@ -137,7 +159,19 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Rank:
-    """One theory on one model: its scores, and what they come to."""
+    """One theory on one model, by the deciding measure that says least of it.
+
+    Attributes:
+        model: its name.
+        theory: its name.
+        mean: of that measure's score over all heads; None without a score.
+        scores: of all deciding measures.
+        word: what they come to.
+        finding: why.
+        place: 1 for the best; None for a theory that is at chance or worse, not decided, or true by construction.
+        above_chance: heads that every deciding measure puts above chance, false discoveries controlled.
+        heads: that have a score.
+    """
 
     model: str
     theory: str
@@ -145,3 +179,32 @@ class Rank:
     scores: tuple[Score, ...]
     word: VerdictWord
     finding: Finding
+    place: int | None = None
+    above_chance: int = 0
+    heads: int = 0
+
+    @property
+    def least(self) -> Score | None:
+        """The deciding measure that says least of the theory."""
+        found = [score for score in self.scores if score.score is not None]
+        return min(found, key=lambda own: own.score.mean if own.score else 0.0, default=None)
+
+    @property
+    def layers(self) -> tuple[LayerScore, ...]:
+        """The score of every layer, by the measure that says least of it there."""
+        found: dict[int, LayerScore] = {}
+        for own in (each for score in self.scores for each in score.layers):
+            if own.layer not in found or own.score.mean < found[own.layer].score.mean:
+                found[own.layer] = own
+        return tuple(found[layer] for layer in sorted(found))
+
+
+@dataclass(frozen=True)
+class BestTheory:
+    """The theory with the highest score among those that a head is above chance for; None if there is none."""
+
+    model: str
+    layer: int
+    head: int
+    theory: str | None
+    score: MeanEstimate | None

@@ -44,23 +44,33 @@ def score_table(title: str, verdicts: Sequence[tuple[str, Verdict]]) -> Table:
 
 
 def ranking_table(ranks: Sequence[Rank]) -> Table:
-    """Theories from best to worst."""
+    """Theories from best to worst, each by the deciding measure that says least of it; then those without a place."""
     table = Table(title="Theories compared, best first", title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("", justify="right")
     table.add_column("theory", no_wrap=True)
-    table.add_column("mean score", justify="right")
-    for score in ranks[0].scores:
-        table.add_column(score.measure, justify="right")
+    table.add_column("score", justify="right", no_wrap=True)
+    table.add_column("measure", no_wrap=True)
+    table.add_column("realised", justify="right")
+    table.add_column("heads above chance", justify="right")
     table.add_column("verdict")
     for entry in ranks:
-        cells = ["–" if one.score is None else str(one.score) for one in entry.scores]
-        words = f"{entry.word} ({entry.finding})"
+        least = entry.least
         table.add_row(
+            "–" if entry.place is None else str(entry.place),
             Text(entry.theory),
-            "–" if entry.mean is None else f"{entry.mean:.2f}",
-            *cells,
-            verdict_text(entry.word, words),
+            "–" if least is None else str(least.score),
+            "–" if least is None else least.measure,
+            _realised(entry),
+            f"{entry.above_chance} of {entry.heads}" if entry.heads else "–",
+            verdict_text(entry.word, f"{entry.word} ({entry.finding})"),
         )
     return table
+
+
+def _realised(entry: Rank) -> str:
+    """Of what the best projection reaches, where a measure has such a ceiling."""
+    found = [str(score.realised) for score in entry.scores if score.realised is not None]
+    return found[0] if found else "–"
 
 
 def tally_table(verdicts: Sequence[Verdict]) -> Table:

@@ -18,7 +18,7 @@ interval. Since score = 1 - (planted - observed) / (planted - null), a null that
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,7 +31,7 @@ from attnaudit.measures.references.planted import NOISES, PLANTED_WITH_NOISE
 from attnaudit.measures.references.reparametrised import REPARAMETRISED, REPARAMETRISED_NULL
 from attnaudit.records.head_values import HeadTable, Numbers
 from attnaudit.records.schema import OBSERVED, Role
-from attnaudit.records.verdict import HeadScore, MeanEstimate, Score
+from attnaudit.records.verdict import HeadScore, LayerScore, MeanEstimate, Score
 from attnaudit.statistics.huge import mean, shrinkage
 from attnaudit.statistics.intervals import CONFIDENCE
 from attnaudit.statistics.means import Offset, discoveries, mean_interval, probability_above
@@ -40,11 +40,15 @@ from attnaudit.statistics.rows import Rows, grouped
 
 @dataclass(frozen=True)
 class Bounds:
-    """What counts as the theory (`threshold`) and as chance (up to `chance`), and the confidence of intervals."""
+    """What counts as the theory (`threshold`) and as chance (up to `chance`), and the confidence of intervals.
+
+    Of the heads that are named, a share of `false_discoveries` at most is named wrongly.
+    """
 
     threshold: float = defaults.THRESHOLD
     chance: float = defaults.CHANCE
     level: float = CONFIDENCE
+    false_discoveries: float = 1 - CONFIDENCE
 
 
 def head_score(
@@ -99,6 +103,7 @@ def head_score(
         ),
         inputs=len(np.unique(rows.inputs)),
         heads=_heads(table, rows, scores, offset, bounds),
+        layers=tuple(_layers(table, rows, scores, offset)),
         informative=int(informative.sum()),
         means=columns.means(informative),
     )
@@ -166,7 +171,9 @@ def _heads(
     inputs = {head: rows.inputs[rows.heads == head] for head in found}
     means = {head: grouped(own, inputs[head]) for head, own in found.items()}
     satisfying, above = (
-        discoveries(np.array([probability_above(own, bound, own_offset) for own in means.values()]))
+        discoveries(
+            np.array([probability_above(own, bound, own_offset) for own in means.values()]), bounds.false_discoveries
+        )
         for bound in (bounds.threshold, bounds.chance)
         for own_offset in [offset and offset.times(1 - bound)]
     )
@@ -181,6 +188,17 @@ def _heads(
         )
         for (head, own), satisfies, better in zip(means.items(), satisfying, above, strict=True)
     )
+
+
+def _layers(table: HeadTable, rows: Rows, scores: Numbers, offset: Offset | None) -> Iterator[LayerScore]:
+    """Every layer over its heads and inputs."""
+    layer_of_row = np.array([table.names[head].layer for head in rows.heads])
+    for layer in np.unique(layer_of_row):
+        own = layer_of_row == layer
+        mine = rows.among(own)
+        found = mine.estimate(scores[own], offset and mine.offset_of_mean(offset, scores[own]))
+        if found is not None:
+            yield LayerScore(int(layer), found)
 
 
 def trial_score(measure: str, observed: Numbers, null: Numbers, planted: float, *, level: float) -> Score:

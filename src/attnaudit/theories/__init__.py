@@ -1,6 +1,7 @@
 """What the values of a head could be: each theory predicts them from the rest of the head."""
 
 from attnaudit.theories.base import Identifiability, Theory
+from attnaudit.theories.fitting import Fitted, FittedTheory, Fitting
 from attnaudit.theories.input_pca import InputPCA
 from attnaudit.theories.kernel_pca import KernelPCA
 from attnaudit.theories.kernel_svd import KernelSVD
@@ -12,6 +13,9 @@ __all__ = [
     "PCA",
     "PRIMAL_SVD",
     "THEORIES",
+    "Fitted",
+    "FittedTheory",
+    "Fitting",
     "Identifiability",
     "InputPCA",
     "KernelPCA",

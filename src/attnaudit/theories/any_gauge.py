@@ -20,6 +20,8 @@ class KernelPCAInAnyGauge:
     text = "kernel PCA of the keys in the gauge that suits it best (Teo & Nguyen 2024, modulo gauge)"
     guard = ENOUGH_TOKENS
     needs_spectrum = False
+    #: Those that decide.
+    measures = ("value_subspace_overlap",)
     #: Whether it has parameters that are fitted to other inputs.
     fitted = True
     impossible = staticmethod(forces_zero_values)

@@ -49,11 +49,13 @@ class Identifiability:
     """Which heads can tell a theory from chance; only they count in a verdict.
 
     `problems` takes a batch of heads and the spectrum of its keys (for Primal-Attention its kernel), and gives a reason
-    for each head that cannot, None for the others.
+    for each head that cannot, None for the others. Unless it `needs_spectrum`, it is given None instead, because
+    eigenpairs take most of the time.
     """
 
     text: str
     problems: Callable[[Any, Any], tuple[str | None, ...]]
+    needs_spectrum: bool = True
 
 
 def too_few_tokens(heads: Heads, spectrum: Spectrum | None) -> tuple[str | None, ...]:
@@ -63,7 +65,7 @@ def too_few_tokens(heads: Heads, spectrum: Spectrum | None) -> tuple[str | None,
 
 
 #: Enough for a theory that predicts d columns over tokens.
-ENOUGH_TOKENS = Identifiability("N ≥ 2d tokens", too_few_tokens)
+ENOUGH_TOKENS = Identifiability("N ≥ 2d tokens", too_few_tokens, needs_spectrum=False)
 
 
 def guard_of(theory: Theory) -> Identifiability:

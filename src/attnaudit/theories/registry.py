@@ -7,9 +7,15 @@ from collections.abc import Mapping
 from attnaudit.errors import unknown
 from attnaudit.theories.any_gauge import KernelPCAInAnyGauge
 from attnaudit.theories.base import Theory
+from attnaudit.theories.hopfield import Hopfield
 from attnaudit.theories.input_pca import InputPCA
+from attnaudit.theories.inputs_lowrank import InputsLowRank
 from attnaudit.theories.kernel_pca import KernelPCA
+from attnaudit.theories.kernel_regression import KernelRegression
 from attnaudit.theories.kernel_svd import KernelSVD
+from attnaudit.theories.keys_linear import KeysLinear
+from attnaudit.theories.low_pass import LowPass
+from attnaudit.theories.mean_shift import MeanShift
 from attnaudit.theories.pca import PCA
 from attnaudit.theories.primal_svd import PrimalSVD
 
@@ -24,8 +30,17 @@ THEORIES: Mapping[str, Theory] = {
         PCA(),
         InputPCA(),
         KernelPCAInAnyGauge(),
+        KeysLinear(),
+        KernelRegression(),
+        Hopfield(),
+        MeanShift(),
+        LowPass(),
+        InputsLowRank(),
     )
 }
+
+#: The theories that are meant by `all`: fitting a gauge takes minutes, so that one must be named, or its claim.
+ALL = tuple(name for name in THEORIES if name != ANY_GAUGE)
 
 #: Of Primal-Attention layers, which have no values.
 PRIMAL_SVD = PrimalSVD()

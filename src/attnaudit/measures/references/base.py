@@ -59,6 +59,8 @@ class Reference:
         random: whether it draws random numbers, by `generator_for`, and so differs from repeat to repeat.
         network: whether it is captured from a network of its own instead, the untrained twin of the model.
         fitted: whether its values are fitted to other inputs instead, by `measures.ceiling`.
+        heads: instead of values, the same heads with other keys, for theories that are fitted to inputs.
+        for_fits: the values where one map is fitted to all inputs, if they are others then.
     """
 
     name: str
@@ -69,10 +71,18 @@ class Reference:
     random: bool = True
     network: bool = False
     fitted: bool = False
+    heads: Callable[[ReferenceInput], Heads | None] | None = None
+    for_fits: Callable[[ReferenceInput], Tensor | None] | None = None
 
-    def apply(self, given: ReferenceInput, keys: KeyKernel) -> Heads | None:
-        """Heads with other values, and the outputs these values would have given; `keys` are of the same heads."""
-        values = None if self.values is None else self.values(given)
+    def apply(self, given: ReferenceInput, keys: KeyKernel, *, for_fits: bool = False) -> Heads | None:
+        """Heads with other values, and the outputs these values would have given; `keys` are of the same heads.
+
+        `for_fits` says whether they are for a theory that is fitted to several inputs.
+        """
+        if self.heads is not None:
+            return self.heads(given) if for_fits else None
+        make = (self.for_fits if for_fits else None) or self.values
+        values = None if make is None else make(given)
         return None if values is None else with_values(keys, values)
 
     def apply_primal(self, given: PrimalReferenceInput) -> PrimalHeads | None:

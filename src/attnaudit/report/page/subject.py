@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from attnaudit import defaults
 from attnaudit.display import shortened
 from attnaudit.papers.tables import TABLES, Comparison, compare
 from attnaudit.records.audit import AuditRun, ClaimWords, MeasureWords, Statistic, Statistics
@@ -17,6 +19,7 @@ from attnaudit.report.page.maps import HeadMap, head_map
 from attnaudit.report.page.profiles import Layers, Profile, by_layer, profiles
 from attnaudit.report.page.strips import Strip, strip
 from attnaudit.report.references import MEASURES
+from attnaudit.report.theory_map import theory_map
 from attnaudit.report.verdict_cards import null_words
 from attnaudit.statistics.decisions import decides
 
@@ -42,6 +45,15 @@ class MeasureView:
 
 
 @dataclass(frozen=True)
+class TheoryMap:
+    """Scores by theory and layer, None at chance; and how many heads are closest to which theory, if to any."""
+
+    layers: list[int]
+    rows: list[tuple[str, list[float | None]]]
+    winners: list[tuple[str | None, int]]
+
+
+@dataclass(frozen=True)
 class Subject:
     """One model of one run; `run` is the number of the run in the document, `null` what score 0 is."""
 
@@ -55,6 +67,7 @@ class Subject:
     null: str
     claims: Mapping[str, ClaimWords]
     ranking: list[Rank]
+    theories: TheoryMap
     strips: list[Strip]
     measures: list[MeasureView]
     profiles: list[Profile]
@@ -91,6 +104,7 @@ def subject(run: AuditRun, number: int, model: str, names: Sequence[str]) -> Sub
         null=null_words(verdicts, run.summary.references),
         claims=run.summary.claims,
         ranking=[entry for entry in run.ranking if entry.model == model],
+        theories=_theories(run, model),
         strips=[
             strip(run.rows, model, measure, theory, score is None or decides(score), run.summary.references)
             for (measure, theory), score in deciding.items()
@@ -100,6 +114,13 @@ def subject(run: AuditRun, number: int, model: str, names: Sequence[str]) -> Sub
         published=_published(model, run.summary.observed(model)),
         rejected=_rejected(views),
     )
+
+
+def _theories(run: AuditRun, model: str) -> TheoryMap:
+    ranks = [entry for entry in run.ranking if entry.model == model]
+    theories, layers, cells = theory_map(ranks, defaults.CHANCE if run.summary.chance is None else run.summary.chance)
+    winners = Counter(own.theory for own in run.best_theories if own.model == model)
+    return TheoryMap(layers, list(zip(theories, cells, strict=True)), winners.most_common())
 
 
 def finite(rows: pa.Table) -> pa.Table:
