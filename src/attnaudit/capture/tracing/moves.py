@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from attnaudit.capture.tracing.labels import LastingMove, Move, narrowed, on_small, padded, reshaped
-from attnaudit.capture.tracing.operations import TorchOperation
+from attnaudit.capture.tracing.operations import TorchOp
 
 _RESHAPES = frozenset(("view", "_unsafe_view", "reshape", "_reshape_alias", "_reshape_copy"))
 _REARRANGING = frozenset((
@@ -21,9 +21,7 @@ _REARRANGING = frozenset((
 _NOT_FOLLOWED = frozenset(("as_strided", "view_dtype"))
 
 
-def move_of(
-    operation: TorchOperation, args: Sequence[Any], kwargs: Mapping[str, Any], output: int | None
-) -> Move | None:
+def move_of(operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], output: int | None) -> Move | None:
     """What an operation does to its first operand, if it only rearranges it; `output` counts several results."""
     func, name = operation.func, operation.name
     if name in _NOT_FOLLOWED:

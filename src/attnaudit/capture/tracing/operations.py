@@ -10,7 +10,7 @@ _COPIES = frozenset(("clone", "_to_copy", "contiguous", "detach", "alias", "lift
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TorchOperation:
+class TorchOp:
     """An operation, looked up once: to ask torch each time takes longer than most of what follows from the answer."""
 
     func: Any
@@ -20,9 +20,9 @@ class TorchOperation:
     is_mutable: bool
 
 
-def operation_of(func: Any) -> TorchOperation:
+def operation_of(func: Any) -> TorchOp:
     """What torch says of `aten::add.Tensor`, whose name is `add`; in-place operations keep their underscore."""
     name: str = func._schema.name.partition("::")[2]
     if name == "view" and func._overloadname == "dtype":
         name = "view_dtype"
-    return TorchOperation(func, name, name in _COPIES, func.is_view, func._schema.is_mutable)
+    return TorchOp(func, name, name in _COPIES, func.is_view, func._schema.is_mutable)

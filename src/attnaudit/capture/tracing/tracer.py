@@ -26,7 +26,7 @@ from attnaudit.capture.tracing.inheritance import converted, inherited
 from attnaudit.capture.tracing.joining import joined_fact
 from attnaudit.capture.tracing.labels import Labels, along
 from attnaudit.capture.tracing.moves import View, changed_nothing, move_of
-from attnaudit.capture.tracing.operations import TorchOperation, operation_of
+from attnaudit.capture.tracing.operations import TorchOp, operation_of
 from attnaudit.capture.tracing.products import (
     Factors,
     convolution_labels,
@@ -37,7 +37,7 @@ from attnaudit.capture.tracing.products import (
 )
 
 #: Looks at an operation, with its arguments and its result.
-Look = Callable[[TorchOperation, Sequence[Any], Mapping[str, Any], Any], None]
+Look = Callable[[TorchOp, Sequence[Any], Mapping[str, Any], Any], None]
 
 _RANDOM = frozenset(("bernoulli", "bernoulli_", "native_dropout"))
 #: They take a tensor for its shape and type alone.
@@ -53,7 +53,7 @@ class Tracer:
         self.softmaxes: list[Softmax] = []
         self._facts = Facts()
         self._labels: dict[Any, Labels] = {}
-        self._operations: dict[Any, tuple[TorchOperation, Look]] = {}
+        self._operations: dict[Any, tuple[TorchOp, Look]] = {}
         self._layer, self._on_call, self._refuse = layer, on_call, refuse
 
     def start(self, tensor: Tensor, inputs: int) -> None:
@@ -98,7 +98,7 @@ class Tracer:
         }
         return own.get(name, self._follow)
 
-    def _follow(self, operation: TorchOperation, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
+    def _follow(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
         """The facts of what an operation made of operands of which some have facts."""
         operands = _tensors(args, kwargs)
         facts = [self._facts.get(operand) for operand in operands]
@@ -126,14 +126,14 @@ class Tracer:
         if operation.is_mutable and operands:
             self._write_through(operands[0])
 
-    def _cat(self, operation: TorchOperation, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> None:
+    def _cat(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> None:
         operands = args[0]
         facts = [self._facts.get(operand) for operand in operands]
         if any(facts):
             axis = kwargs.get("dim", args[1] if len(args) > 1 else 0)
             self._facts[result] = joined_fact(operands, facts, axis, result)
 
-    def _stack(self, operation: TorchOperation, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> None:
+    def _stack(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> None:
         axis = kwargs.get("dim", args[1] if len(args) > 1 else 0)
         known = [(operand, self._facts.get(operand)) for operand in args[0]]
         if any(fact for _, fact in known):
@@ -141,18 +141,14 @@ class Tracer:
             facts = [None if fact is None else fact.moved(move, operand.shape) for operand, fact in known]
             self._facts[result] = joined_fact([operand.unsqueeze(axis) for operand, _ in known], facts, axis, result)
 
-    def _distance(
-        self, operation: TorchOperation, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor
-    ) -> None:
+    def _distance(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> None:
         facts = [self._facts.get(operand) for operand in args[:2]]
         if any(facts):
             both = all(fact is not None and fact.activation for fact in facts)
             form = Changed("its scores are distances between queries and keys, and no products", object())
             self._facts[result] = Fact(None, form if both else None)
 
-    def _embedding(
-        self, operation: TorchOperation, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor
-    ) -> None:
+    def _embedding(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> None:
         given = self._facts.get(args[1])
         self._facts[result] = Fact(lookup_labels(_labels(given), result.shape), activation=given is not None)
 
@@ -173,9 +169,7 @@ class Tracer:
                 return found  # type: ignore[return-value]
         return changed_form(name, _tensors(args, {}), facts, result)
 
-    def _product(
-        self, operation: TorchOperation, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor
-    ) -> None:
+    def _product(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> None:
         factors = factors_of(operation.name, args, kwargs)
         left, right = self._facts.get(factors.left), self._facts.get(factors.right)
         labels = product_labels(_labels(left), _labels(right), result.shape, vector=factors.vector)
@@ -199,9 +193,7 @@ class Tracer:
                 return None
         return factors.product(left, right)
 
-    def _convolution(
-        self, operation: TorchOperation, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor
-    ) -> None:
+    def _convolution(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> None:
         if result.dim() != args[0].dim():
             return
         depthwise = args[8] == args[0].shape[1] == result.shape[1]
@@ -236,7 +228,7 @@ class Tracer:
         softmax.applied = softmax.settled = True
         self._on_call(call)
 
-    def _fused(self, operation: TorchOperation, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
+    def _fused(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
         try:
             if result[0].is_nested:
                 raise NotCapturable("its tensors are nested")
@@ -246,9 +238,7 @@ class Tracer:
         except NotCapturable as reason:
             self._refuse(str(reason))
 
-    def _softmax(
-        self, operation: TorchOperation, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor
-    ) -> None:
+    def _softmax(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> None:
         logits, axis = args[0], args[1] % args[0].dim()
         fact = self._facts.get(logits)
         form = None if fact is None else fact.form
@@ -274,7 +264,7 @@ class Tracer:
         weights = Weights(softmax, product, given)
         self._facts[result] = Fact(coordinates, weights, fact is not None and fact.activation)
 
-    def _random(self, operation: TorchOperation, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
+    def _random(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
         """Dropout, which is off in evaluation unless a model insists on it."""
         if operation.name != "native_dropout":
             self._facts[result] = Fact(None, Dropout(), activation=False)
@@ -316,7 +306,7 @@ def _coordinate(name: str, shape: torch.Size) -> Tensor | None:
     return along(shape, {int(name): shape[int(name)]}, shape[int(name)]) if name.isdecimal() else None
 
 
-def _nothing(operation: TorchOperation, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
+def _nothing(operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
     """Nothing follows from the operation."""
 
 
