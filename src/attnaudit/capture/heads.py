@@ -98,6 +98,12 @@ class Heads:
         return self.key.shape[2]
 
     @property
+    def per_input(self) -> int:
+        """How many heads have the same input, layer and window as the first; in a capture they follow each other."""
+        first = self.index[0]
+        return sum(entry._replace(head=first.head) == first for entry in self.index)
+
+    @property
     def shape_key(self) -> tuple[float, ...]:
         """What batches must have in common to be concatenated."""
         present = int(self.bias is None), int(self.sink is None), self.softcap or 0, int(self.causal)

@@ -19,8 +19,7 @@ def by_key_head(heads: Heads) -> Heads:
     """
     if heads.key_heads is None:
         return heads
-    first = heads.index[0]
-    per_row = sum(entry._replace(head=first.head) == first for entry in heads.index)
+    per_row = heads.per_input
     own = torch.tensor(heads.key_heads[:per_row])
     count = len(torch.unique(own))
     if count == per_row or per_row % count or len(torch.unique(own.bincount())) > 1:

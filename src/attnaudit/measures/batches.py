@@ -29,7 +29,7 @@ def joined_layers(layers: Iterable[Heads], where: Callable[[Heads], bool] = _on_
     """
     waiting: list[Heads] = []
     for heads in layers:
-        alone = not where(heads) or heads_per_input(heads) == 1
+        alone = not where(heads) or heads.per_input == 1
         if waiting and (alone or heads.shape_key != waiting[0].shape_key):
             yield _joined(waiting)
         if alone:
@@ -73,7 +73,7 @@ def batches(heads: Heads, following: Heads | None) -> Iterator[tuple[Heads, Head
         return
     if following is not None and following.value.shape != heads.value.shape:
         following = None
-    per_input = heads_per_input(heads)
+    per_input = heads.per_input
     for start in range(0, len(heads), step):
         stop = min(start + step, len(heads))
         if step % per_input == 0:
@@ -86,7 +86,7 @@ def batches(heads: Heads, following: Heads | None) -> Iterator[tuple[Heads, Head
 
 def batch_size(heads: Heads) -> int:
     """How many of these heads are measured at a time."""
-    per_input = heads_per_input(heads)
+    per_input = heads.per_input
     fitting = BATCH_BYTES.get(heads.key.device.type, BATCH_BYTES["cpu"]) // matrix_bytes(heads)
     if fitting >= len(heads):
         return len(heads)
@@ -97,9 +97,3 @@ def matrix_bytes(heads: Heads) -> int:
     """The size of a head's largest float64 matrix: tokens x tokens or queries x tokens, where these are built."""
     columns = _KRYLOV_COLUMNS if too_many_pairs(heads.key) else heads.tokens
     return max(heads.query.shape[1], heads.tokens) * columns * 8
-
-
-def heads_per_input(heads: Heads) -> int:
-    """How many heads of a layer have the same input and window; in a capture they follow each other."""
-    first = heads.index[0]
-    return sum(entry._replace(head=first.head) == first for entry in heads.index)

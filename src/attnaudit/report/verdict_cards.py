@@ -15,6 +15,7 @@ from attnaudit.measures.references.random_projection import RANDOM_PROJECTION
 from attnaudit.measures.references.rotated import ROTATED
 from attnaudit.records.audit import ClaimWords, ReferenceWords
 from attnaudit.records.verdict import Finding, Score, Verdict, VerdictWord
+from attnaudit.theories.registry import THEORIES
 
 _COLOURS = {
     VerdictWord.SUPPORTED: "green",
@@ -66,6 +67,9 @@ def null_words(verdicts: Iterable[Verdict], references: Mapping[str, ReferenceWo
 
 def chance_words(verdict: Verdict) -> str:
     """What is to be kept in mind where score 0 is not a random projection of the inputs, because they are not known."""
+    own = getattr(THEORIES.get(claim_words(verdict.claim).theory), "nulls", ("",))
+    if own[0] == ROTATED.name:  # its null by choice
+        return ""
     return _TURNED if any(score.null == ROTATED.name for score in verdict.scores) else ""
 
 

@@ -95,15 +95,9 @@ class FittedTheory(ABC):
         return no_prediction(heads, "it is fitted to other inputs")
 
 
-def heads_per_row(heads: Heads) -> int:
-    """How many heads of the layer have the same input and window; they follow each other."""
-    first = heads.index[0]
-    return sum(entry._replace(head=first.head) == first for entry in heads.index)
-
-
 def by_row(tensor: Tensor, heads: Heads) -> Tensor:
     """(rows, heads, …): what belongs to the heads of a layer, input by input."""
-    count = heads_per_row(heads)
+    count = heads.per_input
     return tensor.double().reshape(len(heads) // count, count, *tensor.shape[1:])
 
 

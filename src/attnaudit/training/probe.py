@@ -22,7 +22,6 @@ from attnaudit.capture.result import CaptureLog
 from attnaudit.errors import AttnAuditError, InputError, first_line
 from attnaudit.kernel.feature import TokenNorms, token_norms
 from attnaudit.measures import Selection
-from attnaudit.measures.batches import heads_per_input
 from attnaudit.measures.legacy import legacy_log_phi, log_mean_excess
 from attnaudit.measures.measuring import measure_heads, measure_primal
 from attnaudit.measures.norms import log_domain_mean, norm_measures
@@ -150,7 +149,7 @@ def observe(model: nn.Module, batch: FixedBatch, *, label: str, scores: int, leg
 
     def keep(heads: Heads) -> None:
         number = heads.index[0].layer
-        each = heads_per_input(heads)
+        each = heads.per_input
         names = tuple(HeadId(label, batch.name, number, head) for head in range(each))
         layers[number] = replace(_first(heads, each), index=names), token_numbers(heads, legacy=legacy)
         if scores:
@@ -184,7 +183,7 @@ def token_numbers(heads: Heads, *, legacy: bool) -> TokenNumbers:
         quantities.append(legacy_log_phi(heads, norms.log_phi))
     number = torch.tensor([entry.head for entry in heads.index], device=norms.log_phi.device)
     order = torch.argsort(number, stable=True)
-    return torch.stack(quantities)[:, order].reshape(len(quantities), heads_per_input(heads), -1)
+    return torch.stack(quantities)[:, order].reshape(len(quantities), heads.per_input, -1)
 
 
 def batch_rows(seen: Observation) -> Iterator[pa.Table]:
