@@ -14,6 +14,7 @@ from attnaudit.measures.gauges import Gauges
 from attnaudit.measures.key_kernel import KeyKernel
 from attnaudit.measures.references.reparametrised import random_gauge
 from attnaudit.protocol import Protocol
+from attnaudit.theories.fitting import FittedTheory
 from attnaudit.theories.registry import ANY_GAUGE, THEORIES
 from tests.heads import make_heads
 from tests.measures.references.case import labelled
@@ -91,8 +92,9 @@ TRANSFORMATIONS = list(MEASURES[0].cells)
 
 
 def claims():
-    """Claims on the heads of audited models that are decided by scores."""
-    return [claim for claim in CLAIMS.values() if claim.reads == (RecordKind.AUDIT,) and claim.decide is None]
+    """Claims on the heads of audited models that are decided by scores, without those of rival theories."""
+    of_heads = [claim for claim in CLAIMS.values() if claim.reads == (RecordKind.AUDIT,) and claim.decide is None]
+    return [claim for claim in of_heads if not isinstance(THEORIES[claim.theory], FittedTheory)]
 
 
 @cache
