@@ -189,7 +189,7 @@ def test_a_claim_of_a_users_own_is_shown_with_its_words(run):
 def test_a_ranking_needs_no_verdicts(run):
     rank = Rank("model", "kpca", 0.5, (SCORE,), *REFUTED)
     other = replace(run, summary=replace(run.summary, verdicts=(), ranking=(rank,)))
-    wanted = f"– kpca 0.97 [0.90, 1.00] {SCORE.measure} – – refuted (partial)"
+    wanted = "– kpca 0.97 [0.90, 1.00] – – refuted (partial)"
     assert wanted in lines(audit_report(other))
 
 

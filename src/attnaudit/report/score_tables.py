@@ -49,17 +49,15 @@ def ranking_table(ranks: Sequence[Rank]) -> Table:
     table.add_column("", justify="right")
     table.add_column("theory", no_wrap=True)
     table.add_column("score", justify="right", no_wrap=True)
-    table.add_column("measure", no_wrap=True)
-    table.add_column("realised", justify="right")
+    table.add_column("realised", justify="right", no_wrap=True)
     table.add_column("heads above chance", justify="right")
-    table.add_column("verdict")
+    table.add_column("verdict", no_wrap=True)
     for entry in ranks:
         least = entry.least
         table.add_row(
             "–" if entry.place is None else str(entry.place),
             Text(entry.theory),
             "–" if least is None else str(least.score),
-            "–" if least is None else least.measure,
             _realised(entry),
             f"{entry.above_chance} of {entry.heads}" if entry.heads else "–",
             verdict_text(entry.word, f"{entry.word} ({entry.finding})"),
