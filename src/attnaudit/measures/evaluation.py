@@ -35,7 +35,7 @@ def evaluate(measures: Sequence[Measure], at: Any) -> dict[str, Numbers]:
 
 
 def _values(measure: Measure, at: Any) -> PerHead:
-    if _left_out(measure, at):
+    if _left_out(measure, at) is not None:
         return torch.full((len(at.heads),), torch.nan, dtype=torch.float64, device=at.heads.key.device)
     values = _checked(measure, measure.function(at), len(at.heads))
     usable = at.intact(keys_only=measure.scope is Scope.KEYS)
@@ -46,14 +46,17 @@ def _values(measure: Measure, at: Any) -> PerHead:
 
 
 def _problems(measure: Measure, at: Any) -> Sequence[str | None]:
-    if _left_out(measure, at):
-        return (REASON,) * len(at.heads)
+    if (reason := _left_out(measure, at)) is not None:
+        return (reason,) * len(at.heads)
     first, last = at.damage(keys_only=measure.scope is Scope.KEYS)
     return [a or b or c for a, b, c in zip(first, measure.guard.problems(at), last, strict=True)]
 
 
-def _left_out(measure: Measure, at: Any) -> bool:
-    return measure.cost.needs_pairs and too_many_pairs(at.heads.key)
+def _left_out(measure: Measure, at: Any) -> str | None:
+    """Why a measure is not computed for these heads at all; None if it is."""
+    if measure.only_for is not None and not measure.applies_to(at.heads):
+        return measure.only_for.otherwise
+    return REASON if measure.cost.needs_pairs and too_many_pairs(at.heads.key) else None
 
 
 def _checked(measure: Measure, values: object, count: int) -> Tensor:

@@ -48,6 +48,14 @@ class Cost(StrEnum):
 
 
 @dataclass(frozen=True)
+class HeadKind:
+    """A kind of heads, and what is said of others, as in "it is not causal"."""
+
+    holds: Callable[[Any], bool]
+    otherwise: str
+
+
+@dataclass(frozen=True)
 class Measure:
     """One number per head; one of your own can be passed to `attnaudit.audit(measures=[…])`.
 
@@ -64,7 +72,7 @@ class Measure:
         default: whether an audit computes it unless other measures are named.
         every_theory: of scope PREDICTION: whether it is computed for every theory or only for the first.
         has_ceiling: whether the best projection of a layer's inputs maximises it, so that no network exceeds that.
-        only_for: which batches of heads it is computed for, such as causal ones; all by default.
+        only_for: the kind of heads that has it, such as causal ones; all by default.
     """
 
     name: str
@@ -78,8 +86,8 @@ class Measure:
     default: bool = True
     every_theory: bool = True
     has_ceiling: bool = False
-    only_for: Callable[[Any], bool] | None = None
+    only_for: HeadKind | None = None
 
     def applies_to(self, heads: Any) -> bool:
         """Whether it is computed for these heads."""
-        return self.only_for is None or self.only_for(heads)
+        return self.only_for is None or self.only_for.holds(heads)

@@ -7,7 +7,6 @@ cannot know of, and how close the values are to the one variant that is left, wi
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 
 import torch
@@ -15,7 +14,6 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attnaudit import kernel
-from attnaudit.capture.heads import Heads
 from attnaudit.kernel.gram import PerHead
 from attnaudit.kernel.prediction import kernel_pca_values
 from attnaudit.kernel.prefixes import LogMasses, centring_defects, determined_share, log_masses, uncentred_values
@@ -23,7 +21,7 @@ from attnaudit.kernel.solvers import singular_values
 from attnaudit.measures.assignment import matched
 from attnaudit.measures.guards import Guard
 from attnaudit.measures.key_kernel import KeyKernel
-from attnaudit.measures.measure import Cost, Measure, Scope
+from attnaudit.measures.measure import Cost, HeadKind, Measure, Scope
 from attnaudit.measures.measure_input import MeasureInput
 from attnaudit.measures.subspace import orthonormal
 
@@ -35,31 +33,16 @@ SHARES = (0.5, 1.0)
 Columns = Float[Tensor, "heads tokens components"]
 
 
-def _of_causal_heads(function: Callable[[MeasureInput], PerHead]) -> Callable[[MeasureInput], PerHead]:
-    """The function, whose numbers are missing for heads that are not causal."""
-
-    @functools.wraps(function)
-    def numbers(at: MeasureInput) -> PerHead:
-        heads = at.keys.heads
-        if heads.causal:
-            return function(at)
-        return torch.full((len(heads),), torch.nan, dtype=torch.float64, device=heads.key.device)
-
-    return numbers
-
-
 def _masses(keys: KeyKernel) -> LogMasses:
     assert keys.heads.seen is not None
     return log_masses(keys.heads.key, keys.heads.seen, keys.heads.scale)
 
 
-@_of_causal_heads
 def prefix_centering_defect(at: MeasureInput) -> PerHead:
     """The mean over queries of ‖Σ_j g_j v_j‖ / Σ_j g_j‖v_j‖ for the keys that each of them sees."""
     return centring_defects(at.keys.shared(_masses), at.heads.value).mean(dim=-1)
 
 
-@_of_causal_heads
 def prefix_rank(at: MeasureInput) -> PerHead:
     """The share of tokens whose value the triangular system sets to 0."""
     return determined_share(at.keys.shared(_masses))
@@ -86,20 +69,17 @@ def matched_cosines(columns: tuple[Columns, Columns]) -> PerHead:
     return matched((first.mT @ second).abs()).mean(dim=-1)
 
 
-@_of_causal_heads
 def prefix_span_agreement(at: MeasureInput) -> PerHead:
     """Σσ²/c of the spans that the first half of the tokens, and all tokens, predict for that half."""
     first, second = map(orthonormal, at.keys.shared(_of_half))
     return singular_values(first.mT @ second).square().mean(dim=-1)
 
 
-@_of_causal_heads
 def prefix_column_agreement(at: MeasureInput) -> PerHead:
     """Mean |cosine| of the columns that the first half of the tokens, and all tokens, predict for that half."""
     return matched_cosines(at.keys.shared(_of_half))
 
 
-@_of_causal_heads
 def last_token_effect(at: MeasureInput) -> PerHead:
     """1 - mean |cosine| of the columns predicted for the tokens before the last one, with and without the last."""
     return 1 - matched_cosines(predicted_from_prefix(at.keys, at.heads.tokens - 1))
@@ -116,7 +96,6 @@ def _uncentred_bases(keys: KeyKernel) -> list[Columns]:
     ]
 
 
-@_of_causal_heads
 def uncentred_prefix_overlap(at: MeasureInput) -> PerHead:
     """Σσ²/d of the span of V and that of kernel PCA without centring, on prefixes, and averaged over them."""
     values = at.heads.value.double()
@@ -127,15 +106,13 @@ def uncentred_prefix_overlap(at: MeasureInput) -> PerHead:
     return torch.stack(found).mean(dim=0) if found else values.new_full((len(values),), torch.nan)
 
 
-def _causal(text: str, least: Callable[[KeyKernel], int], *, solved: bool = True) -> Guard:
-    """A causal head with at least so many tokens, and with eigenpairs if these are needed."""
+def _tokens(text: str, least: Callable[[KeyKernel], int], *, solved: bool = True) -> Guard:
+    """At least so many tokens, and eigenpairs if these are needed."""
 
     def problems(at: MeasureInput) -> list[str | None]:
-        needed, heads = least(at.keys), at.keys.heads
-        known = at.keys.problems if solved else (None,) * len(heads)
-        own = None if heads.causal else "it is not causal"
-        short = f"N = {heads.tokens} tokens are fewer than {needed}" if heads.tokens < needed else None
-        return [own or short or problem for problem in known]
+        needed, tokens = least(at.keys), at.heads.tokens
+        short = f"N = {tokens} tokens are fewer than {needed}" if tokens < needed else None
+        return [short or problem for problem in (at.keys.problems if solved else (None,) * len(at.heads))]
 
     def usable(at: MeasureInput) -> Bool[Tensor, "heads"]:
         return torch.tensor([problem is None for problem in problems(at)], device=at.heads.key.device)
@@ -143,14 +120,10 @@ def _causal(text: str, least: Callable[[KeyKernel], int], *, solved: bool = True
     return Guard(text, problems, usable)
 
 
-_ANY = _causal("a causal mask", lambda keys: 1, solved=False)
 #: Half of the tokens must be twice as many as the components that are compared.
-_HALF = _causal("a causal mask and enough tokens", lambda keys: 4 * _components(keys))
-_ALL = _causal("a causal mask and N ≥ 2d tokens", lambda keys: 2 * keys.heads.value.shape[-1], solved=False)
-
-
-def _is_causal(heads: Heads) -> bool:
-    return heads.causal
+_HALF = _tokens("enough tokens", lambda keys: 4 * _components(keys))
+_ALL = _tokens("N ≥ 2d tokens", lambda keys: 2 * keys.heads.value.shape[-1], solved=False)
+_CAUSAL = HeadKind(lambda heads: heads.causal, "it is not causal")
 
 
 PREFIX_CENTERING_DEFECT = Measure(
@@ -158,20 +131,18 @@ PREFIX_CENTERING_DEFECT = Measure(
     "how far values are from centred over what each token sees: 0 for V = 0 alone (causal heads)",
     prefix_centering_defect,
     scope=Scope.VALUES,
-    guard=_ANY,
     closer="lower",
     ideal=0.0,
     cost=Cost.PAIRS,
-    only_for=_is_causal,
+    only_for=_CAUSAL,
 )
 PREFIX_RANK = Measure(
     "prefix_rank",
     "share of tokens whose values kernel PCA of every prefix sets to 0 (causal heads)",
     prefix_rank,
     scope=Scope.KEYS,
-    guard=_ANY,
     cost=Cost.PAIRS,
-    only_for=_is_causal,
+    only_for=_CAUSAL,
 )
 PREFIX_SPAN_AGREEMENT = Measure(
     "prefix_span_agreement",
@@ -180,7 +151,7 @@ PREFIX_SPAN_AGREEMENT = Measure(
     scope=Scope.KEYS,
     guard=_HALF,
     cost=Cost.EIGENPAIRS,
-    only_for=_is_causal,
+    only_for=_CAUSAL,
 )
 PREFIX_COLUMN_AGREEMENT = Measure(
     "prefix_column_agreement",
@@ -189,7 +160,7 @@ PREFIX_COLUMN_AGREEMENT = Measure(
     scope=Scope.KEYS,
     guard=_HALF,
     cost=Cost.EIGENPAIRS,
-    only_for=_is_causal,
+    only_for=_CAUSAL,
 )
 LAST_TOKEN_EFFECT = Measure(
     "last_token_effect",
@@ -198,7 +169,7 @@ LAST_TOKEN_EFFECT = Measure(
     scope=Scope.KEYS,
     guard=_HALF,
     cost=Cost.EIGENPAIRS,
-    only_for=_is_causal,
+    only_for=_CAUSAL,
 )
 UNCENTRED_PREFIX_OVERLAP = Measure(
     "uncentred_prefix_overlap",
@@ -209,5 +180,5 @@ UNCENTRED_PREFIX_OVERLAP = Measure(
     ideal=1.0,
     guard=_ALL,
     cost=Cost.PAIRS,
-    only_for=_is_causal,
+    only_for=_CAUSAL,
 )
