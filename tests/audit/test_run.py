@@ -56,13 +56,23 @@ def test_every_head_has_every_measure_once(finished):
     model = __import__("timm").create_model(MODEL)
     heads = len(model.blocks) * model.blocks[0].attn.num_heads
     for reference in ("observed", *CHEAP["references"]):
-        measure = "value_subspace_overlap" if reference == "best_projection" else "linear_cka"
+        measure = "value_subspace_overlap"
         repeats = 2 if reference == "random_projection" else 1  # the null alone is repeated
         inputs = 2 if reference == "untrained" else 6
         for theory in ("kpca", "ksvd"):
             mine = (rows["reference"], reference), (rows["theory"], theory), (rows["measure"], measure)
             masks = [pc.equal(column, value) for column, value in mine]
             assert rows.filter(pc.and_(pc.and_(masks[0], masks[1]), masks[2])).num_rows == repeats * inputs * heads
+
+
+def test_references_for_context_have_the_deciding_measures_only(finished):
+    rows = finished.evidence
+    found = {
+        reference: set(rows.filter(pc.equal(rows["reference"], reference))["measure"].to_pylist())
+        for reference in ("random_projection", "other_head", "planted", "untrained")
+    }
+    assert found.pop("other_head") == {"value_subspace_overlap"}
+    assert all(measures == {"value_subspace_overlap", "linear_cka"} for measures in found.values())
 
 
 def test_parts_are_plain_parquet_with_the_documented_columns(finished):

@@ -7,7 +7,7 @@ from attnaudit.kernel.best_projection import (
     ProjectionSums,
     leading_projection,
     overlaps,
-    refined_projection,
+    refined_projections,
     with_constant,
 )
 
@@ -85,7 +85,7 @@ def test_sums_over_parts_add_up_to_the_sums_over_all(inputs, unrelated):
 
 def test_refinement_ends_where_no_direction_gains(inputs, unrelated):
     start = fitted(inputs, unrelated)
-    found = refined_projection(start, inputs, unrelated, steps=300, tolerance=1e-12)
+    (found,) = refined_projections(start[None], inputs[None], unrelated[None], steps=300, tolerance=1e-12)
     assert (overlaps(found, inputs, unrelated).mean(dim=0) > overlaps(start, inputs, unrelated).mean(dim=0)).all()
     point = found.clone().requires_grad_(True)
     (slope,) = torch.autograd.grad(overlaps(point, inputs, unrelated).mean(dim=0).sum(), point)
@@ -95,6 +95,20 @@ def test_refinement_ends_where_no_direction_gains(inputs, unrelated):
 def test_refinement_keeps_what_is_already_best(inputs):
     hidden = drawn(HEADS, WIDTH + 1, DIM, seed=2)
     exact = orthonormal(inputs[:, None] @ hidden)
-    torch.testing.assert_close(
-        overlaps(refined_projection(hidden, inputs, exact), inputs, exact), torch.ones(6, HEADS, dtype=torch.float64)
+    (found,) = refined_projections(hidden[None], inputs[None], exact[None])
+    torch.testing.assert_close(overlaps(found, inputs, exact), torch.ones(6, HEADS, dtype=torch.float64))
+
+
+def test_groups_and_heads_are_refined_each_by_itself(inputs, unrelated):
+    other_inputs, other = inputs.flip(0) * 2 + 1, unrelated.flip(1)
+    starts = [fitted(inputs, unrelated), fitted(other_inputs, other)]
+    together = refined_projections(
+        torch.stack(starts), torch.stack([inputs, other_inputs]), torch.stack([unrelated, other])
     )
+    for place, (own, bases) in enumerate([(inputs, unrelated), (other_inputs, other)]):
+        for head in range(HEADS):
+            one = slice(head, head + 1)
+            (alone,) = refined_projections(starts[place][None, one], own[None], bases[None, :, one])
+            torch.testing.assert_close(
+                overlaps(together[place, one], own, bases[:, one]), overlaps(alone, own, bases[:, one])
+            )

@@ -52,10 +52,9 @@ def fitted(theory, *batches):
         ceiling.add(KeyKernel(heads, Protocol.EXACT))
     found = {}
     for measured in ceiling.measure(Protocol.EXACT):
-        name = measured.heads.index[0].input
-        found.setdefault(measured.key.reference, {}).setdefault(name, []).append(
-            measured.values["value_subspace_overlap"]
-        )
+        by_row = measured.values["value_subspace_overlap"].split(HEADS)
+        for entry, values in zip(measured.heads.index[::HEADS], by_row, strict=True):
+            found.setdefault(measured.key.reference, {}).setdefault(entry.input, []).append(values)
     return found
 
 

@@ -13,6 +13,7 @@ from attnaudit.measures.eigenvectors import (
     SUBSPACE_OVERLAP,
     weighted_values,
 )
+from attnaudit.measures.measure_input import MeasureInput
 from tests.heads import random_heads
 from tests.measures.case import input_of, predict, random_orthogonal, seeds
 
@@ -43,7 +44,7 @@ def test_implied_coefficients_solve_the_least_squares_problem():
     centring = torch.eye(n, dtype=torch.float64) - 1 / n
     mass = result.log_mass[0].exp()
     implied = torch.linalg.lstsq(torch.diag(1 / mass) @ centring, heads.value[0], driver="gelsd").solution
-    ours = weighted_values(heads, result)[0]
+    ours = weighted_values(MeasureInput.of(heads))[0]
     ours = ours - ours.mean(dim=0)
     # Least squares in the metric of G⁻¹ is  itself; directions agree column by column after centring.
     weighted = torch.diag(mass) @ heads.value[0]

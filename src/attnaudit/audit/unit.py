@@ -17,7 +17,7 @@ from attnaudit.capture import Capture, Heads, capture
 from attnaudit.capture.key_heads import by_key_head
 from attnaudit.errors import AttnAuditError, CaptureError, WeightsError, first_line
 from attnaudit.measures import Measure, Reference
-from attnaudit.measures.batches import batches
+from attnaudit.measures.batches import batches, joined_layers, of_first_inputs
 from attnaudit.measures.ceiling import Ceiling, has_ceiling
 from attnaudit.measures.key_kernel import KeyKernel
 from attnaudit.measures.measuring import (
@@ -122,24 +122,26 @@ class AuditWorker:
         selection = unit.settings.selection(unit.own)
         ceiling = Ceiling(selection.predicting if has_ceiling(selection) else (), unit.halves)
         passes = two_passes(selection, unit.halves, list(unit.halves)[:SAMPLE])
-        tables, first = [SCHEMA.empty_table()], ""
-        for heads in self._layers(unit):
-            for batch, _ in batches(heads, None):
-                keys = KeyKernel(batch, selection.protocol)
-                ceiling.add(keys)
-                for own in passes:
-                    own.add(keys)
-            first = first or heads.index[0].input
-            if heads.index[0].input == first:
-                tables += map(rows, measure_sensitivity(_of_first_inputs(heads, SAMPLE), selection))
+        tables = [SCHEMA.empty_table()]
+        for number, layers in enumerate(self._shards(unit)):
+            if number == 0:
+                sample = [of_first_inputs(heads, SAMPLE) for heads in layers]
+                tables += map(rows, measure_sensitivity(sample, selection))
+            for heads in joined_layers(layers):
+                for batch, _ in batches(heads, None):
+                    keys = KeyKernel(batch, selection.protocol)
+                    ceiling.add(keys)
+                    for own in passes:
+                        own.add(keys)
         tables += map(rows, ceiling.measure(selection.protocol))
         for fitted in passes:
             fitted.fit()
         if passes:
-            tables += map(rows, measure_fits(self._layers(unit), passes, selection))
+            again = (heads for layers in self._shards(unit) for heads in layers)
+            tables += map(rows, measure_fits(again, passes, selection))
         return pa.concat_tables(tables), Notes()
 
-    def _layers(self, unit: FitUnit) -> Iterator[Heads]:
+    def _shards(self, unit: FitUnit) -> Iterator[list[Heads]]:
         """The layers of a unit, shard by shard, with heads that share their keys as one."""
         model = self._model(unit)
         for shard in unit.shards:
@@ -148,7 +150,7 @@ class AuditWorker:
                 captured = capture_prepared(model.module, prepared, unit.settings.device, unit.model_label)
                 check_fits(captured.layers, model.module, self.memory)
                 own = (heads for heads in captured.layers if heads.index[0].layer % unit.parts == unit.part)
-                yield from map(by_key_head, own)
+                yield list(map(by_key_head, own))
 
     def _heads(self, unit: AuditUnit) -> tuple[pa.Table, Notes]:
         """Prepare the inputs, run the model once (and its untrained twin, if it has inputs), and measure every head."""
@@ -171,7 +173,7 @@ class AuditWorker:
         network = next((reference for reference in selection.references if reference.network), None)
         if unit.twin_inputs and network is not None and model.untrained is not None:
             twin = capture_prepared(model.untrained(unit.settings.seed + 1), prepared, device, label)
-            layers = [_of_first_inputs(heads, unit.twin_inputs) for heads in twin.layers]
+            layers = [of_first_inputs(heads, unit.twin_inputs) for heads in twin.layers]
             del twin
             tables += map(rows, measure_network(_emptying(layers), network, selection))
         return pa.concat_tables(tables), Notes(prepared.skipped, certificate, refusals, dict(solved), attention)
@@ -218,12 +220,6 @@ def _emptying(layers: list[Heads]) -> Iterator[Heads]:
     """Each layer in order, forgotten by the list when it is handed out."""
     while layers:
         yield layers.pop(0)
-
-
-def _of_first_inputs(heads: Heads, number: int) -> Heads:
-    """The heads of the first inputs, with all windows of each."""
-    names = list(dict.fromkeys(entry.input for entry in heads.index))[:number]
-    return heads.part(0, sum(entry.input in names for entry in heads.index))
 
 
 def capture_prepared(module: nn.Module, prepared: Prepared, device: str, label: str) -> Capture:

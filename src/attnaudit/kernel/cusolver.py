@@ -18,7 +18,7 @@ from torch import Tensor
 from attnaudit.errors import NumericalError
 
 _TYPES = {torch.float32: 0, torch.float64: 1}  # CUDA_R_32F, CUDA_R_64F
-_WITH_VECTORS, _LOWER = 1, 0
+_VALUES_ONLY, _WITH_VECTORS, _LOWER = 0, 1, 0
 _NAMES = ("libcusolver.so.12", "libcusolver.so.11")
 #: Matrices per call: bounds the workspace; larger batches are no faster.
 _BATCH = 1024
@@ -31,8 +31,18 @@ def available(matrix: Tensor) -> bool:
 
 def batched_eigh(matrix: Tensor) -> tuple[Tensor, Tensor]:
     """Eigenvalues (batch, n), ascending, and eigenvectors (batch, n, n) in columns."""
-    parts = [_solve(part.contiguous().clone()) for part in matrix.split(_BATCH)]  # type: ignore[no-untyped-call]
-    return torch.cat([values for values, _ in parts]), torch.cat([vectors for _, vectors in parts])
+    vectors = matrix.clone(memory_format=torch.contiguous_format)
+    return _in_batches(vectors, _WITH_VECTORS), vectors.mT
+
+
+def batched_eigvalsh(matrix: Tensor) -> Tensor:
+    """Eigenvalues (batch, n), ascending."""
+    return _in_batches(matrix.clone(memory_format=torch.contiguous_format), _VALUES_ONLY)
+
+
+def _in_batches(matrix: Tensor, job: int) -> Tensor:
+    """The eigenvalues; the matrices are overwritten, by their eigenvectors if these are asked for."""
+    return torch.cat([_solve(part, job) for part in matrix.split(_BATCH)])  # type: ignore[no-untyped-call]
 
 
 @lru_cache(maxsize=1)
@@ -75,8 +85,8 @@ def _loaded() -> ctypes.CDLL:
     return library
 
 
-def _solve(matrix: Tensor) -> tuple[Tensor, Tensor]:
-    """One call; it overwrites the matrices by their eigenvectors, which are rows in torch's memory order."""
+def _solve(matrix: Tensor, job: int) -> Tensor:
+    """One call; it overwrites the matrices, by their eigenvectors as rows in torch's memory order if asked for."""
     library = _loaded()
     count, size = matrix.shape[0], matrix.shape[-1]
     values = matrix.new_empty(count, size)
@@ -89,7 +99,7 @@ def _solve(matrix: Tensor) -> tuple[Tensor, Tensor]:
         problem = (
             solver,
             parameters,
-            _WITH_VECTORS,
+            job,
             _LOWER,
             length,
             kind,
@@ -107,9 +117,7 @@ def _solve(matrix: Tensor) -> tuple[Tensor, Tensor]:
         host = ctypes.create_string_buffer(max(on_host.value, 1))
         buffers = ctypes.c_void_p(workspace.data_ptr()), on_device, host, on_host
         _checked(library.cusolverDnXsyevBatched(*problem, *buffers, ctypes.c_void_p(info.data_ptr()), batch))
-    if info.any():
-        values[info != 0] = torch.nan
-    return values, matrix.mT
+    return values.masked_fill(info[:, None] != 0, torch.nan)
 
 
 def _checked(status: int) -> None:

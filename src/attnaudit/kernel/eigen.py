@@ -13,7 +13,7 @@ from attnaudit.kernel.graded import graded_eigenpairs
 from attnaudit.kernel.gram import Keys, PerHead, Square, centred, normalised_gram, temperature
 from attnaudit.kernel.implicit import ImplicitKernel, implicit_gram
 from attnaudit.kernel.krylov import leading_eigenpairs
-from attnaudit.kernel.solvers import Backend, chosen, eigenpairs
+from attnaudit.kernel.solvers import Backend, chosen, eigenpairs, eigenvalues
 from attnaudit.kernel.spectra import (
     INDEFINITE,
     NOT_FINITE,
@@ -23,7 +23,6 @@ from attnaudit.kernel.spectra import (
     from_ritz,
     rounding,
 )
-from attnaudit.numerics.threads import torch_threads
 
 BOUND_SLACK = 1e-9
 #: Relative accuracy required of the smallest kept eigenvalue; below it a slower, more accurate solver is used.
@@ -60,13 +59,12 @@ def leading_eigenvalues(
 ) -> tuple[Float[Tensor, "heads rank"], tuple[str | None, ...]]:
     """μ of the pairs that `spectrum` finds, in half the time, and why a head has none."""
     kept = rank_for(keys, rank)
-    dense = len(keys) > 0 and chosen("auto", keys.shape[1], kept, keys.device) == "dense"
-    if not dense or any(_without_kernel(keys, scale)):
+    whole = len(keys) > 0 and chosen("auto", keys.shape[1], kept, keys.device) in ("dense", "batched")
+    if not whole or any(_without_kernel(keys, scale)):
         found = spectrum(keys, rank, scale=scale)
         return found.eigenvalues, found.problems
     gram = normalised_gram(keys, scale)
-    with torch_threads(1):
-        values: Tensor = torch.linalg.eigvalsh(centred(gram.matrix))[:, -kept:].flip(-1)
+    values = eigenvalues(centred(gram.matrix))[:, -kept:].flip(-1)
     if (uncertain := _uncertain(values, keys.shape[1])).any():
         again = spectrum(keys[uncertain], rank, scale=None if scale is None else scale[uncertain])
         values[uncertain] = again.scaled_eigenvalues

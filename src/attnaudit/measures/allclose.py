@@ -19,7 +19,7 @@ def allclose(at: MeasureInput) -> PerHead:
     """
     prediction = at.prediction
     predicted = prediction.values.double() * torch.exp(prediction.log_scale.double())[:, None, None]
-    close = torch.isclose(at.heads.value.double(), predicted, rtol=RELATIVE, atol=ABSOLUTE).all(dim=-1).all(dim=-1)
+    close = torch.isclose(at.values.value, predicted, rtol=RELATIVE, atol=ABSOLUTE).all(dim=-1).all(dim=-1)
     return close.to(torch.float64)
 
 
@@ -31,4 +31,5 @@ ALLCLOSE = Measure(
     ideal=1.0,
     guard=PREDICTED,
     every_theory=False,
+    every_reference=False,
 )

@@ -40,6 +40,12 @@ def joined_layers(layers: Iterable[Heads], where: Callable[[Heads], bool] = _on_
         yield _joined(waiting)
 
 
+def of_first_inputs(heads: Heads, number: int) -> Heads:
+    """The heads of the first inputs of a layer, with all windows of each."""
+    names = list(dict.fromkeys(entry.input for entry in heads.index))[:number]
+    return heads.part(0, sum(entry.input in names for entry in heads.index))
+
+
 def _joined(waiting: list[Heads]) -> Heads:
     """All of them as one; the list is cleared, so that the parts can be freed."""
     joined = Heads.cat(waiting)

@@ -8,26 +8,27 @@ with the number of inputs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn.functional import pad
 
 from attnaudit.kernel.best_projection import (
     ProjectionSums,
     Weights,
     leading_projection,
     overlaps,
-    refined_projection,
+    refined_projections,
     with_constant,
 )
 from attnaudit.measures.key_kernel import KeyKernel
 from attnaudit.measures.measure_input import PredictedValues
 from attnaudit.measures.references.best_projection import BEST_PROJECTION, BEST_PROJECTION_FITTED
 from attnaudit.measures.selection import Selection
-from attnaudit.measures.subspace import VALUE_SUBSPACE_OVERLAP, orthonormal
+from attnaudit.measures.subspace import VALUE_SUBSPACE_OVERLAP, predicted_basis
 from attnaudit.protocol import Protocol
 from attnaudit.records.head_id import HeadId
 from attnaudit.records.schema import Measurement, RowKey
@@ -38,29 +39,42 @@ from attnaudit.theories.base import Theory, impossible
 KEPT, REFINED_FROM = 40, 20
 #: Of an input that is cut into windows, only the first ones are kept.
 _WINDOWS = 4
+#: How many fits a GPU refines at a time: some gigabytes for layers of a thousand channels.
+_TOGETHER = 16
 #: What a fit belongs to: theory, layer, half.
 _Key = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
-class _Input:
-    """The heads of a layer for one input: [X 1], and a basis of the predicted span of every head."""
+class _Inputs:
+    """The heads of a layer for some inputs of one length: [X 1], and a basis of the predicted span of every head."""
 
     index: tuple[HeadId, ...]
-    inputs: Float[Tensor, "tokens width"]
-    bases: Float[Tensor, "heads tokens dim"]
+    inputs: Float[Tensor, "inputs tokens width"]
+    bases: Float[Tensor, "inputs heads tokens dim"]
 
     @property
     def tokens(self) -> int:
-        return len(self.inputs)
+        return self.inputs.shape[1]
 
     @property
     def dim(self) -> int:
         return self.bases.shape[-1]
 
-    def overlaps(self, weights: Weights) -> Float[Tensor, "heads"]:
-        """Of the projected inputs with the predicted spans."""
-        return overlaps(weights, self.inputs[None], self.bases[None])[0]
+    def part(self, places: Sequence[int]) -> _Inputs:
+        """Some of the inputs, copied, so that the others can go."""
+        per_row = len(self.index) // len(self.inputs)
+        index = tuple(entry for place in places for entry in self.index[place * per_row : (place + 1) * per_row])
+        return _Inputs(index, self.inputs[list(places)], self.bases[list(places)])
+
+    @staticmethod
+    def cat(parts: Sequence[_Inputs]) -> _Inputs:
+        """All of them as one."""
+        return _Inputs(
+            tuple(entry for part in parts for entry in part.index),
+            torch.cat([part.inputs for part in parts]),
+            torch.cat([part.bases for part in parts]),
+        )
 
 
 @dataclass
@@ -68,30 +82,37 @@ class _Half:
     """What is kept of the inputs of one half: sums over all, and some as they are."""
 
     sums: ProjectionSums | None = None
-    kept: list[_Input] = field(default_factory=list)
+    kept: list[_Inputs] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
 
-    def add(self, own: _Input) -> None:
-        """One more input, or window of one."""
-        sums = ProjectionSums.of(own.inputs[None], own.bases[None])
+    def add(self, own: _Inputs) -> None:
+        """More inputs, or windows of some."""
+        sums = ProjectionSums.of(own.inputs, own.bases)
         self.sums = sums if self.sums is None else self.sums + sums
-        first = own.index[0]
-        if first.window < _WINDOWS and (first.input in self.names or len(self.names) < KEPT):
-            self.names.add(first.input)
-            self.kept.append(own)
+        places = []
+        for place, first in enumerate(own.index[:: len(own.index) // len(own.inputs)]):
+            if first.window < _WINDOWS and (first.input in self.names or len(self.names) < KEPT):
+                self.names.add(first.input)
+                places.append(place)
+        if places:
+            self.kept.append(own.part(places))
 
     def leading(self) -> Weights:
         """The leading projection of all inputs."""
         assert self.sums is not None
         return leading_projection(self.sums, self.kept[0].dim)
 
-    def refined(self, leading: Weights) -> Weights | None:
-        """The one refined on the inputs that are kept, if there are enough of them."""
-        if len(self.names) < REFINED_FROM:
-            return None
-        # Inputs of different lengths are filled up with tokens that are 0 everywhere, which changes no product.
-        inputs, bases = _filled([own.inputs for own in self.kept]), _filled([own.bases for own in self.kept])
-        return refined_projection(leading, inputs, bases)
+    def by_length(self) -> list[_Inputs]:
+        """What is kept, inputs of one length together."""
+        lengths = dict.fromkeys(own.tokens for own in self.kept)
+        return [_Inputs.cat([own for own in self.kept if own.tokens == tokens]) for tokens in lengths]
+
+    def filled(self) -> tuple[Tensor, Tensor]:
+        """Inputs and bases, filled up to one length with tokens that are 0 everywhere, which changes no product."""
+        longest = max(own.tokens for own in self.kept)
+        inputs = [pad(own.inputs, (0, 0, 0, longest - own.tokens)) for own in self.kept]
+        bases = [pad(own.bases, (0, 0, 0, longest - own.tokens)) for own in self.kept]
+        return torch.cat(inputs), torch.cat(bases)
 
 
 def has_ceiling(selection: Selection) -> bool:
@@ -118,32 +139,48 @@ class Ceiling:
         heads = keys.heads
         if heads.source is None:
             return
-        inputs, per_row = with_constant(heads.source), len(heads) // len(heads.source)
+        inputs, rows = with_constant(heads.source), len(heads.source)
+        firsts = heads.index[:: len(heads) // rows]
         for theory in (each for each in self._theories if not impossible(each, heads)):
-            bases = orthonormal(PredictedValues(keys, theory).prediction.values.double())
-            for row in range(len(inputs)):
-                own = slice(row * per_row, (row + 1) * per_row)
-                found = _Input(heads.index[own], inputs[row], bases[own])
-                if found.bases.isfinite().all():
-                    first = found.index[0]
-                    self._kept.setdefault((theory.name, first.layer, self._halves[first.input]), _Half()).add(found)
+            bases = PredictedValues(keys, theory).shared(predicted_basis).unflatten(0, (rows, -1))
+            places: dict[_Key, list[int]] = {}
+            for place, finite in enumerate(bases.isfinite().flatten(1).all(dim=1).tolist()):
+                if finite:
+                    key = theory.name, firsts[place].layer, self._halves[firsts[place].input]
+                    places.setdefault(key, []).append(place)
+            every = _Inputs(heads.index, inputs, bases)
+            for key, own in places.items():
+                self._kept.setdefault(key, _Half()).add(every.part(own))
 
     def measure(self, protocol: Protocol) -> Iterator[Measurement]:
         """The overlaps that the fits reach, for the inputs that are kept."""
         leading = {key: half.leading() for key, half in self._kept.items()}
-        for (theory, layer, number), half in self._kept.items():
+        refined = self._refined(leading)
+        for key, half in self._kept.items():
+            theory, layer, number = key
             fits = {
                 BEST_PROJECTION.name: leading.get((theory, layer, 1 - number)),
-                BEST_PROJECTION_FITTED.name: half.refined(leading[theory, layer, number]),
+                BEST_PROJECTION_FITTED.name: refined.get(key),
             }
             for name, weights in fits.items():
-                for own in half.kept if weights is not None else ():
+                for own in half.by_length() if weights is not None else ():
                     assert weights is not None
-                    values = {VALUE_SUBSPACE_OVERLAP.name: own.overlaps(weights)}
+                    values = {VALUE_SUBSPACE_OVERLAP.name: overlaps(weights, own.inputs, own.bases).flatten()}
                     problems = {VALUE_SUBSPACE_OVERLAP.name: (None,) * len(own.index)}
                     yield Measurement(own, RowKey(theory, name), values, problems, protocol)
 
-
-def _filled(tensors: list[Tensor]) -> Tensor:
-    longest = max(tensor.shape[-2] for tensor in tensors)
-    return torch.stack([torch.nn.functional.pad(own, (0, 0, 0, longest - own.shape[-2])) for own in tensors])
+    def _refined(self, leading: Mapping[_Key, Weights]) -> dict[_Key, Weights]:
+        """The projections refined on the inputs that are kept, where there are enough of them."""
+        waiting = {key: half.filled() for key, half in self._kept.items() if len(half.names) >= REFINED_FROM}
+        alike: dict[tuple[int, ...], list[_Key]] = {}
+        for key, (_, bases) in waiting.items():
+            alike.setdefault((*bases.shape, *leading[key].shape), []).append(key)
+        found: dict[_Key, Weights] = {}
+        for keys in alike.values():
+            # On a GPU many at a time, because it waits for the slowest anyway.
+            step = _TOGETHER if waiting[keys[0]][0].is_cuda else 1
+            for some in (keys[first : first + step] for first in range(0, len(keys), step)):
+                starts = torch.stack([leading[key] for key in some])
+                inputs, bases = (torch.stack(own) for own in zip(*(waiting[key] for key in some), strict=True))
+                found |= dict(zip(some, refined_projections(starts, inputs, bases), strict=True))
+        return found

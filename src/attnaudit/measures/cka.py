@@ -17,7 +17,7 @@ from torch import Tensor
 from attnaudit.kernel.gram import PerHead, Square, centred
 from attnaudit.measures.guards import PREDICTED
 from attnaudit.measures.measure import Cost, Measure
-from attnaudit.measures.measure_input import MeasureInput, PredictedValues
+from attnaudit.measures.measure_input import MeasureInput, OwnValues, PredictedValues
 
 Rows = Float[Tensor, "heads tokens dim"]
 
@@ -102,47 +102,43 @@ def _median_distance(distances: Square) -> PerHead:
     return medians
 
 
-def _value_rows(at: MeasureInput) -> Rows:
-    """The values in the arithmetic of the prediction."""
-    return at.heads.value.to(at.prediction.values.dtype)
+def _value_rows(values: OwnValues) -> WithHSIC:
+    return centred_rows(values.value)
 
 
-def _value_products(at: MeasureInput) -> Square:
-    """Shared by two measures; the Gram matrices made from it are not, because they take as much memory again."""
-    rows = _value_rows(at)
-    return rows @ rows.mT
+def _value_grams(values: OwnValues) -> tuple[WithHSIC, WithHSIC]:
+    return _grams(values.value)
 
 
 def _predicted_rows(predicted: PredictedValues) -> WithHSIC:
     return centred_rows(predicted.prediction.values)
 
 
-def _predicted_products(predicted: PredictedValues) -> Square:
-    rows = predicted.prediction.values
-    return rows @ rows.mT
+def _predicted_grams(predicted: PredictedValues) -> tuple[WithHSIC, WithHSIC]:
+    return _grams(predicted.prediction.values)
 
 
-def _predicted_hollow(predicted: PredictedValues) -> WithHSIC:
-    return hollow_gram(predicted.shared(_predicted_products))
-
-
-def _predicted_radial(predicted: PredictedValues) -> WithHSIC:
-    return radial_gram(predicted.shared(_predicted_products))
+def _grams(rows: Rows) -> tuple[WithHSIC, WithHSIC]:
+    """The Gram matrices of two measures, so that the products they are made from need not be kept."""
+    products = rows @ rows.mT
+    return hollow_gram(products), radial_gram(products)
 
 
 def linear_cka(at: MeasureInput) -> PerHead:
     """‖XᵀY‖²_F / (‖XᵀX‖_F ‖YᵀY‖_F) of the centred rows: the biased estimator in its d x d form."""
-    return _ratio(_feature_hsic, centred_rows(_value_rows(at)), at.predicted.shared(_predicted_rows), at.epsilons.ratio)
+    value, predicted = at.values_as_predicted.shared(_value_rows), at.predicted.shared(_predicted_rows)
+    return _ratio(_feature_hsic, value, predicted, at.epsilons.ratio)
 
 
 def linear_cka_debiased(at: MeasureInput) -> PerHead:
     """Song et al.'s estimator on linear Gram matrices without diagonal; no epsilon under any protocol."""
-    return _ratio(unbiased_hsic, hollow_gram(at.shared(_value_products)), at.predicted.shared(_predicted_hollow), 0.0)
+    value, predicted = at.values_as_predicted.shared(_value_grams)[0], at.predicted.shared(_predicted_grams)[0]
+    return _ratio(unbiased_hsic, value, predicted, 0.0)
 
 
 def kernel_cka(at: MeasureInput) -> PerHead:
     """The biased estimator on radial-basis Gram matrices."""
-    value, predicted = radial_gram(at.shared(_value_products)), at.predicted.shared(_predicted_radial)
+    value, predicted = at.values_as_predicted.shared(_value_grams)[1], at.predicted.shared(_predicted_grams)[1]
     return _ratio(_gram_hsic, value, predicted, at.epsilons.ratio)
 
 
@@ -153,6 +149,7 @@ LINEAR_CKA = Measure(
     closer="higher",
     ideal=1.0,
     guard=PREDICTED,
+    every_reference=False,
 )
 LINEAR_CKA_DEBIASED = Measure(
     "linear_cka_debiased",
@@ -162,6 +159,7 @@ LINEAR_CKA_DEBIASED = Measure(
     ideal=1.0,
     guard=PREDICTED,
     cost=Cost.PAIRS,
+    every_reference=False,
 )
 KERNEL_CKA = Measure(
     "kernel_cka",
@@ -171,4 +169,5 @@ KERNEL_CKA = Measure(
     ideal=1.0,
     guard=PREDICTED,
     cost=Cost.PAIRS,
+    every_reference=False,
 )

@@ -13,7 +13,7 @@ from attnaudit.kernel.solvers import singular_values
 from attnaudit.measures.assignment import matched
 from attnaudit.measures.guards import PREDICTED
 from attnaudit.measures.measure import Cost, Measure
-from attnaudit.measures.measure_input import MeasureInput
+from attnaudit.measures.measure_input import MeasureInput, OwnValues, PredictedValues
 
 Columns = Float[Tensor, "heads tokens dim"]
 
@@ -29,15 +29,27 @@ class ColumnProducts:
 
 def column_products(at: MeasureInput) -> ColumnProducts:
     """Of the values and the predicted values of every head."""
-    value, predicted = _of_unit_size(at.heads.value.double()), _of_unit_size(at.prediction.values.double())
-    return ColumnProducts(
-        predicted.mT @ value, torch.linalg.vector_norm(predicted, dim=1), torch.linalg.vector_norm(value, dim=1)
-    )
+    (value, value_lengths), (predicted, lengths) = at.values.shared(_values), at.predicted.shared(_predicted)
+    return ColumnProducts(predicted.mT @ value, lengths, value_lengths)
 
 
-def _of_unit_size(matrix: Columns) -> Columns:
+#: A matrix scaled to ‖·‖_F = 1, and the lengths of its columns.
+_Scaled = tuple[Columns, Float[Tensor, "heads dim"]]
+
+
+def _values(values: OwnValues) -> _Scaled:
+    return _of_unit_size(values.value)
+
+
+def _predicted(predicted: PredictedValues) -> _Scaled:
+    return _of_unit_size(predicted.prediction.values.double())
+
+
+def _of_unit_size(matrix: Columns) -> _Scaled:
     sizes: Tensor = torch.linalg.matrix_norm(matrix, keepdim=True)
-    return matrix / sizes
+    scaled = matrix / sizes
+    lengths: Tensor = torch.linalg.vector_norm(scaled, dim=1)
+    return scaled, lengths
 
 
 def column_cosine_matched(at: MeasureInput) -> PerHead:

@@ -15,7 +15,7 @@ from attnaudit.measures.assignment import matched
 from attnaudit.measures.epsilons import Epsilons
 from attnaudit.measures.guards import PREDICTED
 from attnaudit.measures.measure import Cost, Measure
-from attnaudit.measures.measure_input import MeasureInput
+from attnaudit.measures.measure_input import MeasureInput, PredictedValues
 
 Rows = Float[Tensor, "heads tokens dim"]
 
@@ -29,8 +29,11 @@ def unit_rows(matrix: Rows, epsilons: Epsilons) -> Rows:
 
 
 def _unit_pair(at: MeasureInput) -> tuple[Rows, Rows]:
-    predicted = at.prediction.values
-    return unit_rows(at.heads.value.to(predicted.dtype), at.epsilons), unit_rows(predicted, at.epsilons)
+    return unit_rows(at.values_as_predicted.value, at.epsilons), at.predicted.shared(_predicted_rows)
+
+
+def _predicted_rows(predicted: PredictedValues) -> Rows:
+    return unit_rows(predicted.prediction.values, predicted.epsilons)
 
 
 def direct_cosines(at: MeasureInput) -> PerToken:
@@ -53,6 +56,7 @@ DIRECT_COSINE_MEAN = Measure(
     ideal=1.0,
     guard=PREDICTED,
     every_theory=False,
+    every_reference=False,
 )
 DIRECT_COSINE_MAX = Measure(
     "direct_cosine_max",
@@ -62,6 +66,7 @@ DIRECT_COSINE_MAX = Measure(
     ideal=1.0,
     guard=PREDICTED,
     every_theory=False,
+    every_reference=False,
 )
 MATCHED_COSINE_MEAN = Measure(
     "matched_cosine_mean",
@@ -72,6 +77,7 @@ MATCHED_COSINE_MEAN = Measure(
     guard=PREDICTED,
     cost=Cost.MATCHING,
     every_theory=False,
+    every_reference=False,
 )
 MATCHED_COSINE_MAX = Measure(
     "matched_cosine_max",
@@ -82,4 +88,5 @@ MATCHED_COSINE_MAX = Measure(
     guard=PREDICTED,
     cost=Cost.MATCHING,
     every_theory=False,
+    every_reference=False,
 )

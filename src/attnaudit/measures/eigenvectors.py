@@ -13,9 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnaudit.capture.heads import Heads
 from attnaudit.kernel.gram import PerHead
-from attnaudit.kernel.spectra import Spectrum
 from attnaudit.measures.gamma import gammas, mean_absolute_difference, mean_relative_difference
 from attnaudit.measures.guards import EIGENPAIRS, EIGENVECTORS, VISIBLE_KERNEL
 from attnaudit.measures.measure import Cost, Measure, Scope
@@ -25,19 +23,16 @@ from attnaudit.measures.subspace import orthonormal
 Columns = Float[Tensor, "heads tokens dim"]
 
 
-def weighted_values(heads: Heads, spectrum: Spectrum) -> Columns:
+def weighted_values(at: MeasureInput) -> Columns:
     """G⁻¹V up to a factor per head, which none of the measures sees: g is divided by its largest value."""
-    mass = torch.exp((spectrum.log_mass - spectrum.log_mass.amax(dim=-1, keepdim=True)).double())
-    return heads.value.double() * mass[:, :, None]
-
-
-def _weighted(at: MeasureInput) -> Columns:
-    return weighted_values(at.heads, at.keys.spectrum)
+    log_mass = at.keys.spectrum.log_mass
+    mass = torch.exp((log_mass - log_mass.amax(dim=-1, keepdim=True)).double())
+    return at.values.value * mass[:, :, None]
 
 
 def implied_coefficients(at: MeasureInput) -> Columns:
     """Â, up to the same factor."""
-    weighted = at.shared(_weighted)
+    weighted = at.shared(weighted_values)
     return weighted - weighted.mean(dim=1, keepdim=True)
 
 
@@ -50,7 +45,7 @@ def eigenvector_residual(at: MeasureInput) -> PerHead:
 
 def centering_defect(at: MeasureInput) -> PerHead:
     """‖1ᵀG⁻¹V‖ / (√N ‖G⁻¹V‖), 0 if the claim's equation has a solution at all."""
-    weighted = at.shared(_weighted)
+    weighted = at.shared(weighted_values)
     defect: Tensor = torch.linalg.vector_norm(weighted.sum(dim=1), dim=-1) / (
         at.heads.tokens**0.5 * torch.linalg.matrix_norm(weighted)
     )
@@ -89,6 +84,7 @@ EIGENVECTOR_RESIDUAL = Measure(
     ideal=0.0,
     guard=EIGENVECTORS,
     cost=Cost.EIGENPAIRS,
+    every_reference=False,
 )
 CENTERING_DEFECT = Measure(
     "centering_defect",
@@ -99,6 +95,7 @@ CENTERING_DEFECT = Measure(
     ideal=0.0,
     guard=EIGENPAIRS,
     cost=Cost.EIGENPAIRS,
+    every_reference=False,
 )
 SUBSPACE_OVERLAP = Measure(
     "subspace_overlap",
@@ -109,6 +106,7 @@ SUBSPACE_OVERLAP = Measure(
     ideal=1.0,
     guard=EIGENVECTORS,
     cost=Cost.EIGENPAIRS,
+    every_reference=False,
 )
 GAMMA_ABS = Measure(
     "gamma_abs",
@@ -127,4 +125,5 @@ GAMMA_REL = Measure(
     ideal=0.0,
     guard=VISIBLE_KERNEL,
     cost=Cost.EIGENPAIRS,
+    every_reference=False,
 )

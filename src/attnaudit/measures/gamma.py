@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnaudit.kernel.gram import PerHead
@@ -34,7 +35,7 @@ def mean_absolute_difference(values: Columns) -> PerComponent:
 
     In sorted order γ_(k) is added k times and subtracted N-1-k times.
     """
-    ordered = values.sort(dim=1).values
+    ordered, _ = _sorted(values)
     ordered = ordered - ordered.mean(dim=1, keepdim=True)  # differences do not change, rounding does
     count = values.shape[1]
     weights = torch.arange(1 - count, count, 2, dtype=values.dtype, device=values.device)[:, None]
@@ -51,7 +52,7 @@ def mean_relative_difference(values: Columns) -> PerComponent:
 
     so two running sums are all that is needed. Subtracting the smallest size keeps nearly equal γ apart.
     """
-    sizes, order = values.abs().sort(dim=1)
+    sizes, order = _sorted(values.abs())
     signs = torch.where(values.gather(1, order) > 0, 1.0, -1.0).to(sizes)
     smallest = sizes[:, :1]
     above = sizes - smallest
@@ -59,6 +60,16 @@ def mean_relative_difference(values: Columns) -> PerComponent:
     others = earlier - signs * _before(signs)
     sums = earlier * above - signs * _before(signs * above) + smallest * others
     return (sums / (sizes + RELATIVE_GUARD)).sum(dim=1) / _pairs(values.shape[1])
+
+
+def _sorted(values: Columns) -> tuple[Columns, Int[Tensor, "heads tokens components"]]:
+    """The values of each column in ascending order, and where they were."""
+    if values.is_cuda:
+        found = values.sort(dim=1)
+        return found.values, found.indices
+    # numpy sorts lanes that are contiguous in memory three times as fast as torch sorts any.
+    order = torch.from_numpy(np.argsort(values.mT.numpy(), axis=-1)).mT
+    return values.gather(1, order), order
 
 
 def _before(terms: Columns) -> Columns:

@@ -10,7 +10,6 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from attnaudit.kernel.gram import finite_heads
 from attnaudit.measures.measure_input import MeasureInput
 
 
@@ -60,7 +59,7 @@ def _of_visible_kernel(at: MeasureInput) -> Sequence[str | None]:
 
 
 def _has_prediction(at: MeasureInput) -> Bool[Tensor, "heads"]:
-    return finite_heads(at.prediction.values)
+    return at.predicted.complete
 
 
 ANY_HEAD = Guard("any head", _none)

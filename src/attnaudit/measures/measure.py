@@ -71,6 +71,8 @@ class Measure:
         cost: what makes it expensive.
         default: whether an audit computes it unless other measures are named.
         every_theory: of scope PREDICTION: whether it is computed for every theory or only for the first.
+        every_reference: whether it is computed for all references; otherwise not for those that are shown for context
+            on every input. Measures that decide need all of them.
         has_ceiling: whether the best projection of a layer's inputs maximises it, so that no network exceeds that.
         only_for: the kind of heads that has it, such as causal ones; all by default.
     """
@@ -85,6 +87,7 @@ class Measure:
     cost: Cost = Cost.CHEAP
     default: bool = True
     every_theory: bool = True
+    every_reference: bool = True
     has_ceiling: bool = False
     only_for: HeadKind | None = None
 

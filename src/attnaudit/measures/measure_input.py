@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import cast
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
@@ -57,15 +57,57 @@ class PredictedValues(SharedWork):
         values = torch.full_like(pad(found.values, (0, missing)), torch.nan)
         return replace(found, values=values, problems=("it has fewer tokens than value columns",) * len(values))
 
+    @property
+    def epsilons(self) -> Epsilons:
+        """What the protocol adds to denominators."""
+        return epsilons_of(self.keys.protocol)
+
+    @cached_property
+    def complete(self) -> Bool[Tensor, "heads"]:
+        """Which heads have a prediction."""
+        return finite_heads(self.prediction.values)
+
+
+@dataclass(frozen=True)
+class OwnValues(SharedWork):
+    """The values of a batch of heads, as observed or of a reference; shared by all theories they are compared with."""
+
+    heads: Heads
+    dtype: torch.dtype = torch.float64
+
+    @cached_property
+    def value(self) -> Float[Tensor, "heads tokens dim"]:
+        """The values themselves, in the precision in which they are compared."""
+        return self.heads.value.to(self.dtype)
+
+    @cached_property
+    def parts(self) -> dict[str, Bool[Tensor, "heads"]]:
+        """By what is wrong with the others: which heads have finite values of usual size, and finite outputs."""
+        size = self.value.abs().amax(dim=(1, 2))
+        return {
+            "its values are not finite": size.isfinite(),
+            "its values are too large or too small for float64": (size == 0) | ((size > TINY) & (size < HUGE)),
+            "its outputs are not finite": finite_heads(self.heads.output),
+        }
+
 
 @dataclass(frozen=True)
 class MeasureInput(SharedWork):
-    """A batch of heads, as observed or with the values of a reference, beside the values a theory predicts."""
+    """A batch of heads, as observed or with the values of a reference, beside the values a theory predicts.
+
+    `given` is the work on the values of `heads`, where several theories are compared with the same ones.
+    """
 
     heads: Heads
     keys: KeyKernel
     predicted: PredictedValues
     seed: int = 0
+    given: OwnValues | None = None
+
+    @cached_property
+    def values(self) -> OwnValues:
+        """The values of these heads, and work on them that no theory changes."""
+        return self.given or OwnValues(self.heads)
 
     @staticmethod
     def of(heads: Heads, protocol: Protocol = Protocol.EXACT, theory: Theory | None = None) -> MeasureInput:
@@ -81,7 +123,7 @@ class MeasureInput(SharedWork):
     @property
     def epsilons(self) -> Epsilons:
         """What the protocol adds to denominators."""
-        return epsilons_of(self.keys.protocol)
+        return self.predicted.epsilons
 
     @property
     def kernel_rank(self) -> Int[Tensor, "heads"]:
@@ -98,6 +140,12 @@ class MeasureInput(SharedWork):
         """Why the others have none."""
         return self.keys.problems
 
+    @cached_property
+    def values_as_predicted(self) -> OwnValues:
+        """The same in the precision of the prediction."""
+        dtype = self.prediction.values.dtype
+        return self.values if dtype == self.values.dtype else OwnValues(self.heads, dtype)
+
     def intact(self, *, keys_only: bool) -> Bool[Tensor, "heads"]:
         """Which heads have finite keys and scale and, if more is asked for, all else finite and not extreme."""
         return self.keys.intact if keys_only else self._all_intact
@@ -110,22 +158,13 @@ class MeasureInput(SharedWork):
         if keys_only:
             return first_problem(self.keys.parts, len(self.heads)), (None,) * len(self.heads)
         first = {**self.keys.parts, "its queries are not finite": self.keys.finite_queries}
-        last = {**self._own_parts, "its values are all zero": (self.heads.value != 0).any(dim=2).any(dim=1)}
+        last = {**self.values.parts, "its values are all zero": (self.heads.value != 0).any(dim=2).any(dim=1)}
         return first_problem(first, len(self.heads)), first_problem(last, len(self.heads))
 
     @cached_property
     def _all_intact(self) -> Bool[Tensor, "heads"]:
-        parts = (self.keys.intact, self.keys.finite_queries, *self._own_parts.values())
+        parts = (self.keys.intact, self.keys.finite_queries, *self.values.parts.values())
         return torch.stack(parts).all(dim=0)
-
-    @cached_property
-    def _own_parts(self) -> dict[str, Bool[Tensor, "heads"]]:
-        size = self.heads.value.double().abs().amax(dim=(1, 2))
-        return {
-            "its values are not finite": size.isfinite(),
-            "its values are too large or too small for float64": (size == 0) | ((size > TINY) & (size < HUGE)),
-            "its outputs are not finite": finite_heads(self.heads.output),
-        }
 
     @property
     def not_identifiable(self) -> tuple[str | None, ...]:

@@ -11,12 +11,12 @@ import torch
 from attnaudit.capture.heads import Heads
 from attnaudit.capture.key_heads import by_key_head
 from attnaudit.capture.primal_heads import PrimalHeads
-from attnaudit.measures.batches import batches, joined_layers, with_following
+from attnaudit.measures.batches import batches, joined_layers, of_first_inputs, with_following
 from attnaudit.measures.evaluation import Numbers, evaluate
 from attnaudit.measures.identifiability import IDENTIFIABLE, KERNEL_RANK, POSSIBLE
 from attnaudit.measures.key_kernel import KeyKernel
 from attnaudit.measures.measure import Measure, Scope
-from attnaudit.measures.measure_input import MeasureInput, PredictedValues
+from attnaudit.measures.measure_input import MeasureInput, OwnValues, PredictedValues
 from attnaudit.measures.primal_input import PrimalInput
 from attnaudit.measures.references import PrimalReferenceInput, Reference, ReferenceInput, Role
 from attnaudit.measures.references.base import with_values
@@ -32,7 +32,7 @@ from attnaudit.measures.references.reparametrised import (
 from attnaudit.measures.selection import Selection
 from attnaudit.measures.two_passes import TwoPasses
 from attnaudit.records.schema import Measurement, RowKey
-from attnaudit.theories.base import Theory, impossible
+from attnaudit.theories.base import Theory, impossible, no_prediction
 from attnaudit.theories.registry import PRIMAL_SVD
 
 Measured = tuple[RowKey, dict[str, Numbers]]
@@ -77,15 +77,17 @@ def measure_primal(heads: PrimalHeads, selection: Selection) -> Iterator[Measure
             repeats.null(reference)
 
 
-def measure_sensitivity(heads: Heads, selection: Selection) -> Iterator[Measurement]:
-    """How much noise planted values bear, and what is left of scores in other gauges: of heads of a few inputs."""
+def measure_sensitivity(layers: Sequence[Heads], selection: Selection) -> Iterator[Measurement]:
+    """How much noise planted values bear, and what is left of scores in other gauges, on the first input of these."""
     if PLANTED_WITH_NOISE in selection.references:
-        yield from _joined(heads, (_with_noise(batch, selection) for batch, _ in batches(heads, None)), selection)
-    first = heads.part(0, sum(entry.input == heads.index[0].input for entry in heads.index))
-    for repeat in range(GAUGES if REPARAMETRISED in selection.references else 0):
-        other = reparametrised(first, selection.seed, repeat)
-        found = (_in_gauge(batch, repeat, selection) for batch, _ in batches(other, None))
-        yield from _joined(other, found, selection)
+        for heads in joined_layers(layers):
+            yield from _joined(heads, (_with_noise(batch, selection) for batch, _ in batches(heads, None)), selection)
+    if REPARAMETRISED in selection.references:
+        for heads in joined_layers(of_first_inputs(own, 1) for own in layers):
+            for repeat in range(GAUGES):
+                other = reparametrised(heads, selection.seed, repeat)
+                found = (_in_gauge(batch, repeat, selection) for batch, _ in batches(other, None))
+                yield from _joined(other, found, selection)
 
 
 def measure_fits(layers: Iterable[Heads], passes: Sequence[TwoPasses], selection: Selection) -> Iterator[Measurement]:
@@ -117,34 +119,67 @@ def _joined(
 
 
 def _observed(heads: Heads, other: Heads | None, selection: Selection, solved: Counter[str]) -> Iterator[Measured]:
-    keys = KeyKernel(heads, selection.protocol, solved.update)
-    for theory in selection.predicting:
-        predicted, key = PredictedValues(keys, theory), RowKey(theory.name)
-        at = MeasureInput(heads, keys, predicted, selection.seed)
-        yield key, evaluate([*_measures(selection, theory, heads), *_guards(selection, theory, heads)], at)
-        every, cheap = _measures(selection, theory, heads, shares_keys=True), _comparing(selection, theory, heads)
-        repeats = _Repeats(selection)
-        references = [each for each in selection.references if each.values is not None]
+    """Theory by theory, but computed reference by reference: theories share the work on its values."""
+    keys, values = KeyKernel(heads, selection.protocol, solved.update), OwnValues(heads)
+    compared = [_Compared(selection, theory, keys) for theory in selection.predicting]
+    found: list[list[Measured]] = [[(own.key, own.observed(values))] for own in compared]
+    for reference in (each for each in selection.references if each.values is not None):
+        for repeat in range(selection.repeats):
+            changed: OwnValues | None = None
+            for own, place in zip(compared, found, strict=True):
+                if not own.takes(reference, repeat):
+                    continue
+                if changed is None or reference.uses_prediction:
+                    given = ReferenceInput(heads, own.predicted.prediction, other, selection.seed, repeat)
+                    drawn = reference.apply(given, keys)
+                    changed = None if drawn is None else OwnValues(drawn)
+                if changed is not None:
+                    numbers = own.beside(reference, repeat, changed)
+                    place.append((replace(own.key, reference=reference.name, repeat=repeat), numbers))
+    return (entry for own in found for entry in own)
+
+
+class _Compared:
+    """One theory beside a batch of heads: what is measured of them, and of each reference."""
+
+    def __init__(self, selection: Selection, theory: Theory, keys: KeyKernel) -> None:
+        self._seed, self._keys = selection.seed, keys
+        self.key, self.predicted = RowKey(theory.name), PredictedValues(keys, theory)
+        heads = keys.heads
+        self._own = [*_measures(selection, theory, heads), *_guards(selection, theory, heads)]
+        self._every = _measures(selection, theory, heads, shares_keys=True)
+        self._comparing = _comparing(selection, theory, heads)
+        self._deciding = [measure for measure in self._comparing if measure.every_reference]
+        self._repeats = _Repeats(selection)
+        self._roles = set(Role)
         if impossible(theory, heads):  # nothing is scored: only what shows it has a null and an ideal beside it
-            every, cheap = [measure for measure in every if measure.only_for and measure.closer != "neither"], []
-            references = [each for each in references if every and each.role in (Role.NULL, Role.IDEAL)]
-            repeats = _Repeats(replace(selection, repeats=1))
-        for reference in references:
-            for repeat in repeats.of(reference):
-                given = ReferenceInput(heads, predicted.prediction, other, selection.seed, repeat)
-                changed = reference.apply(given, keys)
-                if changed is None:
-                    break
-                at = MeasureInput(changed, keys, predicted, selection.seed)
-                decides = reference.role is Role.IDEAL or reference is repeats.null(reference)
-                measures = every if decides and not repeat else cheap
-                yield replace(key, reference=reference.name, repeat=repeat), evaluate(measures, at)
+            self._every = [each for each in self._every if each.only_for and each.closer != "neither"]
+            self._comparing, self._deciding = [], []
+            self._repeats = _Repeats(replace(selection, repeats=1))
+            self._roles = {Role.NULL, Role.IDEAL} if self._every else set()
+
+    def observed(self, values: OwnValues) -> dict[str, Numbers]:
+        """The heads as they are."""
+        return evaluate(self._own, self._at(values))
+
+    def takes(self, reference: Reference, repeat: int) -> bool:
+        """Whether this repeat of a reference is measured."""
+        return reference.role in self._roles and repeat in self._repeats.of(reference)
+
+    def beside(self, reference: Reference, repeat: int, values: OwnValues) -> dict[str, Numbers]:
+        """A reference that has these values: all measures of the first null and the ideal, fewer of the others."""
+        main = reference.role is Role.IDEAL or reference is self._repeats.null(reference)
+        measures = self._deciding if not main else self._comparing if repeat else self._every
+        return evaluate(measures, self._at(values))
+
+    def _at(self, values: OwnValues) -> MeasureInput:
+        return MeasureInput(values.heads, self._keys, self.predicted, self._seed, values)
 
 
 def _of_network(heads: Heads, reference: Reference, selection: Selection) -> Iterator[Measured]:
-    keys = KeyKernel(heads, selection.protocol)
+    keys, values = KeyKernel(heads, selection.protocol), OwnValues(heads)
     for theory in _possible(selection, heads):
-        at = MeasureInput(heads, keys, PredictedValues(keys, theory), selection.seed)
+        at = MeasureInput(heads, keys, PredictedValues(keys, theory), selection.seed, values)
         yield RowKey(theory.name, reference.name), evaluate(_comparing(selection, theory, heads), at)
 
 
@@ -160,15 +195,16 @@ def _with_noise(heads: Heads, selection: Selection) -> Iterator[Measured]:
 
 
 def _in_gauge(heads: Heads, repeat: int, selection: Selection) -> Iterator[Measured]:
-    keys = KeyKernel(heads, selection.protocol)
+    keys, values = KeyKernel(heads, selection.protocol), OwnValues(heads)
+    unused = no_prediction(heads, "it is not needed")
+    null = RANDOM_PROJECTION.apply(ReferenceInput(heads, unused, None, selection.seed), keys)
+    drawn = None if null is None else OwnValues(null)
     for theory in _possible(selection, heads):
         predicted, measures = PredictedValues(keys, theory), _comparing(selection, theory, heads)
-        at = MeasureInput(heads, keys, predicted, selection.seed)
-        yield RowKey(theory.name, REPARAMETRISED.name, repeat), evaluate(measures, at)
-        null = RANDOM_PROJECTION.apply(ReferenceInput(heads, predicted.prediction, None, selection.seed), keys)
-        if null is not None:
-            at = MeasureInput(null, keys, predicted, selection.seed)
-            yield RowKey(theory.name, REPARAMETRISED_NULL.name, repeat), evaluate(measures, at)
+        for name, own in ((REPARAMETRISED.name, values), (REPARAMETRISED_NULL.name, drawn)):
+            if own is not None:
+                at = MeasureInput(own.heads, keys, predicted, selection.seed, own)
+                yield RowKey(theory.name, name, repeat), evaluate(measures, at)
 
 
 def _possible(selection: Selection, heads: Heads) -> list[Theory]:
@@ -179,7 +215,7 @@ def _possible(selection: Selection, heads: Heads) -> list[Theory]:
 def _comparing(selection: Selection, theory: Theory, heads: Heads) -> list[Measure]:
     """Measures that say how close values are to a theory, without those that compare all pairs of tokens.
 
-    These take most of the time, decide nothing, and are of interest beside the theory and one null only.
+    These take long, decide nothing, and are of interest beside the theory and one draw of the null only.
     """
     measures = _measures(selection, theory, heads, shares_keys=True)
     return [measure for measure in measures if measure.closer != "neither" and not measure.cost.needs_pairs]

@@ -14,7 +14,7 @@ from attnaudit.kernel.gram import PerHead
 from attnaudit.kernel.solvers import orthonormal_basis, singular_values
 from attnaudit.measures.guards import PREDICTED
 from attnaudit.measures.measure import Measure
-from attnaudit.measures.measure_input import MeasureInput, PredictedValues
+from attnaudit.measures.measure_input import MeasureInput, OwnValues, PredictedValues
 
 Columns = Float[Tensor, "heads tokens columns"]
 
@@ -25,24 +25,30 @@ def orthonormal(x: Columns) -> Float[Tensor, "heads tokens rank"]:
     return orthonormal_basis(x / lengths)
 
 
-def principal_cosines(at: MeasureInput) -> Float[Tensor, "heads angles"]:
-    """Cosines of the principal angles of span V and span V̇; NaN where either is not finite."""
-    return singular_values(orthonormal(at.heads.value.double()).mT @ at.predicted.shared(_predicted_basis))
+def basis_products(at: MeasureInput) -> Float[Tensor, "heads columns components"]:
+    """Q_VᵀQ_V̇, whose singular values are the cosines of the principal angles; NaN where either is not finite."""
+    return at.values.shared(_value_basis).mT @ at.predicted.shared(predicted_basis)
 
 
-def _predicted_basis(predicted: PredictedValues) -> Columns:
+def _value_basis(values: OwnValues) -> Columns:
+    return orthonormal(values.value)
+
+
+def predicted_basis(predicted: PredictedValues) -> Columns:
+    """An orthonormal basis of the span that a theory predicts."""
     return orthonormal(predicted.prediction.values.double())
 
 
 def value_subspace_overlap(at: MeasureInput) -> PerHead:
-    """Σσ²/d."""
-    return at.shared(principal_cosines).square().mean(dim=-1)
+    """Σσ²/d = ‖Q_VᵀQ_V̇‖²_F/d."""
+    products = at.shared(basis_products)
+    return products.square().sum(dim=(1, 2)) / min(products.shape[1:])
 
 
 def principal_angle_median(at: MeasureInput) -> PerHead:
     """The lower median of θ."""
-    angles = torch.rad2deg(torch.arccos(at.shared(principal_cosines).clamp(0, 1)))
-    return angles.median(dim=-1).values
+    cosines = singular_values(at.shared(basis_products))
+    return torch.rad2deg(torch.arccos(cosines.clamp(0, 1))).median(dim=-1).values
 
 
 VALUE_SUBSPACE_OVERLAP = Measure(
@@ -61,4 +67,5 @@ PRINCIPAL_ANGLE_MEDIAN = Measure(
     closer="lower",
     ideal=0.0,
     guard=PREDICTED,
+    every_reference=False,
 )

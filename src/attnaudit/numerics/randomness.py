@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import numpy as np
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from attnaudit.numerics.digest import content_digest
+
+#: From this many draws on, several threads are worth their start; numpy draws without holding Python's lock.
+_MANY, _THREADS = 64, 16
 
 
 def derived_seed(*parts: int | str) -> int:
@@ -25,6 +32,32 @@ def torch_generator(*parts: int | str) -> torch.Generator:
 def numpy_generator(name: str) -> np.random.Generator:
     """A generator for a name."""
     return np.random.default_rng(_hashed(name))
+
+
+def drawn(names: Sequence[str], draw: Callable[[int, np.random.Generator], object], device: torch.device) -> None:
+    """Call `draw` with the place and the generator of every name; in several threads where a GPU would have to wait.
+
+    Every name has a stream of its own, so that neither the order nor the number of threads changes a number.
+    """
+
+    def of(places: range) -> None:
+        for place in places:
+            draw(place, numpy_generator(names[place]))
+
+    if device.type == "cpu" or len(names) < _MANY:
+        return of(range(len(names)))
+    threads = min(os.cpu_count() or 1, _THREADS)
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(of, (range(first, len(names), threads) for first in range(threads))))
+    return None
+
+
+def normal_draws(names: Sequence[str], shape: tuple[int, ...], device: torch.device) -> Float[Tensor, "names ..."]:
+    """N(0, 1) of this shape for every name."""
+    found = torch.empty(len(names), *shape, dtype=torch.float64)
+    rows = found.numpy()
+    drawn(names, lambda place, generator: generator.standard_normal(out=rows[place]), device)
+    return found.to(device)
 
 
 def seed_everything(*parts: int | str) -> None:

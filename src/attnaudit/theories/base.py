@@ -12,13 +12,9 @@ from torch import Tensor
 
 from attnaudit.capture.heads import Heads
 from attnaudit.kernel.prediction import Prediction
-from attnaudit.kernel.solvers import eigenpairs
+from attnaudit.kernel.solvers import right_singular_vectors
 from attnaudit.kernel.spectra import Spectrum
-from attnaudit.numerics.threads import torch_threads
 from attnaudit.protocol import Protocol
-
-#: A singular value above this share of the largest is as good from AᵀA as from A, to some nine digits.
-_WELL_SEPARATED = 1e-3
 
 
 @typing.runtime_checkable
@@ -108,30 +104,11 @@ def no_prediction(heads: Heads, reason: str) -> Prediction:
     return Prediction(missing, torch.zeros_like(missing[:, 0, 0]), (reason,) * len(heads))
 
 
-def _right_vectors(matrix: Tensor, width: int) -> tuple[Tensor, Tensor]:
-    """Singular values, largest first, and right singular vectors, as rows.
-
-    Of a tall matrix from the eigenpairs of AᵀA, in a fraction of the time. Their error is that of the singular values
-    squared, so where the last of `width` is too small beside the first, the matrix itself is decomposed.
-    """
-    if matrix.shape[1] < matrix.shape[2]:
-        with torch_threads(1):
-            _, sizes, right = torch.linalg.svd(matrix, full_matrices=False)
-        return sizes, right
-    squares, vectors = eigenpairs(matrix.mT @ matrix)
-    sizes, right = squares.flip(-1).clamp_min(0).sqrt(), vectors.mT.flip(-2)
-    small = ~(sizes[:, width - 1] > _WELL_SEPARATED * sizes[:, 0])
-    if small.any():
-        with torch_threads(1):
-            _, sizes[small], right[small] = torch.linalg.svd(matrix[small], full_matrices=False)
-    return sizes, right
-
-
 def leading_right_vectors(matrix: Tensor, heads: Heads) -> Prediction:
     """The leading right singular vectors of each matrix, over tokens; missing where there are fewer than d."""
     width = min(heads.value.shape[-1], heads.tokens)
     finite = matrix.isfinite().all(dim=-1).all(dim=-1)
-    sizes, right = _right_vectors(matrix.masked_fill(~finite[:, None, None], 0.0), width)
+    sizes, right = right_singular_vectors(matrix.masked_fill(~finite[:, None, None], 0.0), width)
     rounding = sizes[:, :1] * max(matrix.shape[1:]) * torch.finfo(matrix.dtype).eps
     found = (sizes > rounding).sum(dim=-1)
     lost = (found < width) | ~finite

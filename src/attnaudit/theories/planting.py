@@ -7,26 +7,21 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnaudit.capture.heads import Heads
-from attnaudit.numerics.randomness import numpy_generator
+from attnaudit.numerics.randomness import normal_draws
 
 
 def weights_of_heads(heads: Heads, shape: tuple[int, ...], stream: str) -> Float[Tensor, "heads ..."]:
     """N(0, 1), by layer and head."""
-    names = [(entry.layer, entry.head) for entry in heads.index]
-    drawn = {
-        name: torch.from_numpy(numpy_generator(f"{stream}/{name[0]}/{name[1]}").standard_normal(shape))
-        for name in dict.fromkeys(names)
-    }
-    return torch.stack([drawn[name] for name in names]).to(heads.key.device)
+    names = [f"{stream}/{entry.layer}/{entry.head}" for entry in heads.index]
+    place_of = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    places = torch.tensor([place_of[name] for name in names], device=heads.key.device)
+    return normal_draws(list(place_of), shape, heads.key.device)[places]
 
 
 def noise_of_heads(heads: Heads, shape: tuple[int, ...], stream: str) -> Float[Tensor, "heads ..."]:
     """N(0, 1), another draw for every input."""
-    drawn = [
-        numpy_generator(f"{stream}/{entry.input}/{entry.layer}/{entry.head}/{entry.window}").standard_normal(shape)
-        for entry in heads.index
-    ]
-    return torch.stack([torch.from_numpy(own) for own in drawn]).to(heads.key.device)
+    names = [f"{stream}/{entry.input}/{entry.layer}/{entry.head}/{entry.window}" for entry in heads.index]
+    return normal_draws(names, shape, heads.key.device)
 
 
 def same_size(

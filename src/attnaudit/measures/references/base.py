@@ -7,7 +7,7 @@ reference costs only its measures.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -56,11 +56,12 @@ class Reference:
         role: what it is for.
         values: the values of every head, `(heads, tokens, value_dim)`, or None where it does not apply to these heads.
         weights: the same heads of Primal-Attention with other weights, or None where it does not apply.
-        random: whether it draws random numbers, by `generator_for`, and so differs from repeat to repeat.
+        random: whether it draws random numbers, by `generator_for` or `streams`, and so differs from repeat to repeat.
         network: whether it is captured from a network of its own instead, the untrained twin of the model.
         fitted: whether its values are fitted to other inputs instead, by `measures.ceiling`.
         heads: instead of values, the same heads with other keys, for theories that are fitted to inputs.
         for_fits: the values where one map is fitted to all inputs, if they are others then.
+        uses_prediction: whether its values depend on the theory; otherwise all theories share them.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Reference:
     fitted: bool = False
     heads: Callable[[ReferenceInput], Heads | None] | None = None
     for_fits: Callable[[ReferenceInput], Tensor | None] | None = None
+    uses_prediction: bool = True
 
     def apply(self, given: ReferenceInput, keys: KeyKernel, *, for_fits: bool = False) -> Heads | None:
         """Heads with other values, and the outputs these values would have given; `keys` are of the same heads.
@@ -97,5 +99,13 @@ def with_values(keys: KeyKernel, values: Tensor) -> Heads:
 
 def generator_for(entry: HeadId, seed: int, repeat: int, purpose: str) -> np.random.Generator:
     """A stream of its own for every head, repeat and purpose, whatever batch the head is in."""
-    name = f"{seed}/{repeat}/{purpose}/{entry.input}/{entry.layer}/{entry.head}/{entry.window}"
-    return numpy_generator(name)
+    return numpy_generator(_stream(entry, seed, repeat, purpose))
+
+
+def streams(index: Sequence[HeadId], seed: int, repeat: int, purpose: str) -> list[str]:
+    """The names of these streams, for `numerics.randomness`, which draws many heads at once."""
+    return [_stream(entry, seed, repeat, purpose) for entry in index]
+
+
+def _stream(entry: HeadId, seed: int, repeat: int, purpose: str) -> str:
+    return f"{seed}/{repeat}/{purpose}/{entry.input}/{entry.layer}/{entry.head}/{entry.window}"

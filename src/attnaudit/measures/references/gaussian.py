@@ -8,16 +8,23 @@ import torch
 from torch import Tensor
 
 from attnaudit.capture.primal_heads import PrimalHeads
-from attnaudit.measures.references.base import PrimalReferenceInput, Reference, ReferenceInput, Role, generator_for
+from attnaudit.measures.references.base import (
+    PrimalReferenceInput,
+    Reference,
+    ReferenceInput,
+    Role,
+    generator_for,
+    streams,
+)
+from attnaudit.numerics.randomness import normal_draws
 
 
 def values(given: ReferenceInput) -> Tensor:
     """V ~ N(0, σ²) with the root mean square σ of the head's own values."""
     value = given.heads.value.double()
-    draws = [generator_for(entry, given.seed, given.repeat, "gaussian") for entry in given.heads.index]
-    noise = torch.stack([torch.from_numpy(draw.standard_normal(tuple(value.shape[1:]))) for draw in draws])
+    names = streams(given.heads.index, given.seed, given.repeat, "gaussian")
     sizes: Tensor = value.square().mean(dim=(1, 2), keepdim=True).sqrt()
-    return noise.to(value.device) * sizes
+    return normal_draws(names, tuple(value.shape[1:]), value.device) * sizes
 
 
 def weights(given: PrimalReferenceInput) -> PrimalHeads:
@@ -40,4 +47,5 @@ GAUSSIAN = Reference(
     Role.NULL,
     values,
     weights,
+    uses_prediction=False,
 )

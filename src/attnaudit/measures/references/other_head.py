@@ -33,5 +33,10 @@ def following_heads(heads: Heads) -> list[int] | None:
 
 
 OTHER_HEAD = Reference(
-    "other_head", "the values of another head of the same layer and input", Role.CONTEXT, values, random=False
+    "other_head",
+    "the values of another head of the same layer and input",
+    Role.CONTEXT,
+    values,
+    random=False,
+    uses_prediction=False,
 )

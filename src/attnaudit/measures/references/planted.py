@@ -4,29 +4,44 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from attnaudit.capture.primal_heads import PrimalHeads
-from attnaudit.measures.references.base import PrimalReferenceInput, Reference, ReferenceInput, Role, generator_for
+from attnaudit.measures.references.base import (
+    PrimalReferenceInput,
+    Reference,
+    ReferenceInput,
+    Role,
+    generator_for,
+    streams,
+)
+from attnaudit.numerics.randomness import drawn
 
 
 def values(given: ReferenceInput, noise: float = 0.0) -> Tensor:
     """(1-ε)·V̇·P·diag(±1) + ε·noise: the prediction in random order with random signs, noise scaled by column."""
     prediction = given.prediction
     exact = prediction.values.double() * torch.exp(prediction.log_scale.double())[:, None, None]
-    rows = []
-    for predicted, entry in zip(exact, given.heads.index, strict=True):
-        generator = generator_for(entry, given.seed, given.repeat, "planted")
-        order = torch.from_numpy(generator.permutation(predicted.shape[1]))
-        signs = torch.from_numpy(generator.choice([-1.0, 1.0], predicted.shape[1]))
-        arranged = predicted[:, order] * signs.to(predicted)
+    count, tokens, columns = exact.shape
+    order, signs = np.empty((count, columns), dtype=np.int64), np.empty((count, columns))
+    disturbance = np.empty((count, tokens, columns) if noise else 0)
+
+    def draw(place: int, generator: np.random.Generator) -> None:
+        order[place] = generator.permutation(columns)
+        signs[place] = generator.choice([-1.0, 1.0], columns)
         if noise:
-            disturbance = torch.from_numpy(generator.standard_normal(predicted.shape)).to(predicted)
-            scale = torch.linalg.vector_norm(arranged, dim=0) / torch.linalg.vector_norm(disturbance, dim=0)
-            arranged = (1 - noise) * arranged + noise * disturbance * scale
-        rows.append(arranged)
-    return torch.stack(rows)
+            generator.standard_normal(out=disturbance[place])
+
+    drawn(streams(given.heads.index, given.seed, given.repeat, "planted"), draw, exact.device)
+    places = torch.from_numpy(order).to(exact.device)[:, None].expand(exact.shape)
+    arranged = exact.gather(2, places) * torch.from_numpy(signs).to(exact)[:, None]
+    if not noise:
+        return arranged
+    other = torch.from_numpy(disturbance).to(exact)
+    scale = torch.linalg.vector_norm(arranged, dim=1) / torch.linalg.vector_norm(other, dim=1)
+    return (1 - noise) * arranged + noise * other * scale[:, None]
 
 
 def weights(given: PrimalReferenceInput) -> PrimalHeads | None:

@@ -49,4 +49,5 @@ RANDOM_PROJECTION = Reference(
     Role.NULL,
     values,
     for_fits=unscaled,
+    uses_prediction=False,
 )
