@@ -53,7 +53,7 @@ def test_measures_of_all_pairs_of_tokens_are_not_repeated_for_what_is_only_shown
 
 
 def sensitive(selection, heads):
-    return {(m.key.reference, m.key.repeat): m for m in measure_sensitivity(heads, selection)}
+    return {(m.key.reference, m.key.repeat): m for m in measure_sensitivity([heads], selection)}
 
 
 def test_noise_is_tried_on_all_heads_of_a_sample_and_gauges_on_those_of_its_first_input():

@@ -88,7 +88,7 @@ def _value_and_gradient(point: Points, squares: Squares, predicted: Predicted) -
     groups, heads, width, count = point.shape
     # All heads of a group in one product, their columns beside each other.
     beside = point.transpose(1, 2).reshape(groups, 1, width, heads * count)
-    image = (squares @ beside).unflatten(-1, (heads, count)).transpose(2, 3)
+    image = (squares @ beside).view(groups, -1, width, heads, count).transpose(2, 3)
     cosines = predicted @ point[:, None]
     inner = point[:, None].mT @ image
     rounding = torch.finfo(inner.dtype).eps * inner.diagonal(dim1=-2, dim2=-1).sum(dim=-1)

@@ -142,7 +142,8 @@ class Ceiling:
         inputs, rows = with_constant(heads.source), len(heads.source)
         firsts = heads.index[:: len(heads) // rows]
         for theory in (each for each in self._theories if not impossible(each, heads)):
-            bases = PredictedValues(keys, theory).shared(predicted_basis).unflatten(0, (rows, -1))
+            bases = PredictedValues(keys, theory).shared(predicted_basis)
+            bases = bases.view(rows, -1, *bases.shape[1:])
             places: dict[_Key, list[int]] = {}
             for place, finite in enumerate(bases.isfinite().flatten(1).all(dim=1).tolist()):
                 if finite:

@@ -41,7 +41,8 @@ def values(given: ReferenceInput, noise: float = 0.0) -> Tensor:
         return arranged
     other = torch.from_numpy(disturbance).to(exact)
     scale = torch.linalg.vector_norm(arranged, dim=1) / torch.linalg.vector_norm(other, dim=1)
-    return (1 - noise) * arranged + noise * other * scale[:, None]
+    found: Tensor = (1 - noise) * arranged + noise * other * scale[:, None]
+    return found
 
 
 def weights(given: PrimalReferenceInput) -> PrimalHeads | None:
