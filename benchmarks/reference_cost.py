@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import torch
 
-from attnaudit.audit.unit import SAMPLE
+from attnaudit.audit.gathering import SAMPLE
 from attnaudit.capture import Heads, capture
 from attnaudit.defaults import REPEATS
 from attnaudit.measures import REFERENCES, select

@@ -9,7 +9,7 @@ from itertools import chain
 import pyarrow as pa
 
 from attnaudit import defaults
-from attnaudit.audit.unit import SAMPLE
+from attnaudit.audit.gathering import SAMPLE
 from attnaudit.capture.heads import Heads
 from attnaudit.claims.claim import Claim
 from attnaudit.claims.jury import judge

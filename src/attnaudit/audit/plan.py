@@ -9,8 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from attnaudit.audit.gathering import SAMPLE
 from attnaudit.audit.settings import AuditSettings
-from attnaudit.audit.unit import SAMPLE, AuditRecipe, AuditUnit, AuditWorker, FitUnit
+from attnaudit.audit.unit import AuditRecipe, AuditUnit, AuditWorker, FitUnit, halves_of
 from attnaudit.measures import Measure, Reference, Selection
 from attnaudit.numerics.digest import digest
 from attnaudit.records import json_file
@@ -44,9 +45,10 @@ class AuditPlan:
             named = (model.label, model.fingerprint)
             own = (self.selection.own, self._own)
             left = SAMPLE if any(reference.network for reference in self.selection.references) else 0
+            halves = halves_of(self.shards, self._groups) if self._needs_fits else {}
             for shard in self.shards:
                 twin_inputs = min(left, len(shard.identity))
-                found.append(AuditUnit(*named, shard, twin_inputs, self.settings, *own))
+                found.append(AuditUnit(*named, shard, twin_inputs, self.settings, *own, halves=halves))
                 left -= twin_inputs
             if self._needs_fits:
                 parts = min(MOST_PARTS, (len(self.shards) + 1) // 2)  # few inputs are not worth a worker each

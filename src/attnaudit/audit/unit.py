@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import pyarrow as pa
 from torch import Tensor, nn
 
+from attnaudit.audit.gathering import SAMPLE, Gatherings
 from attnaudit.audit.memory import check_fits, room_for_inputs
 from attnaudit.audit.settings import AuditSettings
 from attnaudit.capture import Capture, Heads, capture
@@ -36,14 +37,13 @@ from attnaudit.sources.inputs import Prepared, Shard
 from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
 from attnaudit.theories.base import Theory
 
-#: Noise and other gauges are tried on this many inputs of the first shard, and the untrained twin has this many: they
-#: say how scores are to be read, and decide nothing.
-SAMPLE = 2
-
 
 @dataclass(frozen=True)
 class AuditUnit:
-    """Which numbers to compute; the untrained twin of the model is measured on the first `twin_inputs` of the shard."""
+    """Which numbers to compute; the untrained twin of the model is measured on the first `twin_inputs` of the shard.
+
+    `halves` are those of all inputs (see `halves_of`) if something is to be fitted to them; they decide nothing here.
+    """
 
     model_label: str
     model_fingerprint: str
@@ -52,6 +52,7 @@ class AuditUnit:
     settings: AuditSettings
     own: tuple[Measure | Theory | Reference, ...]
     own_fingerprints: tuple[tuple[str, str], ...] = ()
+    halves: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     @cached_property
     def key(self) -> str:
@@ -96,10 +97,15 @@ class FitUnit:
 
     @cached_property
     def halves(self) -> dict[str, int]:
-        """The half of every input: they alternate, but inputs that belong together are in the same one."""
-        groups, names = dict(self.groups), [name for shard in self.shards for name, _ in shard.identity]
-        places = {group: place for place, group in enumerate(dict.fromkeys(groups.get(own, own) for own in names))}
-        return {name: places[groups.get(name, name)] % 2 for name in names}
+        """The half of every input."""
+        return halves_of(self.shards, self.groups)
+
+
+def halves_of(shards: Sequence[Shard], groups: Sequence[tuple[str, str]]) -> dict[str, int]:
+    """0 or 1 for every input: they alternate, but inputs that belong together are in the same half."""
+    group_of, names = dict(groups), [name for shard in shards for name, _ in shard.identity]
+    places = {group: place for place, group in enumerate(dict.fromkeys(group_of.get(own, own) for own in names))}
+    return {name: places[group_of.get(name, name)] % 2 for name in names}
 
 
 @dataclass(frozen=True)
@@ -108,6 +114,10 @@ class AuditWorker:
 
     models: tuple[LoadedModel, ...]
     memory: int
+
+    @cached_property
+    def _gatherings(self) -> Gatherings:
+        return Gatherings(self.memory)
 
     def context(self) -> AbstractContextManager[None]:
         """One thread, so that sums do not depend on the number of cores."""
@@ -120,19 +130,25 @@ class AuditWorker:
     def _fits(self, unit: FitUnit) -> tuple[pa.Table, Notes]:
         """Best projections, fitted theories, and on a sample of inputs what noise and other gauges do to scores."""
         selection = unit.settings.selection(unit.own)
-        ceiling = Ceiling(selection.predicting if has_ceiling(selection) else (), unit.halves)
         passes = two_passes(selection, unit.halves, list(unit.halves)[:SAMPLE])
+        names = [name for shard in unit.shards for name, _ in shard.identity]
+        gathered = None if passes else self._gatherings.of_all(_named(unit), names)
         tables = [SCHEMA.empty_table()]
-        for number, layers in enumerate(self._shards(unit)):
-            if number == 0:
-                sample = [of_first_inputs(heads, SAMPLE) for heads in layers]
-                tables += map(rows, measure_sensitivity(sample, selection))
-            for heads in joined_layers(layers):
-                for batch, _ in batches(heads, None):
-                    keys = KeyKernel(batch, selection.protocol)
-                    ceiling.add(keys)
-                    for own in passes:
-                        own.add(keys)
+        if gathered is not None:
+            ceiling = gathered.ceiling.of_layers(unit.part, unit.parts)
+            tables += map(rows, measure_sensitivity(gathered.sample_of(unit.part, unit.parts), selection))
+        else:
+            ceiling = Ceiling(selection.predicting if has_ceiling(selection) else (), unit.halves)
+            for number, layers in enumerate(self._shards(unit)):
+                if number == 0:
+                    sample = [of_first_inputs(heads, SAMPLE) for heads in layers]
+                    tables += map(rows, measure_sensitivity(sample, selection))
+                for heads in joined_layers(layers):
+                    for batch, _ in batches(heads, None):
+                        keys = KeyKernel(batch, selection.protocol)
+                        ceiling.add(keys)
+                        for own in passes:
+                            own.add(keys)
         tables += map(rows, ceiling.measure(selection.protocol))
         for fitted in passes:
             fitted.fit()
@@ -167,7 +183,12 @@ class AuditWorker:
         layers, primal = list(captured.layers), captured.primal
         del captured  # so that the list alone holds the layers, and each can go when it is measured
         selection = unit.settings.selection(unit.own)
-        tables = [rows(measurement) for measurement in measure_heads(_emptying(layers), selection, solved)]
+        gathering = self._gatherings.of(_named(unit), selection, unit.halves, layers)
+        if gathering is not None:
+            gathering.add_inputs([name for name, _ in unit.shard.identity], layers)
+        on_predicted = _nothing if gathering is None else gathering.ceiling.add
+        found = measure_heads(_emptying(layers), selection, solved, on_predicted)
+        tables = [rows(measurement) for measurement in found]
         for heads in primal.values():
             tables += map(rows, measure_primal(heads, selection))
         network = next((reference for reference in selection.references if reference.network), None)
@@ -214,6 +235,14 @@ def _other_model(label: str) -> WeightsError:
         f"A worker loaded other weights for {label} than this run began with, or another config or tokenizer: give all "
         "of them the same files, and repeat the command."
     )
+
+
+def _named(unit: AuditUnit | FitUnit) -> tuple[str, str]:
+    return unit.model_label, unit.model_fingerprint
+
+
+def _nothing(*unused: object) -> None:
+    pass
 
 
 def _emptying(layers: list[Heads]) -> Iterator[Heads]:

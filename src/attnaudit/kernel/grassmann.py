@@ -41,8 +41,9 @@ def ascend(point: Points, squares: Squares, predicted: Predicted, steps: int, to
         while (short := moving & (found <= value)).any():
             length = torch.where(short, length / 2, length)
             moving = moving & ~(short & (length * geodesic.turn < _SHORTEST))
-            moved = geodesic.at(length)
-            found, following = _value_and_gradient(moved, squares, predicted)
+            some = short.any(dim=1).nonzero().flatten()  # the others have their step
+            moved[some] = geodesic.at(length)[some]
+            found[some], following[some] = _value_and_gradient(moved[some], squares[some], predicted[some])
         # Both are carried to the new point, to first order, by projection on its tangent space.
         carried, previous = (x - moved @ (moved.mT @ x) for x in (direction, gradient))
         weight = (_inner(following - previous, following) / _inner(gradient, gradient)).clamp_min(0)
@@ -93,9 +94,9 @@ def _value_and_gradient(point: Points, squares: Squares, predicted: Predicted) -
     inner = point[:, None].mT @ image
     rounding = torch.finfo(inner.dtype).eps * inner.diagonal(dim1=-2, dim2=-1).sum(dim=-1)
     factor: Tensor = torch.linalg.cholesky(inner + rounding[..., None, None] * torch.eye(count).to(inner))
-    ratio = torch.cholesky_solve(cosines.mT @ cosines, factor)
-    slope = predicted.mT @ cosines - image @ ratio
-    gradient = 2 * torch.cholesky_solve(slope.mT, factor).mT.mean(dim=1) / count
+    inverse = torch.cholesky_solve(torch.eye(count).to(inner).expand_as(inner), factor)
+    ratio = inverse @ (cosines.mT @ cosines)
+    gradient = 2 * ((predicted.mT @ cosines - image @ ratio) @ inverse).mean(dim=1) / count
     value = ratio.diagonal(dim1=-2, dim2=-1).sum(dim=-1).mean(dim=1) / count
     return value, gradient - point @ (point.mT @ gradient)
 

@@ -16,6 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import pad
 
+from attnaudit.capture.heads import Heads
 from attnaudit.kernel.best_projection import (
     ProjectionSums,
     Weights,
@@ -121,6 +122,16 @@ def has_ceiling(selection: Selection) -> bool:
     return asked and VALUE_SUBSPACE_OVERLAP in selection.measures
 
 
+def kept_bytes(layers: Sequence[Heads], selection: Selection) -> int:
+    """What a ceiling of these layers and any number of inputs holds at most: float64 inputs and predicted bases."""
+    theories = len(selection.predicting)
+    return sum(
+        2 * KEPT * 8 * heads.tokens * (heads.source.shape[-1] + 1 + theories * heads.per_input * heads.value.shape[-1])
+        for heads in layers
+        if heads.source is not None
+    )
+
+
 class Ceiling:
     """Fits the best projections of layers to what theories predict for them, and measures them.
 
@@ -134,15 +145,18 @@ class Ceiling:
         self._halves = halves
         self._kept: dict[_Key, _Half] = {}
 
-    def add(self, keys: KeyKernel) -> None:
-        """Take the heads of some inputs into account; those of a layer whose inputs are not known are left out."""
-        heads = keys.heads
+    def add(self, keys: KeyKernel, predictions: Sequence[PredictedValues] = ()) -> None:
+        """Take the heads of some inputs into account; those of a layer whose inputs are not known are left out.
+
+        `predictions` are what theories predict for them, as far as it is known already.
+        """
+        heads, known = keys.heads, {own.theory.name: own for own in predictions}
         if heads.source is None:
             return
         inputs, rows = with_constant(heads.source), len(heads.source)
         firsts = heads.index[:: len(heads) // rows]
         for theory in (each for each in self._theories if not impossible(each, heads)):
-            bases = PredictedValues(keys, theory).shared(predicted_basis)
+            bases = (known.get(theory.name) or PredictedValues(keys, theory)).shared(predicted_basis)
             bases = bases.view(rows, -1, *bases.shape[1:])
             places: dict[_Key, list[int]] = {}
             for place, finite in enumerate(bases.isfinite().flatten(1).all(dim=1).tolist()):
@@ -152,6 +166,12 @@ class Ceiling:
             every = _Inputs(heads.index, inputs, bases)
             for key, own in places.items():
                 self._kept.setdefault(key, _Half()).add(every.part(own))
+
+    def of_layers(self, part: int, parts: int) -> Ceiling:
+        """What was added of the layers whose number modulo `parts` is `part`."""
+        found = Ceiling(self._theories, self._halves)
+        found._kept = {key: half for key, half in self._kept.items() if key[1] % parts == part}
+        return found
 
     def measure(self, protocol: Protocol) -> Iterator[Measurement]:
         """The overlaps that the fits reach, for the inputs that are kept."""

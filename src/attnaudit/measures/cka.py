@@ -63,8 +63,7 @@ def _feature_hsic(x: Rows, y: Rows) -> PerHead:
 
 
 def _gram_hsic(k: Square, l: Square) -> PerHead:  # noqa: E741  (K and L are the literature's names)
-    product: Tensor = torch.linalg.vecdot(k.flatten(1), l.flatten(1))
-    return product
+    return (k.flatten(1)[:, None] @ l.flatten(1)[:, :, None])[:, 0, 0]
 
 
 def unbiased_hsic(k: Square, l: Square) -> PerHead:  # noqa: E741

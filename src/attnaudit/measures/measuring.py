@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import torch
@@ -38,17 +38,25 @@ from attnaudit.theories.registry import PRIMAL_SVD
 Measured = tuple[RowKey, dict[str, Numbers]]
 
 
+#: Receives the keys of a batch and what theories predict for it.
+OnPredicted = Callable[[KeyKernel, Sequence[PredictedValues]], object]
+
+
 def measure_heads(
-    layers: Iterable[Heads], selection: Selection, solved: Counter[str] | None = None
+    layers: Iterable[Heads],
+    selection: Selection,
+    solved: Counter[str] | None = None,
+    on_predicted: OnPredicted = lambda keys, predictions: None,
 ) -> Iterator[Measurement]:
     """The heads as they are, and with the values of every reference that shares their keys.
 
     Layers are taken one by one, and none but the first is held for longer than it and the one before it need. Heads
     that share their keys are measured as one. `solved` counts heads by the eigen-solver that was used.
+    `on_predicted` is called for every batch, so that nobody has to predict its values again.
     """
     solved = Counter() if solved is None else solved
     for heads, following in with_following(joined_layers(map(by_key_head, layers))):
-        found = (_observed(batch, other, selection, solved) for batch, other in batches(heads, following))
+        found = (_observed(batch, other, selection, solved, on_predicted) for batch, other in batches(heads, following))
         yield from _joined(heads, found, selection)
 
 
@@ -118,11 +126,14 @@ def _joined(
         )
 
 
-def _observed(heads: Heads, other: Heads | None, selection: Selection, solved: Counter[str]) -> Iterator[Measured]:
+def _observed(
+    heads: Heads, other: Heads | None, selection: Selection, solved: Counter[str], on_predicted: OnPredicted
+) -> Iterator[Measured]:
     """Theory by theory, but computed reference by reference: theories share the work on its values."""
     keys, values = KeyKernel(heads, selection.protocol, solved.update), OwnValues(heads)
     compared = [_Compared(selection, theory, keys) for theory in selection.predicting]
     found: list[list[Measured]] = [[(own.key, own.observed(values))] for own in compared]
+    on_predicted(keys, [own.predicted for own in compared])
     for reference in (each for each in selection.references if each.values is not None):
         for repeat in range(selection.repeats):
             changed: OwnValues | None = None

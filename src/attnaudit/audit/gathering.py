@@ -1,0 +1,76 @@
+"""What the fits need of all inputs, gathered while these are measured anyway.
+
+A process that measures every input of a model need not read, run and solve them again for the best projections. One
+that has seen only some of them, as with several workers or in a resumed run, gathers for nothing, and the fits make a
+pass of their own: the numbers are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from attnaudit.capture import Heads
+from attnaudit.capture.key_heads import by_key_head
+from attnaudit.measures import Selection
+from attnaudit.measures.batches import of_first_inputs
+from attnaudit.measures.ceiling import Ceiling, has_ceiling, kept_bytes
+
+#: Noise and other gauges are tried on this many inputs of the first shard, and the untrained twin has this many: they
+#: say how scores are to be read, and decide nothing.
+SAMPLE = 2
+#: The share of a GPU's memory, or of what a process may take, that is used for it.
+_SHARE = 0.2
+
+
+@dataclass
+class Gathering:
+    """The ceiling of a model so far, the first inputs as they are, and the names of all inputs that were added."""
+
+    ceiling: Ceiling
+    sample: list[Heads] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+
+    def add_inputs(self, names: Sequence[str], layers: Sequence[Heads]) -> None:
+        """A shard that is about to be measured."""
+        if not self.names:
+            # Copied, so that the inputs beside them can go.
+            self.sample = [Heads.cat([of_first_inputs(by_key_head(heads), SAMPLE)]) for heads in layers]
+        self.names += names
+
+    def covers(self, names: Sequence[str]) -> bool:
+        """Whether these inputs were added, in this order, and no others."""
+        return self.names == list(names)
+
+    def sample_of(self, part: int, parts: int) -> list[Heads]:
+        """The first inputs of the layers whose number modulo `parts` is `part`."""
+        return [heads for heads in self.sample if heads.index[0].layer % parts == part]
+
+
+@dataclass(frozen=True)
+class Gatherings:
+    """Of the models of a worker, each if it fits into memory; `memory` is what the process may take."""
+
+    memory: int
+    _found: dict[tuple[str, str], Gathering | None] = field(default_factory=dict)
+
+    def of(
+        self, model: tuple[str, str], selection: Selection, halves: Mapping[str, int], layers: Sequence[Heads]
+    ) -> Gathering | None:
+        """That of a model, begun with its first layers; None if it would take too much, or nothing is to be fitted."""
+        if model not in self._found:
+            fits = halves and layers and has_ceiling(selection) and self._room(layers) > kept_bytes(layers, selection)
+            self._found[model] = Gathering(Ceiling(selection.predicting, halves)) if fits else None
+        return self._found[model]
+
+    def of_all(self, model: tuple[str, str], names: Sequence[str]) -> Gathering | None:
+        """That of a model if it has all these inputs."""
+        found = self._found.get(model)
+        return found if found is not None and found.covers(names) else None
+
+    def _room(self, layers: Sequence[Heads]) -> float:
+        device = layers[0].key.device
+        total = torch.cuda.get_device_properties(device).total_memory if device.type == "cuda" else self.memory
+        return _SHARE * total
