@@ -29,6 +29,7 @@ from attnaudit.measures.measuring import (
     measure_sensitivity,
 )
 from attnaudit.measures.two_passes import two_passes
+from attnaudit.numerics.allocation import reuse_freed_memory
 from attnaudit.numerics.digest import digest
 from attnaudit.numerics.threads import single_threaded
 from attnaudit.records.notes import Notes
@@ -121,6 +122,7 @@ class AuditWorker:
 
     def context(self) -> AbstractContextManager[None]:
         """One thread, so that sums do not depend on the number of cores."""
+        reuse_freed_memory()
         return single_threaded()
 
     def compute(self, unit: AuditUnit | FitUnit) -> tuple[pa.Table, Notes]:

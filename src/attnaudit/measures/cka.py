@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attnaudit.kernel.gram import PerHead, Square, centred
+from attnaudit.kernel.gram import PerHead, Square
 from attnaudit.measures.guards import PREDICTED
 from attnaudit.measures.measure import Cost, Measure
 from attnaudit.measures.measure_input import MeasureInput, OwnValues, PredictedValues
@@ -32,17 +32,21 @@ def centred_rows(rows: Rows) -> WithHSIC:
     return x, _feature_hsic(x, x)
 
 
-def hollow_gram(products: Square) -> WithHSIC:
-    """x_i·x_j without diagonal."""
-    gram = products.clone()
-    gram.diagonal(dim1=-2, dim2=-1).zero_()
-    return gram, unbiased_hsic(gram, gram)
+def gram_pair(rows: Rows) -> tuple[WithHSIC, WithHSIC]:
+    """x_i·x_j without diagonal, and centred exp(-‖x_i - x_j‖²/2σ²), which are made from the same products.
+
+    σ² is the lower median of the non-zero squared distances.
+    """
+    products = rows @ rows.mT
+    radial = _centred(_radial_basis(products))
+    products.diagonal(dim1=-2, dim2=-1).zero_()
+    return (products, unbiased_hsic(products, products)), (radial, _gram_hsic(radial, radial))
 
 
-def radial_gram(products: Square) -> WithHSIC:
-    """Centred exp(-‖x_i - x_j‖²/2σ²), σ² the lower median of the non-zero squared distances, from x_i·x_j."""
-    gram = centred(_radial_basis(products))
-    return gram, _gram_hsic(gram, gram)
+def _centred(gram: Square) -> Square:
+    """`kernel.gram.centred` in place: these matrices are many, and memory is slower than arithmetic."""
+    means = gram.mean(dim=-1)
+    return gram.sub_(means[:, :, None]).sub_((means - means.mean(dim=-1, keepdim=True))[:, None, :])
 
 
 def _ratio(hsic: Callable[[Tensor, Tensor], Tensor], x: WithHSIC, y: WithHSIC, epsilon: float) -> PerHead:
@@ -77,7 +81,7 @@ def unbiased_hsic(k: Square, l: Square) -> PerHead:  # noqa: E741
 
 def _radial_basis(products: Square) -> Square:
     squares = products.diagonal(dim1=-2, dim2=-1)
-    distances = torch.sub(squares[:, :, None] + squares[:, None, :], products, alpha=2).clamp_min_(0)
+    distances = (products * -2).add_(squares[:, :, None]).add_(squares[:, None, :]).clamp_min_(0)
     distances.diagonal(dim1=-2, dim2=-1).zero_()
     bandwidth = _median_distance(distances)
     return distances.mul_(-0.5 / bandwidth[:, None, None]).exp_()
@@ -106,7 +110,7 @@ def _value_rows(values: OwnValues) -> WithHSIC:
 
 
 def _value_grams(values: OwnValues) -> tuple[WithHSIC, WithHSIC]:
-    return _grams(values.value)
+    return gram_pair(values.value)
 
 
 def _predicted_rows(predicted: PredictedValues) -> WithHSIC:
@@ -114,13 +118,7 @@ def _predicted_rows(predicted: PredictedValues) -> WithHSIC:
 
 
 def _predicted_grams(predicted: PredictedValues) -> tuple[WithHSIC, WithHSIC]:
-    return _grams(predicted.prediction.values)
-
-
-def _grams(rows: Rows) -> tuple[WithHSIC, WithHSIC]:
-    """The Gram matrices of two measures, so that the products they are made from need not be kept."""
-    products = rows @ rows.mT
-    return hollow_gram(products), radial_gram(products)
+    return gram_pair(predicted.prediction.values)
 
 
 def linear_cka(at: MeasureInput) -> PerHead:

@@ -35,11 +35,11 @@ def mean_absolute_difference(values: Columns) -> PerComponent:
 
     In sorted order γ_(k) is added k times and subtracted N-1-k times.
     """
-    ordered, _ = _sorted(values)
-    ordered = ordered - ordered.mean(dim=1, keepdim=True)  # differences do not change, rounding does
+    ordered, _ = _sorted(_lanes(values))
+    ordered = ordered - ordered.mean(dim=-1, keepdim=True)  # differences do not change, rounding does
     count = values.shape[1]
-    weights = torch.arange(1 - count, count, 2, dtype=values.dtype, device=values.device)[:, None]
-    return (weights * ordered).sum(dim=1) / _pairs(count)
+    weights = torch.arange(1 - count, count, 2, dtype=values.dtype, device=values.device)
+    return ordered @ weights / _pairs(count)
 
 
 def mean_relative_difference(values: Columns) -> PerComponent:
@@ -52,29 +52,37 @@ def mean_relative_difference(values: Columns) -> PerComponent:
 
     so two running sums are all that is needed. Subtracting the smallest size keeps nearly equal γ apart.
     """
-    sizes, order = _sorted(values.abs())
-    signs = torch.where(values.gather(1, order) > 0, 1.0, -1.0).to(sizes)
-    smallest = sizes[:, :1]
+    lanes = _lanes(values)
+    sizes, order = _sorted(lanes.abs())
+    signs = torch.where(lanes.gather(-1, order) > 0, 1.0, -1.0).to(sizes)
+    smallest = sizes[..., :1]
     above = sizes - smallest
-    earlier = torch.arange(values.shape[1], dtype=values.dtype, device=values.device)[:, None]
+    earlier = torch.arange(values.shape[1], dtype=values.dtype, device=values.device)
     others = earlier - signs * _before(signs)
     sums = earlier * above - signs * _before(signs * above) + smallest * others
-    return (sums / (sizes + RELATIVE_GUARD)).sum(dim=1) / _pairs(values.shape[1])
+    return (sums / (sizes + RELATIVE_GUARD)).sum(dim=-1) / _pairs(values.shape[1])
 
 
-def _sorted(values: Columns) -> tuple[Columns, Int[Tensor, "heads tokens components"]]:
-    """The values of each column in ascending order, and where they were."""
-    if values.is_cuda:
-        found = values.sort(dim=1)
+_Lanes = Float[Tensor, "heads components tokens"]
+
+
+def _lanes(values: Columns) -> _Lanes:
+    """Columns as they are sorted and summed fastest: the numbers of each beside each other in memory."""
+    return values.mT.contiguous()
+
+
+def _sorted(lanes: _Lanes) -> tuple[_Lanes, Int[Tensor, "heads components tokens"]]:
+    """The numbers of each lane in ascending order, and where they were."""
+    if lanes.is_cuda:
+        found = lanes.sort(dim=-1)
         return found.values, found.indices
-    # numpy sorts lanes that are contiguous in memory three times as fast as torch sorts any.
-    order = torch.from_numpy(np.argsort(values.mT.numpy(), axis=-1)).mT
-    return values.gather(1, order), order
+    order = torch.from_numpy(np.argsort(lanes.numpy(), axis=-1))  # three times as fast as torch's
+    return lanes.gather(-1, order), order
 
 
-def _before(terms: Columns) -> Columns:
+def _before(terms: _Lanes) -> _Lanes:
     """Sums over all earlier tokens."""
-    return terms.cumsum(dim=1) - terms
+    return terms.cumsum(dim=-1) - terms
 
 
 def _pairs(tokens: int) -> float:

@@ -46,13 +46,20 @@ def projected_queries(keys: KeyKernel) -> Float[Tensor, "heads queries component
     return keys.attended(axes.values.double() * torch.exp(axes.log_scale.double())[:, None, None])
 
 
+def _projected_size(keys: KeyKernel) -> PerHead:
+    """‖C‖_F."""
+    size: Tensor = torch.linalg.matrix_norm(keys.shared(projected_queries))
+    return size
+
+
 def projection(at: MeasureInput) -> Projection:
     """What the error is made of."""
     output = at.heads.output.double()
-    both = at.keys.phi.mean(dim=-1) + output.square().sum(dim=-1).mean(dim=-1)
-    projected = at.keys.shared(projected_queries)
-    sizes = torch.linalg.matrix_norm(output) * torch.linalg.matrix_norm(projected)
-    return Projection(output.mT @ projected, both, sizes)
+    size2 = output.square().sum(dim=(1, 2))
+    both = at.keys.phi.mean(dim=-1) + size2 / output.shape[1]
+    return Projection(
+        output.mT @ at.keys.shared(projected_queries), both, size2.sqrt() * at.keys.shared(_projected_size)
+    )
 
 
 def projection_error_matched(at: MeasureInput) -> PerHead:
