@@ -8,7 +8,8 @@ import torch
 from attnaudit.errors import RunFolderError
 from attnaudit.protocol import Protocol
 from attnaudit.records.evidence import Evidence
-from attnaudit.records.schema import Measurement, RowKey, rows
+from attnaudit.records.rows import rows_of
+from attnaudit.records.schema import Measurement, RowKey
 from tests.measures.references.audits import simulated_heads
 
 
@@ -18,11 +19,9 @@ def table():
     heads = simulated_heads(0, inputs=3, heads=1)
     values = {"procrustes": torch.tensor([1.0, 2.0, 3.0]), "linear_cka": torch.tensor([4.0, torch.nan, 6.0])}
     problems = {name: [None, "lost", None] for name in values}
-    tables = [
-        rows(Measurement(heads, RowKey("kpca", name), values, problems, Protocol.EXACT))
-        for name in ("observed", "planted")
-    ]
-    return pa.concat_tables(tables).unify_dictionaries()
+    return rows_of(
+        Measurement(heads, RowKey("kpca", name), values, problems, Protocol.EXACT) for name in ("observed", "planted")
+    )
 
 
 @pytest.fixture

@@ -31,7 +31,8 @@ from attnaudit.measures.two_passes import two_passes
 from attnaudit.numerics.digest import digest
 from attnaudit.numerics.threads import single_threaded
 from attnaudit.records.notes import Notes
-from attnaudit.records.schema import SCHEMA, VERSION, rows
+from attnaudit.records.rows import rows_of
+from attnaudit.records.schema import SCHEMA, VERSION
 from attnaudit.sources.inputs import Prepared, Shard
 from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
 from attnaudit.theories.base import Theory
@@ -131,12 +132,12 @@ class AuditWorker:
                     own.add(keys)
             first = first or heads.index[0].input
             if heads.index[0].input == first:
-                tables += map(rows, measure_sensitivity(_of_first_inputs(heads, SAMPLE), selection))
-        tables += map(rows, ceiling.measure(selection.protocol))
+                tables.append(rows_of(measure_sensitivity(_of_first_inputs(heads, SAMPLE), selection)))
+        tables.append(rows_of(ceiling.measure(selection.protocol)))
         for fitted in passes:
             fitted.fit()
         if passes:
-            tables += map(rows, measure_fits(self._layers(unit), passes, selection))
+            tables.append(rows_of(measure_fits(self._layers(unit), passes, selection)))
         return pa.concat_tables(tables), Notes()
 
     def _layers(self, unit: FitUnit) -> Iterator[Heads]:
@@ -165,15 +166,14 @@ class AuditWorker:
         layers, primal = list(captured.layers), captured.primal
         del captured  # so that the list alone holds the layers, and each can go when it is measured
         selection = unit.settings.selection(unit.own)
-        tables = [rows(measurement) for measurement in measure_heads(_emptying(layers), selection, solved)]
-        for heads in primal.values():
-            tables += map(rows, measure_primal(heads, selection))
+        tables = [rows_of(measure_heads(_emptying(layers), selection, solved))]
+        tables += [rows_of(measure_primal(heads, selection)) for heads in primal.values()]
         network = next((reference for reference in selection.references if reference.network), None)
         if unit.twin_inputs and network is not None and model.untrained is not None:
             twin = capture_prepared(model.untrained(unit.settings.seed + 1), prepared, device, label)
             layers = [_of_first_inputs(heads, unit.twin_inputs) for heads in twin.layers]
             del twin
-            tables += map(rows, measure_network(_emptying(layers), network, selection))
+            tables.append(rows_of(measure_network(_emptying(layers), network, selection)))
         return pa.concat_tables(tables), Notes(prepared.skipped, certificate, refusals, dict(solved), attention)
 
     def _model(self, unit: AuditUnit | FitUnit) -> LoadedModel:
