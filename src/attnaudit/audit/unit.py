@@ -188,11 +188,14 @@ class AuditWorker:
 class AuditRecipe:
     """How another process loads a model and audits it; `fingerprint` is of the model that the run began with.
 
+    `modules` are imported for it: those that define what is computed here, and the layers of the network.
+
     A recipe is equal to another only if the models are, so that a process never keeps a model that was replaced since.
     """
 
     spec: ModelSpec
     fingerprint: str
+    modules: tuple[str, ...] = ()
 
     def build(self, memory: int) -> AuditWorker:
         """A worker with this model alone.

@@ -5,10 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from attnaudit.extras import optional
-from attnaudit.sources.deferred_compiler import deferred_compiler
+from attnaudit.extras.deferred_compiler import deferred_compiler
 
 
-def timm_module(name: str = "timm", purpose: str = "A timm model") -> Any:
-    """A module of timm, or an error that says how to install it."""
+def the_timm() -> Any:
+    """timm, or an error that says how to install it."""
     with deferred_compiler():
-        return optional(name, "timm", purpose)
+        return optional("timm", "timm", "A timm model")
+
+
+def timm_data() -> Any:
+    """What timm knows of data sets and of how images are prepared."""
+    with deferred_compiler():
+        return optional("timm.data", "timm", "Preparing images")
+
+
+def timm_vision_transformer() -> Any:
+    """The file of the vision transformer."""
+    with deferred_compiler():
+        return optional("timm.models.vision_transformer", "timm", "A vision transformer")

@@ -18,15 +18,15 @@ from attnaudit.protocol import Protocol
 from attnaudit.sources.data import VARIABLE, data_weights
 from attnaudit.sources.model import ALIASES, LoadedModel, ModelSpec, Preprocess
 from attnaudit.sources.preprocess import squashed
-from attnaudit.sources.timm_library import timm_module
+from attnaudit.sources.timm_library import the_timm, timm_data
 from attnaudit.sources.weights import fingerprint, fit_weights, read_weights
 
 
 def check(name: str) -> None:
     """Check that timm knows the architecture (a `.tag` may follow); the error suggests similar names."""
-    if timm_module().is_model(name.partition(".")[0]):
+    if the_timm().is_model(name.partition(".")[0]):
         return
-    close = difflib.get_close_matches(name, [*ALIASES, *timm_module().list_models()], n=3, cutoff=0.6)
+    close = difflib.get_close_matches(name, [*ALIASES, *the_timm().list_models()], n=3, cutoff=0.6)
     hint = f"did you mean {' or '.join(close)}?" if close else "attnaudit ls models lists names."
     raise ModelError(f"Unknown model {name!r}: {hint}")
 
@@ -48,7 +48,7 @@ def locate_weights(spec: ModelSpec) -> ModelSpec:
 def _cached(name: str) -> Path | None:
     from huggingface_hub import try_to_load_from_cache
 
-    config = timm_module().get_pretrained_cfg(name)
+    config = the_timm().get_pretrained_cfg(name)
     if config is None or not config.hf_hub_id:
         return None
     path = try_to_load_from_cache(config.hf_hub_id, "model.safetensors")
@@ -85,7 +85,7 @@ def _build(name: str, seed: int, *, pretrained: bool) -> nn.Module:
     """The network in evaluation mode, initialised from a seed."""
     try:
         with seeded(seed):
-            module: nn.Module = timm_module().create_model(name, pretrained=pretrained)
+            module: nn.Module = the_timm().create_model(name, pretrained=pretrained)
     except Exception as error:  # a network may raise anything while it is built
         raise ModelError(f"timm cannot build {name} ({first_line(error)}).") from error
     return module.eval()
@@ -95,10 +95,10 @@ def _preprocess(module: nn.Module, protocol: Protocol) -> Preprocess:
     config = _data_config(module)
     if protocol is Protocol.PAPER:
         return squashed(*config["input_size"][1:])
-    transform: Preprocess = timm_module("timm.data").create_transform(**config, is_training=False)
+    transform: Preprocess = timm_data().create_transform(**config, is_training=False)
     return transform
 
 
 def _data_config(module: nn.Module) -> dict[str, Any]:
     """How images are prepared for a model."""
-    return dict(timm_module("timm.data").resolve_model_data_config(module))
+    return dict(timm_data().resolve_model_data_config(module))

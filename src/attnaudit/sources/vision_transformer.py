@@ -10,12 +10,12 @@ from attnaudit.errors import ModelError
 from attnaudit.numerics.randomness import seeded
 from attnaudit.records.architecture import Architecture
 from attnaudit.sources.attention import install_attention
-from attnaudit.sources.timm_library import timm_module
+from attnaudit.sources.timm_library import timm_vision_transformer
 
 
 def build_vision_transformer(architecture: Architecture, seed: int) -> nn.Module:
     """The network in evaluation mode, initialised from a seed."""
-    vision = timm_module("timm.models.vision_transformer", "A vision transformer")
+    vision = timm_vision_transformer()
     with seeded(seed):
         model: nn.Module = vision.VisionTransformer(
             img_size=architecture.image_size,

@@ -98,6 +98,7 @@ class SquareRecipe:
     before: Callable[[int], None] = nothing
     log: Path | None = None
     name: str = "only"
+    modules: tuple[str, ...] = (__name__,)
 
     def build(self, memory):
         if self.log is not None:

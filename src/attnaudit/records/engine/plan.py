@@ -46,6 +46,10 @@ class Worker(Protocol[_Computed]):
 class WorkerRecipe(Protocol[_Computed]):
     """How to build a worker in another process: small, picklable, and equal to every other recipe for the same one."""
 
+    @property
+    def modules(self) -> Sequence[str]:
+        """What building and working will import, so that it can be imported once for several processes."""
+
     def build(self, memory: int) -> Worker[_Computed]:
         """A worker for a process that may take `memory` bytes."""
 

@@ -47,7 +47,7 @@ def test_the_compiler_works_after_timm_was_imported_without_it():
     program = """
         import sys
         import torch
-        from attnaudit.sources.deferred_compiler import deferred_compiler
+        from attnaudit.extras.deferred_compiler import deferred_compiler
         with deferred_compiler():
             marked = torch.compiler.disable(lambda x: x + 1)
             also = torch.compiler.disable(recursive=False)(lambda x: x + 2)
@@ -66,7 +66,7 @@ def test_anything_else_of_the_compiler_is_imported_at_once():
     program = """
         import sys
         import torch
-        from attnaudit.sources.deferred_compiler import deferred_compiler
+        from attnaudit.extras.deferred_compiler import deferred_compiler
         with deferred_compiler():
             import torch._dynamo.config
             from torch._dynamo.utils import counters

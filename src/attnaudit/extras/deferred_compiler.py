@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-_COMPILER, _UTILS = "torch._dynamo", "torch._dynamo.utils"
+_COMPILER = "torch._dynamo"
+_UTILS = "torch._dynamo.utils"
 
 
 @contextmanager
@@ -25,8 +26,8 @@ def deferred_compiler() -> Iterator[None]:
         yield
         return
     standins = {
-        _COMPILER: _StandIn(_COMPILER, {"disable": _disable}),
-        _UTILS: _StandIn(_UTILS, {"is_compile_supported": _is_compile_supported}),
+        _COMPILER: _StandIn(_COMPILER, _compiler, {"disable": _disable}),
+        _UTILS: _StandIn(_UTILS, _utils, {"is_compile_supported": _is_compile_supported}),
     }
     sys.modules.update(standins)
     try:
@@ -45,20 +46,28 @@ def _take_away() -> None:
 class _StandIn(ModuleType):
     """A module with a few names of its own; any other is looked up in the module that it stands for."""
 
-    def __init__(self, name: str, own: dict[str, Any]) -> None:
+    def __init__(self, name: str, real: Callable[[], Any], own: dict[str, Any]) -> None:
         super().__init__(name)
-        vars(self).update(own)
+        vars(self).update(own, _real=real)
 
     def __getattr__(self, name: str) -> Any:
         is_path = name == "__path__" and self.__name__ == _COMPILER  # an import of one of its modules
         if name.startswith("__") and not is_path:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         _take_away()
-        return getattr(importlib.import_module(self.__name__), name)
+        return getattr(self._real(), name)
+
+
+def _compiler() -> Any:
+    return importlib.import_module(_COMPILER)
+
+
+def _utils() -> Any:
+    return importlib.import_module(_UTILS)
 
 
 def _is_compile_supported(device_type: str) -> bool:
-    return bool(importlib.import_module(_UTILS).is_compile_supported(device_type))
+    return bool(_utils().is_compile_supported(device_type))
 
 
 def _disable(function: Callable[..., Any] | None = None, recursive: bool = True, **options: Any) -> Callable[..., Any]:
@@ -70,8 +79,7 @@ def _disable(function: Callable[..., Any] | None = None, recursive: bool = True,
     def uncompiled(*args: Any, **kwargs: Any) -> Any:
         if _COMPILER not in sys.modules:
             return function(*args, **kwargs)
-        compiler = importlib.import_module(_COMPILER)
-        return compiler.disable(function, recursive=recursive, **options)(*args, **kwargs)
+        return _compiler().disable(function, recursive=recursive, **options)(*args, **kwargs)
 
     vars(uncompiled)["_torchdynamo_disable"] = True  # the compiler looks for it
     return uncompiled
