@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 
 import pyarrow as pa
 from torch import Tensor, nn
@@ -33,6 +33,7 @@ from attnaudit.numerics.threads import single_threaded
 from attnaudit.records.notes import Notes
 from attnaudit.records.rows import rows_of
 from attnaudit.records.schema import SCHEMA, VERSION
+from attnaudit.sources.ahead import PreparedAhead, each_ahead
 from attnaudit.sources.inputs import Prepared, Shard
 from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
 from attnaudit.theories.base import Theory
@@ -109,14 +110,17 @@ class AuditWorker:
 
     models: tuple[LoadedModel, ...]
     memory: int
+    _ahead: PreparedAhead = field(default_factory=PreparedAhead, compare=False)
 
     def context(self) -> AbstractContextManager[None]:
         """One thread, so that sums do not depend on the number of cores."""
         return single_threaded()
 
-    def compute(self, unit: AuditUnit | FitUnit) -> tuple[pa.Table, Notes]:
-        """The rows of a unit of either kind."""
-        return self._heads(unit) if isinstance(unit, AuditUnit) else self._fits(unit)
+    def compute(
+        self, unit: AuditUnit | FitUnit, following: AuditUnit | FitUnit | None = None
+    ) -> tuple[pa.Table, Notes]:
+        """The rows of a unit of either kind, while the inputs of the following one are prepared."""
+        return self._heads(unit, following) if isinstance(unit, AuditUnit) else self._fits(unit)
 
     def _fits(self, unit: FitUnit) -> tuple[pa.Table, Notes]:
         """Best projections, fitted theories, and on a sample of inputs what noise and other gauges do to scores."""
@@ -143,18 +147,23 @@ class AuditWorker:
     def _layers(self, unit: FitUnit) -> Iterator[Heads]:
         """The layers of a unit, shard by shard, with heads that share their keys as one."""
         model = self._model(unit)
-        for shard in unit.shards:
-            prepared = shard.prepare(model, unit.settings.protocol, room_for_inputs(model.module, self.memory))
+        for prepared in each_ahead(unit.shards, partial(self._prepare, unit)):
             if prepared.inputs is not None:
                 captured = capture_prepared(model.module, prepared, unit.settings.device, unit.model_label)
                 check_fits(captured.layers, model.module, self.memory)
                 own = (heads for heads in captured.layers if heads.index[0].layer % unit.parts == unit.part)
                 yield from map(by_key_head, own)
 
-    def _heads(self, unit: AuditUnit) -> tuple[pa.Table, Notes]:
+    def _prepare(self, unit: AuditUnit | FitUnit, shard: Shard) -> Prepared:
+        model = self._model(unit)
+        return shard.prepare(model, unit.settings.protocol, room_for_inputs(model.module, self.memory))
+
+    def _heads(self, unit: AuditUnit, following: AuditUnit | FitUnit | None) -> tuple[pa.Table, Notes]:
         """Prepare the inputs, run the model once (and its untrained twin, if it has inputs), and measure every head."""
         model = self._model(unit)
-        prepared = unit.shard.prepare(model, unit.settings.protocol, room_for_inputs(model.module, self.memory))
+        prepared = self._ahead.take(unit.key, partial(self._prepare, unit, unit.shard))
+        if isinstance(following, AuditUnit):
+            self._ahead.begin(following.key, partial(self._prepare, following, following.shard))
         if prepared.inputs is None:
             return SCHEMA.empty_table(), Notes(prepared.skipped, {}, ())
         device, label = unit.settings.device, unit.model_label

@@ -86,7 +86,7 @@ class SquareWorker:
         finally:
             active.pop()
 
-    def compute(self, unit):
+    def compute(self, unit, following=None):
         assert active, "the context is not there"
         self.before(unit.number)
         table = pa.table({"number": [unit.number], "square": [unit.number**2]}, schema=SCHEMA)

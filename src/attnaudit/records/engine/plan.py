@@ -39,8 +39,8 @@ class Worker(Protocol[_Computed]):
     def context(self) -> AbstractContextManager[None]:
         """What must hold while units are computed, such as the number of threads or the precision."""
 
-    def compute(self, unit: _Computed) -> tuple[pa.Table, Notes]:
-        """The rows of a unit, and what there is to say beside them."""
+    def compute(self, unit: _Computed, following: _Computed | None = None) -> tuple[pa.Table, Notes]:
+        """The rows of a unit, and what there is to say beside them; what the following one needs may be begun."""
 
 
 class WorkerRecipe(Protocol[_Computed]):
