@@ -23,7 +23,7 @@ from attnaudit.measures.two_passes import two_passes
 from attnaudit.protocol import Protocol
 from attnaudit.records.audit import AuditedModel
 from attnaudit.records.evidence import Evidence
-from attnaudit.records.schema import rows
+from attnaudit.records.rows import rows_of
 from attnaudit.records.verdict import Finding, HeadScore, Verdict, VerdictWord
 from attnaudit.statistics.decisions import decides
 from attnaudit.theories.fitting import FittedTheory
@@ -105,7 +105,7 @@ def evidence(heads: Heads, chosen: Selection) -> pa.Table:
         measure_sensitivity(sample, chosen),
         measure_fits([heads], passes, chosen),
     )
-    return pa.concat_tables([rows(measurement) for measurement in found])
+    return rows_of(found)
 
 
 def outcomes(table: pa.Table, model: str, claims: Sequence[Claim]) -> list[Outcome]:

@@ -12,7 +12,7 @@ from attnaudit.measures import REFERENCES, select
 from attnaudit.measures import batches as cutting
 from attnaudit.measures.batches import batch_size, batches, joined_layers, matrix_bytes, with_following
 from attnaudit.measures.measuring import measure_heads
-from attnaudit.records.schema import rows
+from attnaudit.records.rows import rows_of
 from attnaudit.theories import THEORIES
 
 KEY = ["input", "layer", "head", "theory", "reference", "measure"]
@@ -34,7 +34,7 @@ def layer(number=0, inputs=3, heads=2, tokens=17, dim=4, source=True):
 
 
 def tables_of(layers, selection):
-    return [rows(measurement) for measurement in measure_heads(layers, selection)]
+    return [rows_of([measurement]) for measurement in measure_heads(layers, selection)]
 
 
 @pytest.fixture

@@ -5,7 +5,13 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from attnaudit.statistics import intervals
-from attnaudit.statistics.intervals import bootstrap, bootstrap_interval, widened_level, wilson_interval
+from attnaudit.statistics.intervals import (
+    bootstrap,
+    bootstrap_interval,
+    bootstrap_intervals,
+    widened_level,
+    wilson_interval,
+)
 
 
 def test_interval_covers_the_true_mean_as_often_as_it_says():
@@ -26,6 +32,12 @@ def test_drawing_in_portions_changes_no_digit(monkeypatch):
     at_once = bootstrap_interval(means, seed=5)
     monkeypatch.setattr(intervals, "_DRAWN_AT_ONCE", 1000)
     assert bootstrap_interval(means, seed=5) == at_once
+
+
+def test_intervals_found_together_are_those_found_alone():
+    generator = np.random.default_rng(3)
+    samples = [generator.standard_normal(size) for size in (8, 1, 30, 8, 0)]
+    assert bootstrap_intervals(samples, seed=2) == [bootstrap_interval(sample, seed=2) for sample in samples]
 
 
 def test_a_constant_has_an_interval_of_no_width():

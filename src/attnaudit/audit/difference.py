@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from attnaudit.audit.summary import input_means
+from attnaudit.audit.reduction import input_means
 from attnaudit.errors import RunFolderError
 from attnaudit.numerics.digest import digest
 from attnaudit.records import json_file

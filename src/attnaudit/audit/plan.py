@@ -124,7 +124,8 @@ class AuditPlan:
             recipe = None
             if isinstance(model, ModelSpec):
                 absolute = replace(model, weights=model.weights and model.weights.absolute())
-                recipe = AuditRecipe(absolute, loaded.fingerprint)
+                layers = {type(layer).__module__ for layer in loaded.module.modules()}
+                recipe = AuditRecipe(absolute, loaded.fingerprint, (AuditUnit.__module__, *sorted(layers)))
             found[loaded.label, loaded.fingerprint] = recipe
         return found
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
-
+from attnaudit.audit.reduction import Reduction, reductions, with_intervals
 from attnaudit.display import counted
 from attnaudit.measures import Selection
 from attnaudit.measures.cross_fits import fitted_measures
@@ -18,12 +14,9 @@ from attnaudit.records.audit import AuditSummary, CaptureSummary, MeasureWords, 
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.notes import Notes
 from attnaudit.records.schema import OBSERVED
-from attnaudit.statistics.huge import deviation, mean, median
-from attnaudit.statistics.intervals import bootstrap_interval
 from attnaudit.theories.registry import PRIMAL_SVD
 
-Numbers = NDArray[np.float64]
-_NO_REASON = "no reason given"
+_COLUMNS = ("input", "reference", "value", "reason")
 
 
 def summarise(evidence: Evidence, notes: Sequence[Notes], selection: Selection) -> AuditSummary:
@@ -31,23 +24,17 @@ def summarise(evidence: Evidence, notes: Sequence[Notes], selection: Selection) 
 
     References are summarised for the first theory, observed heads for all of them.
     """
-    theory, seed = selection.theories[0].name, selection.seed
+    theory = selection.theories[0].name
+    reduced = list(_reduced(evidence, theory))
+    statistics = with_intervals([own for _, own in reduced], selection.seed)
     models: dict[str, dict[str, dict[str, Statistic]]] = {}
     others: dict[str, dict[str, dict[str, Statistic]]] = {}
-    for (model, measure), theories in _theories(evidence).items():
-        groups = models.setdefault(model, {})
-        # Measures of Primal-Attention have a theory of their own.
-        main = theory if theory in theories else PRIMAL_SVD.name
-        for own in theories:
-            asked = {} if own == main else {"reference": OBSERVED}
-            columns = ("input", "reference", "value", "reason")
-            rows = evidence.where(*columns, model=model, measure=measure, theory=own, **asked)
-            for reference in rows["reference"].unique().to_pylist():
-                statistic = statistic_of(rows.filter(pc.equal(rows["reference"], reference)), seed)
-                if own == main:
-                    groups.setdefault(reference, {})[measure] = statistic
-                if own != theory and reference == OBSERVED:
-                    others.setdefault(model, {}).setdefault(own, {})[measure] = statistic
+    for (place, _), statistic in zip(reduced, statistics, strict=True):
+        groups = models.setdefault(place.model, {})
+        if place.theory == place.main_theory:
+            groups.setdefault(place.reference, {})[place.measure] = statistic
+        if place.theory != theory and place.reference == OBSERVED:
+            others.setdefault(place.model, {}).setdefault(place.theory, {})[place.measure] = statistic
     measures = (*selection.measures, *fitted_measures(selection), IDENTIFIABLE, POSSIBLE)
     errors = [error for note in notes for error in note.certificate.values()]
     capture = CaptureSummary(max(errors, default=None), _unique(note.refusals for note in notes))
@@ -61,12 +48,29 @@ def summarise(evidence: Evidence, notes: Sequence[Notes], selection: Selection) 
     )
 
 
-def _theories(evidence: Evidence) -> dict[tuple[str, str], list[str]]:
-    """By model and measure, in order of their first rows."""
-    found: dict[tuple[str, str], list[str]] = {}
+class _Place(NamedTuple):
+    """Where a statistic belongs; all references of a measure are summarised for its main theory."""
+
+    model: str
+    measure: str
+    theory: str
+    main_theory: str
+    reference: str
+
+
+def _reduced(evidence: Evidence, first: str) -> Iterator[tuple[_Place, Reduction]]:
+    """By model, measure, theory and reference, in order of their first rows."""
+    theories: dict[tuple[str, str], list[str]] = {}
     for model, measure, theory in evidence.combinations("model", "measure", "theory"):
-        found.setdefault((model, measure), []).append(theory)
-    return found
+        theories.setdefault((model, measure), []).append(theory)
+    for (model, measure), found in theories.items():
+        # Measures of Primal-Attention have a theory of their own.
+        main = first if first in found else PRIMAL_SVD.name
+        for theory in found:
+            asked = {} if theory == main else {"reference": OBSERVED}
+            rows = evidence.where(*_COLUMNS, model=model, measure=measure, theory=theory, **asked)
+            for reference, own in reductions(rows).items():
+                yield _Place(model, measure, theory, main, reference), own
 
 
 def losses(summary: AuditSummary) -> list[str]:
@@ -83,38 +87,6 @@ def losses(summary: AuditSummary) -> list[str]:
         f"rejected: {counted(count, 'head')} in {counted(measures, 'measure')}, because {reason}"
         for reason, (count, measures) in rejected.items()
     ]
-
-
-def statistic_of(rows: pa.Table, seed: int) -> Statistic:
-    """Reduce the rows of one measure; inputs are the sampling unit of the interval and of `input_std`."""
-    counted = pc.fill_null(pc.is_finite(rows["value"]), False)
-    present = rows.filter(counted)
-    reasons = Counter(reason or _NO_REASON for reason in rows.filter(pc.invert(counted))["reason"].to_pylist())
-    values = present["value"].to_numpy()
-    if not len(values):
-        return Statistic(None, None, None, None, None, None, 0, dict(reasons))
-    means = input_means(present)
-    return Statistic(
-        mean=mean(values),
-        median=median(values),
-        max=float(values.max()),
-        min=float(values.min()),
-        interval=bootstrap_interval(means, seed),
-        input_std=deviation(means),
-        n=len(values),
-        rejected=dict(reasons),
-    )
-
-
-def input_means(rows: pa.Table) -> Numbers:
-    """Mean over all heads of each input, in order of input name; by one thread, so that sums have the same order."""
-    grouped = rows.select(["input", "value"]).group_by("input", use_threads=False).aggregate([("value", "mean")])
-    order = np.argsort(np.array(grouped["input"].to_pylist()))
-    means: Numbers = grouped["value_mean"].to_numpy()[order]
-    if np.isfinite(means).all():
-        return means
-    names, values = np.array(rows["input"].to_pylist()), rows["value"].to_numpy()  # a sum was beyond float64
-    return np.array([mean(values[names == name]) for name in np.unique(names)])
 
 
 def _unique(groups: Iterable[Iterable[tuple[str, str]]]) -> tuple[tuple[str, str], ...]:

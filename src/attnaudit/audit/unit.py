@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import pyarrow as pa
 from torch import Tensor, nn
@@ -33,7 +33,9 @@ from attnaudit.numerics.allocation import reuse_freed_memory
 from attnaudit.numerics.digest import digest
 from attnaudit.numerics.threads import single_threaded
 from attnaudit.records.notes import Notes
-from attnaudit.records.schema import SCHEMA, VERSION, rows
+from attnaudit.records.rows import rows_of
+from attnaudit.records.schema import SCHEMA, VERSION
+from attnaudit.sources.ahead import PreparedAhead, each_ahead
 from attnaudit.sources.inputs import Prepared, Shard
 from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
 from attnaudit.theories.base import Theory
@@ -115,6 +117,7 @@ class AuditWorker:
 
     models: tuple[LoadedModel, ...]
     memory: int
+    _ahead: PreparedAhead = field(default_factory=PreparedAhead, compare=False)
 
     @cached_property
     def _gatherings(self) -> Gatherings:
@@ -125,9 +128,11 @@ class AuditWorker:
         reuse_freed_memory()
         return single_threaded()
 
-    def compute(self, unit: AuditUnit | FitUnit) -> tuple[pa.Table, Notes]:
-        """The rows of a unit of either kind."""
-        return self._heads(unit) if isinstance(unit, AuditUnit) else self._fits(unit)
+    def compute(
+        self, unit: AuditUnit | FitUnit, following: AuditUnit | FitUnit | None = None
+    ) -> tuple[pa.Table, Notes]:
+        """The rows of a unit of either kind, while the inputs of the following one are prepared."""
+        return self._heads(unit, following) if isinstance(unit, AuditUnit) else self._fits(unit)
 
     def _fits(self, unit: FitUnit) -> tuple[pa.Table, Notes]:
         """Best projections, fitted theories, and on a sample of inputs what noise and other gauges do to scores."""
@@ -138,42 +143,47 @@ class AuditWorker:
         tables = [SCHEMA.empty_table()]
         if gathered is not None:
             ceiling = gathered.ceiling.of_layers(unit.part, unit.parts)
-            tables += map(rows, measure_sensitivity(gathered.sample_of(unit.part, unit.parts), selection))
+            tables.append(rows_of(measure_sensitivity(gathered.sample_of(unit.part, unit.parts), selection)))
         else:
             ceiling = Ceiling(selection.predicting if has_ceiling(selection) else (), unit.halves)
             for number, layers in enumerate(self._shards(unit)):
                 if number == 0:
                     sample = [of_first_inputs(heads, SAMPLE) for heads in layers]
-                    tables += map(rows, measure_sensitivity(sample, selection))
+                    tables.append(rows_of(measure_sensitivity(sample, selection)))
                 for heads in joined_layers(layers):
                     for batch, _ in batches(heads, None):
                         keys = KeyKernel(batch, selection.protocol)
                         ceiling.add(keys)
                         for own in passes:
                             own.add(keys)
-        tables += map(rows, ceiling.measure(selection.protocol))
+        tables.append(rows_of(ceiling.measure(selection.protocol)))
         for fitted in passes:
             fitted.fit()
         if passes:
             again = (heads for layers in self._shards(unit) for heads in layers)
-            tables += map(rows, measure_fits(again, passes, selection))
+            tables.append(rows_of(measure_fits(again, passes, selection)))
         return pa.concat_tables(tables), Notes()
 
     def _shards(self, unit: FitUnit) -> Iterator[list[Heads]]:
         """The layers of a unit, shard by shard, with heads that share their keys as one."""
         model = self._model(unit)
-        for shard in unit.shards:
-            prepared = shard.prepare(model, unit.settings.protocol, room_for_inputs(model.module, self.memory))
+        for prepared in each_ahead(unit.shards, partial(self._prepare, unit)):
             if prepared.inputs is not None:
                 captured = capture_prepared(model.module, prepared, unit.settings.device, unit.model_label)
                 check_fits(captured.layers, model.module, self.memory)
                 own = (heads for heads in captured.layers if heads.index[0].layer % unit.parts == unit.part)
                 yield list(map(by_key_head, own))
 
-    def _heads(self, unit: AuditUnit) -> tuple[pa.Table, Notes]:
+    def _prepare(self, unit: AuditUnit | FitUnit, shard: Shard) -> Prepared:
+        model = self._model(unit)
+        return shard.prepare(model, unit.settings.protocol, room_for_inputs(model.module, self.memory))
+
+    def _heads(self, unit: AuditUnit, following: AuditUnit | FitUnit | None) -> tuple[pa.Table, Notes]:
         """Prepare the inputs, run the model once (and its untrained twin, if it has inputs), and measure every head."""
         model = self._model(unit)
-        prepared = unit.shard.prepare(model, unit.settings.protocol, room_for_inputs(model.module, self.memory))
+        prepared = self._ahead.take(unit.key, partial(self._prepare, unit, unit.shard))
+        if isinstance(following, AuditUnit):
+            self._ahead.begin(following.key, partial(self._prepare, following, following.shard))
         if prepared.inputs is None:
             return SCHEMA.empty_table(), Notes(prepared.skipped, {}, ())
         device, label = unit.settings.device, unit.model_label
@@ -189,16 +199,14 @@ class AuditWorker:
         if gathering is not None:
             gathering.add_inputs([name for name, _ in unit.shard.identity], layers)
         on_predicted = _nothing if gathering is None else gathering.ceiling.add
-        found = measure_heads(_emptying(layers), selection, solved, on_predicted)
-        tables = [rows(measurement) for measurement in found]
-        for heads in primal.values():
-            tables += map(rows, measure_primal(heads, selection))
+        tables = [rows_of(measure_heads(_emptying(layers), selection, solved, on_predicted))]
+        tables += [rows_of(measure_primal(heads, selection)) for heads in primal.values()]
         network = next((reference for reference in selection.references if reference.network), None)
         if unit.twin_inputs and network is not None and model.untrained is not None:
             twin = capture_prepared(model.untrained(unit.settings.seed + 1), prepared, device, label)
             layers = [of_first_inputs(heads, unit.twin_inputs) for heads in twin.layers]
             del twin
-            tables += map(rows, measure_network(_emptying(layers), network, selection))
+            tables.append(rows_of(measure_network(_emptying(layers), network, selection)))
         return pa.concat_tables(tables), Notes(prepared.skipped, certificate, refusals, dict(solved), attention)
 
     def _model(self, unit: AuditUnit | FitUnit) -> LoadedModel:
@@ -213,11 +221,14 @@ class AuditWorker:
 class AuditRecipe:
     """How another process loads a model and audits it; `fingerprint` is of the model that the run began with.
 
+    `modules` are imported for it: those that define what is computed here, and the layers of the network.
+
     A recipe is equal to another only if the models are, so that a process never keeps a model that was replaced since.
     """
 
     spec: ModelSpec
     fingerprint: str
+    modules: tuple[str, ...] = ()
 
     def build(self, memory: int) -> AuditWorker:
         """A worker with this model alone.

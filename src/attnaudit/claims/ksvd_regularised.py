@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pyarrow.compute as pc
 
@@ -23,13 +22,12 @@ _OVERLAPS = ("ksvd_left_overlap", "ksvd_right_overlap")
 
 def _subjects(records: Sequence[AuditedModel | TrainingRun]) -> list[tuple[str, AuditedModel]]:
     """Networks with Primal layers by name, those trained without regulariser among them as references."""
-    found = [_audited(record) if isinstance(record, AuditedModel) else _trained(record) for record in records]
-    return [(name, layers) for name, layers in found if len(layers.rows)]
+    found = [(record.model, record) if isinstance(record, AuditedModel) else _trained(record) for record in records]
+    return [(name, layers) for name, layers in found if (layers.model, PRIMAL_SVD.name) in _theories(layers)]
 
 
-def _audited(audit: AuditedModel) -> tuple[str, AuditedModel]:
-    rows = audit.rows.where(theory=PRIMAL_SVD.name, model=audit.model)
-    return audit.model, replace(audit, rows=Evidence.of_table(rows))
+def _theories(audit: AuditedModel) -> list[tuple[str, ...]]:
+    return audit.rows.combinations("model", "theory")
 
 
 def _trained(training: TrainingRun) -> tuple[str, AuditedModel]:

@@ -17,8 +17,9 @@ from attnaudit.records.schema import IDENTIFIABLE, OBSERVED, POSSIBLE
 
 #: The sum of repeats above this may be beyond float64: they are made smaller by a power of two for it.
 _HUGE, _SHRUNK = 2.0**1000, 2.0**-64
-_HEAD = ("input", "layer", "head", "window")
-_COLUMNS = (*_HEAD, "measure", "reference", "repeat", "value", "reason")
+_COLUMNS = ("input", "layer", "head", "window", "reference", "repeat", "value")
+#: Codes that are not much more than rows are counted in a table of all of them, which is faster than to sort them.
+_DENSE = 4
 
 
 def head_table(
@@ -31,57 +32,62 @@ def head_table(
     A head that the guard of the theory does not accept cannot decide anything and is left out (see `IDENTIFIABLE`), and
     so is one of which the theory cannot be true (`POSSIBLE`).
     """
-    mine = evidence.where(*_COLUMNS, model=model, theory=theory, measure=(measure, IDENTIFIABLE, POSSIBLE))
-    mine, impossible = _without_impossible(mine)
-    guards = mine.filter(pc.and_(pc.equal(mine["measure"], IDENTIFIABLE), pc.equal(mine["reference"], OBSERVED)))
-    rows = mine.filter(pc.equal(mine["measure"], measure))
-    keys, names = _keys(pa.concat_tables([guards, rows]))
+    theorems = _theorems(
+        evidence.where("layer", "head", "value", "reason", model=model, theory=theory, measure=POSSIBLE)
+    )
+    guards, rows = (
+        _possible(evidence.where(*_COLUMNS, model=model, theory=theory, measure=name, **asked), theorems)
+        for name, asked in ((IDENTIFIABLE, {"reference": OBSERVED}), (measure, {}))
+    )
+    keys, names = _keys(pa.concat_tables([guards, rows]).unify_dictionaries())
     codes = _codes(keys)
-    refused = codes[: guards.num_rows][~np.isfinite(guards["value"].to_numpy(zero_copy_only=False))]
-    found = np.unique(codes[guards.num_rows :])
-    accepted = ~np.isin(codes[guards.num_rows :], refused)
-    rows, row_keys = rows.filter(pa.array(accepted)), keys[guards.num_rows :][accepted]
+    guarded, measured = codes[: guards.num_rows], codes[guards.num_rows :]
+    refused = np.unique(guarded[~np.isfinite(guards["value"].to_numpy())])
+    accepted = ~np.isin(measured, refused)
+    unidentifiable = len(np.unique(measured[~accepted]))
     # Windows of one input and head come to one row.
-    _, firsts, place_of_row = np.unique(_codes(row_keys[:, :3]), return_index=True, return_inverse=True)
-    places = row_keys[firsts, :3]
-    repeats = {
-        name: _columns(rows.filter(mask), place_of_row.ravel()[mask.to_numpy(zero_copy_only=False)], len(places))
-        for name in rows["reference"].unique().to_pylist()
-        for mask in [pc.equal(rows["reference"], name).combine_chunks()]
-    }
-    _, firsts, head_of_place = np.unique(_codes(places[:, 1:]), return_index=True, return_inverse=True)
+    row_keys = keys[:3, guards.num_rows :][:, accepted]
+    firsts, place_of_row = _distinct(_codes(row_keys))
+    places = row_keys[:, firsts]
+    repeats = _references(rows, accepted, place_of_row, len(firsts))
+    firsts, head_of_place = _distinct(_codes(places[1:]))
     return HeadTable(
-        _numbered([(groups or {}).get(name, name) for name in names])[places[:, 0]],
-        head_of_place.ravel(),
-        tuple(HeadName(int(layer), int(head)) for layer, head in places[firsts, 1:]),
+        _numbered([(groups or {}).get(name, name) for name in names])[places[0]],
+        head_of_place,
+        tuple(HeadName(int(layer), int(head)) for layer, head in places[1:, firsts].T),
         {name: _mean(columns) for name, columns in repeats.items()},
         repeats,
-        int(np.isin(found, refused).sum()),
-        impossible,
+        unidentifiable,
+        dict(Counter(theorems.values())),
     )
 
 
-def _without_impossible(rows: pa.Table) -> tuple[pa.Table, dict[str, int]]:
-    """The rows of heads of which the theory can be true, and the number of the others by theorem."""
-    marks = rows.filter(pc.and_(pc.equal(rows["measure"], POSSIBLE), pc.invert(pc.is_valid(rows["value"]))))
-    if not marks.num_rows:
-        return rows, {}
-    theorems = dict(zip(_heads(marks), marks["reason"].to_pylist(), strict=True))
-    possible = rows.filter(pa.array([head not in theorems for head in _heads(rows)], pa.bool_()))
-    return possible, dict(Counter(theorems.values()))
+def _theorems(marks: pa.Table) -> dict[tuple[int, int], str]:
+    """The theorems that exclude heads, by layer and head."""
+    excluded = marks.filter(pc.invert(pc.is_valid(marks["value"])))
+    heads = zip(excluded["layer"].to_pylist(), excluded["head"].to_pylist(), strict=True)
+    return dict(zip(heads, excluded["reason"].to_pylist(), strict=True))
 
 
-def _heads(rows: pa.Table) -> list[tuple[int, int]]:
-    return list(zip(rows["layer"].to_pylist(), rows["head"].to_pylist(), strict=True))
+def _possible(rows: pa.Table, theorems: Mapping[tuple[int, int], str]) -> pa.Table:
+    """The rows of heads of which the theory can be true."""
+    if not theorems:
+        return rows
+    heads = zip(rows["layer"].to_pylist(), rows["head"].to_pylist(), strict=True)
+    return rows.filter(pa.array([head not in theorems for head in heads], pa.bool_()))
 
 
 def _keys(rows: pa.Table) -> tuple[NDArray[np.int64], list[str]]:
-    """Input (by number), layer, head and window of every row, and the names of inputs."""
-    inputs = pc.dictionary_encode(rows["input"].cast(pa.string())).combine_chunks()
-    codes = inputs.indices.to_numpy() if rows.num_rows else np.zeros(0)
-    columns = [codes, *(rows[name].to_numpy() for name in _HEAD[1:])]
-    names = inputs.dictionary.to_pylist() if rows.num_rows else []
-    return np.stack([column.astype(np.int64) for column in columns], axis=1), names
+    """Input (by number), layer, head and window of every row, and the names of inputs in order of appearance."""
+    inputs = rows["input"].combine_chunks()
+    codes = inputs.indices.to_numpy()
+    first_row = np.full(len(inputs.dictionary), len(codes))
+    first_row[codes[::-1]] = np.arange(len(codes))[::-1]  # of equal codes the last one stays, which is the first row
+    order = np.argsort(first_row, kind="stable")[: np.count_nonzero(first_row < len(codes))]
+    numbers = np.zeros(len(first_row), dtype=np.int64)
+    numbers[order] = np.arange(len(order))
+    columns = [numbers[codes], *(rows[name].to_numpy() for name in ("layer", "head", "window"))]
+    return np.stack([column.astype(np.int64) for column in columns]), inputs.dictionary.take(order).to_pylist()
 
 
 def _numbered(names: Sequence[str]) -> NDArray[np.int64]:
@@ -92,18 +98,39 @@ def _numbered(names: Sequence[str]) -> NDArray[np.int64]:
 
 def _codes(keys: NDArray[np.int64]) -> NDArray[np.int64]:
     """One number for each row, equal for equal rows and in their order: numbers are sorted much faster than rows."""
-    found = np.zeros(len(keys), dtype=np.int64)
-    for column in keys.T:
+    found = np.zeros(keys.shape[1], dtype=np.int64)
+    for column in keys:
         found = found * (int(column.max(initial=0)) + 1) + column
     return found
 
 
-def _columns(rows: pa.Table, places: NDArray[np.int64], count: int) -> Numbers:
-    """The numbers of one reference, with a column for each repeat; of several windows, the mean."""
-    values, repeats = (rows[name].to_numpy(zero_copy_only=False) for name in ("value", "repeat"))
-    return np.stack(
-        [_means(places, values, repeats == repeat, count) for repeat in range(int(repeats.max(initial=0)) + 1)], axis=1
-    )
+def _distinct(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """A row of every code, in their order, and the place of each row's code among them."""
+    size = int(codes.max(initial=-1)) + 1
+    if size > _DENSE * len(codes):
+        _, rows, places = np.unique(codes, return_index=True, return_inverse=True)
+        return rows, places
+    row_of_code = np.full(size, -1)
+    row_of_code[codes] = np.arange(len(codes))
+    occurs = row_of_code >= 0
+    return row_of_code[occurs], (np.cumsum(occurs) - 1)[codes]
+
+
+def _references(
+    rows: pa.Table, accepted: NDArray[np.bool_], places: NDArray[np.int64], count: int
+) -> dict[str, Numbers]:
+    """The numbers of every reference, with a column for each repeat; of several windows, the mean."""
+    references = rows["reference"].combine_chunks().filter(pa.array(accepted))
+    names, codes = references.dictionary.to_pylist(), references.indices.to_numpy()
+    values, repeats = (rows[name].to_numpy()[accepted] for name in ("value", "repeat"))
+    found = {}
+    for code in references.indices.unique().to_pylist():
+        mine = codes == code
+        own_places, own_values, own_repeats = places[mine], values[mine], repeats[mine]
+        last = int(own_repeats.max())
+        columns = [_means(own_places, own_values, own_repeats == repeat, count) for repeat in range(last + 1)]
+        found[names[code]] = np.stack(columns, axis=1)
+    return found
 
 
 def _mean(columns: Numbers) -> Numbers:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
 import pyarrow as pa
 
 from attnaudit.protocol import Protocol
@@ -95,38 +94,6 @@ class Measurement:
     values: Mapping[str, Tensor]
     problems: Mapping[str, Sequence[str | None]]
     protocol: Protocol
-
-
-def rows(measurement: Measurement) -> pa.Table:
-    """Evidence rows of a batch of heads; a number that is not finite becomes null, with a reason."""
-    heads, key = measurement.heads, measurement.key
-    count = len(heads.index)
-    same = {
-        "model": [i.model for i in heads.index],
-        "input": [i.input for i in heads.index],
-        "layer": [i.layer for i in heads.index],
-        "head": [i.head for i in heads.index],
-        "window": [i.window for i in heads.index],
-        "theory": [key.theory] * count,
-        "reference": [key.reference] * count,
-        "repeat": [key.repeat] * count,
-        "protocol": [measurement.protocol.value] * count,
-        "tokens": [heads.tokens] * count,
-        "dim": [heads.dim] * count,
-        "step": [None] * count,
-    }
-    shared = {name: pa.array(column, SCHEMA.field(name).type) for name, column in same.items()}
-    parts = []
-    for measure, tensor in measurement.values.items():
-        numbers = tensor.double().numpy(force=True)
-        missing = ~np.isfinite(numbers)
-        reasons = [
-            (problem or f"{measure} is not finite") if lost else None
-            for lost, problem in zip(missing.tolist(), measurement.problems[measure], strict=True)
-        ]
-        own = {"measure": [measure] * count, "value": pa.array(numbers, mask=missing), "reason": reasons}
-        parts.append(pa.table({name: (shared | own)[name] for name in SCHEMA.names}, schema=SCHEMA))
-    return pa.concat_tables(parts) if parts else SCHEMA.empty_table()
 
 
 def at_step(table: pa.Table, step: int) -> pa.Table:

@@ -45,7 +45,7 @@ class EvaluationWorker:
         with half_the_threads(), matmul_precision(self._settings.precision):
             yield
 
-    def compute(self, unit: EvaluationUnit) -> tuple[pa.Table, Notes]:
+    def compute(self, unit: EvaluationUnit, following: EvaluationUnit | None = None) -> tuple[pa.Table, Notes]:
         """The rows of a batch."""
         model = unit.classifier.model
         pixels = self._pixels(model, unit.condition)[unit.batch].to(model.device).float() / 255

@@ -9,8 +9,8 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from attnaudit.errors import InputError
-from attnaudit.extras import optional
 from attnaudit.sources.labelled import LabelledImages
+from attnaudit.sources.timm_library import timm_data
 
 _IMAGENET = 1000
 _WORDNET = re.compile(r"n\d{8}")
@@ -47,7 +47,7 @@ def outputs_of(data: LabelledImages, outputs: int, model: str, classes: int | No
 
 
 def _imagenet_places(data: LabelledImages, names: tuple[str, ...]) -> Int64[Tensor, "classes"]:
-    data_module = optional("timm.data", "timm", "Reading WordNet ids")
+    data_module = timm_data()
     index = {name: number for number, name in enumerate(data_module.ImageNetInfo().label_names())}
     if unknown := [name for name in names if name not in index]:
         raise InputError(f"{data.path}/{unknown[0]} is not one of ImageNet's 1,000 classes.")

@@ -12,25 +12,21 @@ from torch import nn
 
 from attnaudit.display import readable
 from attnaudit.errors import ModelError, WeightsError, first_line
-from attnaudit.extras import optional
 from attnaudit.numerics.digest import digest
 from attnaudit.numerics.randomness import seeded
 from attnaudit.protocol import Protocol
 from attnaudit.sources.data import VARIABLE, data_weights
 from attnaudit.sources.model import ALIASES, LoadedModel, ModelSpec, Preprocess
 from attnaudit.sources.preprocess import squashed
+from attnaudit.sources.timm_library import the_timm, timm_data
 from attnaudit.sources.weights import fingerprint, fit_weights, read_weights
-
-
-def _timm() -> Any:
-    return optional("timm", "timm", "A timm model")
 
 
 def check(name: str) -> None:
     """Check that timm knows the architecture (a `.tag` may follow); the error suggests similar names."""
-    if _timm().is_model(name.partition(".")[0]):
+    if the_timm().is_model(name.partition(".")[0]):
         return
-    close = difflib.get_close_matches(name, [*ALIASES, *_timm().list_models()], n=3, cutoff=0.6)
+    close = difflib.get_close_matches(name, [*ALIASES, *the_timm().list_models()], n=3, cutoff=0.6)
     hint = f"did you mean {' or '.join(close)}?" if close else "attnaudit ls models lists names."
     raise ModelError(f"Unknown model {name!r}: {hint}")
 
@@ -52,7 +48,7 @@ def locate_weights(spec: ModelSpec) -> ModelSpec:
 def _cached(name: str) -> Path | None:
     from huggingface_hub import try_to_load_from_cache
 
-    config = _timm().get_pretrained_cfg(name)
+    config = the_timm().get_pretrained_cfg(name)
     if config is None or not config.hf_hub_id:
         return None
     path = try_to_load_from_cache(config.hf_hub_id, "model.safetensors")
@@ -89,7 +85,7 @@ def _build(name: str, seed: int, *, pretrained: bool) -> nn.Module:
     """The network in evaluation mode, initialised from a seed."""
     try:
         with seeded(seed):
-            module: nn.Module = _timm().create_model(name, pretrained=pretrained)
+            module: nn.Module = the_timm().create_model(name, pretrained=pretrained)
     except Exception as error:  # a network may raise anything while it is built
         raise ModelError(f"timm cannot build {name} ({first_line(error)}).") from error
     return module.eval()
@@ -99,14 +95,10 @@ def _preprocess(module: nn.Module, protocol: Protocol) -> Preprocess:
     config = _data_config(module)
     if protocol is Protocol.PAPER:
         return squashed(*config["input_size"][1:])
-    transform: Preprocess = _timm_data().create_transform(**config, is_training=False)
+    transform: Preprocess = timm_data().create_transform(**config, is_training=False)
     return transform
 
 
 def _data_config(module: nn.Module) -> dict[str, Any]:
     """How images are prepared for a model."""
-    return dict(_timm_data().resolve_model_data_config(module))
-
-
-def _timm_data() -> Any:
-    return optional("timm.data", "timm", "A timm model")
+    return dict(timm_data().resolve_model_data_config(module))

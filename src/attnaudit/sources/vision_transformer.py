@@ -7,15 +7,15 @@ from torch import nn
 from attnaudit.attention.layers import swappable_layers
 from attnaudit.attention.standardisation import TokenStandardisation
 from attnaudit.errors import ModelError
-from attnaudit.extras import optional
 from attnaudit.numerics.randomness import seeded
 from attnaudit.records.architecture import Architecture
 from attnaudit.sources.attention import install_attention
+from attnaudit.sources.timm_library import timm_vision_transformer
 
 
 def build_vision_transformer(architecture: Architecture, seed: int) -> nn.Module:
     """The network in evaluation mode, initialised from a seed."""
-    vision = optional("timm.models.vision_transformer", "timm", "A vision transformer")
+    vision = timm_vision_transformer()
     with seeded(seed):
         model: nn.Module = vision.VisionTransformer(
             img_size=architecture.image_size,

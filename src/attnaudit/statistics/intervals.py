@@ -23,12 +23,27 @@ Indices = NDArray[np.int64]
 
 def bootstrap_interval(means: Numbers, seed: int, level: float = CONFIDENCE) -> tuple[float, float] | None:
     """Percentile interval of the mean under resampling of inputs; None for a single input."""
-    if len(means) < 2:
-        return None
-    factor = shrinkage(means)
-    shrunk = means * factor if factor < 1 else means
-    low, high = bootstrap(lambda drawn: shrunk[drawn].mean(axis=1), [len(means)], seed, level=level)
-    return low / factor, high / factor
+    return bootstrap_intervals([means], seed, level)[0]
+
+
+def bootstrap_intervals(
+    samples: Sequence[Numbers], seed: int, level: float = CONFIDENCE
+) -> list[tuple[float, float] | None]:
+    """The same for several samples, each as if it were alone; draws are made once for all samples of one size."""
+    found: list[tuple[float, float] | None] = [None] * len(samples)
+    for size in {len(means) for means in samples if len(means) > 1}:
+        places = [place for place, means in enumerate(samples) if len(means) == size]
+        factors = [shrinkage(samples[place]) for place in places]
+        shrunk = [samples[place] * factor for place, factor in zip(places, factors, strict=True)]
+        values: list[list[Numbers]] = [[] for _ in places]
+        for drawn in _draws([size], seed, _RESAMPLES):
+            buffer = np.empty(drawn.shape)
+            for own, means in zip(values, shrunk, strict=True):
+                own.append(np.take(means, drawn, out=buffer, mode="clip").mean(axis=1))  # without mode, a copy is made
+        for place, factor, own in zip(places, factors, values, strict=True):
+            low, high = _percentiles(np.concatenate(own), level)
+            found[place] = low / factor, high / factor
+    return found
 
 
 def bootstrap(
@@ -48,15 +63,19 @@ def bootstrap(
         level: confidence of the interval.
         resamples: how many there are.
     """
+    return _percentiles(np.concatenate([statistic(drawn) for drawn in _draws(groups, seed, resamples)]), level)
+
+
+def _draws(groups: Sequence[int], seed: int, resamples: int) -> Iterator[Indices]:
+    """Indices of resampled units, one row per resample, some rows at a time."""
     generator = np.random.default_rng(seed)
     low, high = _bounds(groups)
     units = sum(groups)
-    values = np.concatenate(
-        [
-            statistic(generator.integers(low, high, size=(size, units)))
-            for size in _portions(resamples, _DRAWN_AT_ONCE // units or 1)
-        ]
-    )
+    for size in _portions(resamples, _DRAWN_AT_ONCE // units or 1):
+        yield generator.integers(low, high, size=(size, units))
+
+
+def _percentiles(values: Numbers, level: float) -> tuple[float, float]:
     lower, upper = np.nanquantile(values, [(1 - level) / 2, (1 + level) / 2])
     return float(lower), float(upper)
 

@@ -28,8 +28,9 @@ from attnaudit.measures.norms import log_domain_mean, norm_measures
 from attnaudit.protocol import Protocol
 from attnaudit.records.head_id import HeadId
 from attnaudit.records.notes import Notes
+from attnaudit.records.rows import rows_of
 from attnaudit.records.run_folder import RunKind
-from attnaudit.records.schema import Measurement, RowKey, rows
+from attnaudit.records.schema import Measurement, RowKey
 from attnaudit.training.distributed import Ranks, concatenate_ranks, gather, on_all_ranks
 from attnaudit.training.fixed_batches import FixedBatch
 from attnaudit.training.preservation import preserved_state
@@ -100,9 +101,8 @@ class Probe:
             solved: Counter[str] = Counter()
             for one in seen:
                 if one.scored:
-                    tables += map(rows, measure_heads(one.scored, self.selection, solved))
-                for heads in one.log.primal.values():
-                    tables += map(rows, measure_primal(heads, self.selection))
+                    tables.append(rows_of(measure_heads(one.scored, self.selection, solved)))
+                tables += [rows_of(measure_primal(heads, self.selection)) for heads in one.log.primal.values()]
         # One chunk instead of one per layer, reference and measure: later queries select single measures.
         return pa.concat_tables(tables).unify_dictionaries().combine_chunks(), _notes(seen, solved)
 
@@ -194,7 +194,7 @@ def batch_rows(seen: Observation) -> Iterator[pa.Table]:
         numbers = concatenate_ranks(own)
         values = batch_measures(numbers)
         problems = dict.fromkeys(values, why_missing(numbers))
-        yield rows(Measurement(heads, RowKey("kpca"), values, problems, Protocol.EXACT))
+        yield rows_of([Measurement(heads, RowKey("kpca"), values, problems, Protocol.EXACT)])
 
 
 def batch_measures(numbers: TokenNumbers) -> dict[str, Float[Tensor, "heads"]]:

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
@@ -15,7 +14,7 @@ from attnaudit.measures.measuring import measure_heads
 from attnaudit.measures.references import planted
 from attnaudit.protocol import Protocol
 from attnaudit.records.evidence import Evidence
-from attnaudit.records.schema import rows
+from attnaudit.records.rows import rows_of
 from attnaudit.statistics.decisions import LEAST_INPUTS
 from tests.heads import make_heads
 from tests.measures.references.case import reference_input
@@ -56,7 +55,7 @@ def simulated_audits(audits, claims=CLAIMS, measures=MEASURES):
     selection = select(measures=measures, references=REFERENCES, repeats=4)
     names = [f"model-{place}" for place in range(len(audits))]
     heads = Heads.cat([_renamed(heads, name) for heads, name in zip(audits, names, strict=True)])
-    table = pa.concat_tables(map(rows, measure_heads([heads], selection))).unify_dictionaries().combine_chunks()
+    table = rows_of(measure_heads([heads], selection))
     judged = claims_named(claims, RecordKind.AUDIT)
     return [_verdicts(table.filter(pc.field("model") == name), name, judged) for name in names]
 

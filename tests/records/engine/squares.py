@@ -86,7 +86,7 @@ class SquareWorker:
         finally:
             active.pop()
 
-    def compute(self, unit):
+    def compute(self, unit, following=None):
         assert active, "the context is not there"
         self.before(unit.number)
         table = pa.table({"number": [unit.number], "square": [unit.number**2]}, schema=SCHEMA)
@@ -98,6 +98,7 @@ class SquareRecipe:
     before: Callable[[int], None] = nothing
     log: Path | None = None
     name: str = "only"
+    modules: tuple[str, ...] = (__name__,)
 
     def build(self, memory):
         if self.log is not None:

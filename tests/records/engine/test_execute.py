@@ -1,18 +1,21 @@
 """The engine: the same parts however the work is divided, interrupted or repeated."""
 
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from multiprocessing import forkserver
 
 import pytest
 
 import attnaudit
 from attnaudit.errors import InputError, RunFolderError, UsageError, WorkerError
-from attnaudit.records.engine import Resources, execute
+from attnaudit.records.engine import Resources, execute, starting_processes, worker_pool
 from attnaudit.records.run_folder import RunFolder
 from tests.records.engine.squares import (
     SCHEMA,
@@ -190,10 +193,43 @@ def test_a_worker_that_dies_is_explained_and_the_run_can_be_resumed(finished, tm
     assert parts(execute(SquarePlan(), tmp_path / "run", TWO).path) == parts(finished.path)
 
 
+def process(module):
+    """Of a worker: the process that started it, and whether a module is imported."""
+    return os.getppid(), module in sys.modules
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every worker starts from scratch")
+def test_what_workers_need_is_imported_once_for_all_of_them():
+    with worker_pool(2, ["this"]) as pool, starting_processes():
+        workers = [pool.submit(process, "this").result() for _ in range(4)]
+    assert {imported for _, imported in workers} == {True}
+    (server,) = {parent for parent, _ in workers}
+    assert server != os.getpid()
+    assert has_ended(server), "it is not kept: the next workers may need another environment"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every worker starts from scratch")
+def test_workers_see_the_environment_of_their_start(monkeypatch):
+    for value in ("old", "new"):
+        monkeypatch.setenv("ATTNAUDIT_TEST", value)
+        with worker_pool(1) as pool, starting_processes():
+            assert pool.submit(os.getenv, "ATTNAUDIT_TEST").result() == value
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every worker starts from scratch")
+def test_a_process_that_the_program_forks_its_own_workers_from_is_left_alone():
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("forkserver")) as own:
+        server, _ = own.submit(process, "this").result()
+        with worker_pool(1, ["this"]) as pool, starting_processes():
+            assert pool.submit(process, "this").result() == (os.getpid(), False)
+        assert own.submit(process, "this").result() == (server, False)
+    forkserver._forkserver._stop()
+
+
 KILLED = """
     import multiprocessing, os, signal, sys
     from pathlib import Path
-    from attnaudit.records.engine import Resources, execute
+    from attnaudit.records.engine import Resources, execute, starting_processes, worker_pool
     from tests.records.engine.squares import SquarePlan
 
     def progress(done, total, label):

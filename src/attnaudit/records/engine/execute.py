@@ -93,5 +93,5 @@ def _tasks(plan: Plan[AnyUnit], units: Sequence[AnyUnit]) -> list[Task[AnyUnit]]
 
 def _compute_here(units: Sequence[AnyUnit], worker: Worker[AnyUnit]) -> Parts:
     with worker.context():
-        for unit in units:
-            yield unit.key, encode_part(unit.key, *worker.compute(unit))
+        for unit, following in zip(units, [*units[1:], None], strict=True):
+            yield unit.key, encode_part(unit.key, *worker.compute(unit, following))

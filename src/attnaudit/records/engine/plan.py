@@ -39,12 +39,16 @@ class Worker(Protocol[_Computed]):
     def context(self) -> AbstractContextManager[None]:
         """What must hold while units are computed, such as the number of threads or the precision."""
 
-    def compute(self, unit: _Computed) -> tuple[pa.Table, Notes]:
-        """The rows of a unit, and what there is to say beside them."""
+    def compute(self, unit: _Computed, following: _Computed | None = None) -> tuple[pa.Table, Notes]:
+        """The rows of a unit, and what there is to say beside them; what the following one needs may be begun."""
 
 
 class WorkerRecipe(Protocol[_Computed]):
     """How to build a worker in another process: small, picklable, and equal to every other recipe for the same one."""
+
+    @property
+    def modules(self) -> Sequence[str]:
+        """What building and working will import, so that it can be imported once for several processes."""
 
     def build(self, memory: int) -> Worker[_Computed]:
         """A worker for a process that may take `memory` bytes."""

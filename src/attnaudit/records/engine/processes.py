@@ -7,11 +7,14 @@ import multiprocessing.connection
 import os
 import pickle
 import signal
+import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from multiprocessing import forkserver
+from multiprocessing.context import BaseContext
 from typing import Any
 
 from attnaudit.errors import WorkerError
@@ -28,7 +31,7 @@ def compute_in_processes(tasks: Sequence[Task[AnyUnit]], processes: int, memory:
     Raises:
         WorkerError: one of them died.
     """
-    with worker_pool(processes) as pool:
+    with worker_pool(processes, dict.fromkeys(name for _, recipe in tasks for name in recipe.modules)) as pool:
         waiting = iter(tasks)
         running: dict[Future[bytes], AnyUnit] = {}
         try:
@@ -50,23 +53,45 @@ def compute_in_processes(tasks: Sequence[Task[AnyUnit]], processes: int, memory:
 
 
 @contextmanager
-def worker_pool(processes: int) -> Iterator[ProcessPoolExecutor]:
+def worker_pool(processes: int, modules: Iterable[str] = ()) -> Iterator[ProcessPoolExecutor]:
     """New processes, to which work must be submitted within `starting_processes`.
 
     They end with this process, however it ends, and in the middle of their work if the block is left by an error.
+    `modules` are what they will import: on Linux that is done once for all of them.
     """
-    context = multiprocessing.get_context("spawn")
-    watched, held = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_watch_parent, initargs=(watched,))
+    with _context(modules) as context:
+        watched, held = context.Pipe(duplex=False)
+        pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_watch_parent, initargs=(watched,))
+        try:
+            yield pool
+        except BaseException:
+            held.close()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
+            held.close()
+            watched.close()
+
+
+@contextmanager
+def _context(modules: Iterable[str]) -> Iterator[BaseContext]:
+    """How processes start: from scratch, or forked from one that has imported the modules and done nothing else.
+
+    That one has no threads at work, no GPU, and nothing of this process, so that on Linux it can be forked. Libraries
+    of macOS do not stand that. It ends with the block: later ones may need another environment. If the program has
+    such a process of its own, that is left alone.
+    """
+    server: Any = vars(forkserver)["_forkserver"]
+    if sys.platform != "linux" or server._forkserver_alive_fd is not None:
+        yield multiprocessing.get_context("spawn")
+        return
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(modules))
     try:
-        yield pool
-    except BaseException:
-        held.close()
-        raise
+        yield context
     finally:
-        pool.shutdown(cancel_futures=True)
-        held.close()
-        watched.close()
+        context.set_forkserver_preload(["__main__"])  # as it was
+        server._stop()
 
 
 @contextmanager
