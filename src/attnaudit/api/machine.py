@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from attnaudit import defaults
-from attnaudit.audit.benchmark import Benchmark, benchmark
+from attnaudit.api.benchmark import benchmark
+from attnaudit.audit.benchmark import Benchmark
 from attnaudit.audit.inspection import inspect_model
 from attnaudit.numerics.devices import device_name
-from attnaudit.protocol import Protocol
 from attnaudit.sources.environment import machine, packages
 
 #: Titles, and under each names with what there is to say of them.
@@ -32,17 +34,20 @@ def doctor(model: str | None = None, *, download: bool = False) -> Diagnosis:
 
 def bench(
     model: str = defaults.BENCHED,
+    inputs: str | Path | None = None,
     *,
-    limit: int | None = None,
-    protocol: Protocol | str = Protocol.PAPER,
+    weights: str | Path | None = None,
+    limit: int = defaults.LIMIT,
     device: str = defaults.DEVICE,
 ) -> Benchmark:
-    """Time the stages of an audit (Table 1's measures) on this machine, beside the floor that no audit goes below.
+    """Time the default audit of a model by stage on this machine, beside the floor of its parts.
 
     Args:
-        model: a vision model by name; its weights may be random.
-        limit: images of noise; one unit of work if None.
-        protocol: which arithmetic.
+        model: a vision or text model by name; without local weights it has random ones.
+        inputs: a folder of images, or a text file or folder; by default those of an audit.
+        weights: a local weights file.
+        limit: how many inputs to draw.
         device: `auto`, `cpu` or `cuda`.
     """
-    return benchmark(model, limit, Protocol(protocol), device_name(device))
+    place, file = (None if given is None else Path(given) for given in (inputs, weights))
+    return benchmark(model, place, file, limit, device_name(device))

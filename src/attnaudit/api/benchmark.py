@@ -1,0 +1,152 @@
+"""Time the default audit by stage, and the floor of its parts."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from attnaudit.api import audits
+from attnaudit.api.hooks import PACKAGES, hooks
+from attnaudit.api.runs import Run
+from attnaudit.audit.benchmark import Benchmark
+from attnaudit.audit.floor import Stopwatch, floor_by_stage
+from attnaudit.audit.inspection import with_any_weights
+from attnaudit.audit.needs import Needs
+from attnaudit.audit.stages import AROUND, Hook, StageClock, watching
+from attnaudit.audit.unit import SAMPLE, capture_prepared, on_device
+from attnaudit.capture.heads import Heads
+from attnaudit.capture.key_heads import by_key_head
+from attnaudit.errors import MissingExtraError
+from attnaudit.measures.batches import batches, joined_layers
+from attnaudit.numerics.threads import single_threaded
+from attnaudit.protocol import Protocol
+from attnaudit.records.engine import execute
+from attnaudit.records.notes import Notes
+from attnaudit.records.parts import encode_part
+from attnaudit.report import references, theory_map
+from attnaudit.sources.inputs import Prepared
+from attnaudit.sources.model import LoadedModel, load_model, parse_model
+from attnaudit.sources.selection import InputSelection, select_inputs
+
+_log = logging.getLogger(__name__)
+#: The kernels of the floor are timed on this many units of work, and on this many batches of heads of each.
+_UNITS, _BATCHES = 3, 4
+#: What a new process does to be where this one is before an audit begins; it says how much of the processor that took.
+_IMPORTS = "import attnaudit.api.benchmark, time; print(time.process_time())"
+_ENGINE = "engine"
+
+
+@dataclass(frozen=True)
+class _Audit:
+    """A default audit, which can be run several times."""
+
+    model: str
+    place: Path | None
+    weights: Path | None
+    random_weights: bool
+    limit: int
+    device: str
+
+    def run(self, out: Path) -> Run:
+        """From names to the page in this process, as `attnaudit audit` does it."""
+        run = audits.audit(
+            self.model,
+            self.place,
+            weights=self.weights,
+            random_weights=self.random_weights,
+            limit=self.limit,
+            device=self.device,
+            workers=1,
+            out=out,
+            progress=False,
+        )
+        with suppress(MissingExtraError):
+            theory_map.theory_figure(run, [run.path / "theories.svg"])
+            references.reference_figure(run, run.path / "references.svg")
+        run.report()
+        return run
+
+
+def benchmark(model: str, place: Path | None, weights: Path | None, limit: int, device: str) -> Benchmark:
+    """Run the default audit with the clock (on a GPU twice without it before), then time the kernels it needs.
+
+    On a CPU the time is that of the processor, on one thread; on a GPU it is wall time, and the device is waited for.
+    """
+    spec = parse_model(model, weights=weights) if weights is not None else with_any_weights(model)
+    asked = _Audit(model, place, weights, spec.random_seed is not None, limit, device)
+    gpu = device != "cpu"
+    now, wait = (time.perf_counter, torch.cuda.synchronize) if gpu else (time.process_time, lambda: None)
+    where = torch.cuda.get_device_name() if gpu else "one CPU thread"
+    _log.info("Timing the default audit of %s on %s.", spec.label, where)
+    with single_threaded(), tempfile.TemporaryDirectory() as folder:
+        engine = None
+        for attempt in range(2 if gpu else 0):  # the first one wakes the device
+            alone = StageClock(now, wait)
+            with watching(alone, PACKAGES, [Hook(execute, None, begins=_ENGINE)]), alone.started():
+                asked.run(Path(folder) / f"plain-{attempt}")
+            engine = sum(spent for (own, _), spent in alone.seconds.items() if own == _ENGINE)
+        clock = StageClock(now, wait)
+        with watching(clock, PACKAGES, hooks()), clock.started():
+            run = asked.run(Path(folder) / "run")
+        clock.seconds[AROUND, "imports"] += _import_seconds(wall=gpu)
+        needs = Needs.of(run.rows)
+        inputs = len(run.settings.identity.inputs)
+        least = _floor(asked, load_model(spec), needs, inputs, Stopwatch(now, wait))
+        least["evidence"] = Stopwatch(now, wait)(functools.partial(encode_part, "", run.evidence, Notes()))
+        refined = sum(spent for (_, stage), spent in clock.seconds.items() if stage == "refined projection")
+        least["refined projection"] = refined
+    return Benchmark(spec.label, where, inputs, needs.heads, dict(clock.seconds), least, engine)
+
+
+def _import_seconds(*, wall: bool) -> float:
+    """In a process of its own, because everything is imported here."""
+    begun = time.perf_counter()
+    said = subprocess.run([sys.executable, "-c", _IMPORTS], capture_output=True, text=True, check=True).stdout
+    return time.perf_counter() - begun if wall else float(said)
+
+
+def _floor(asked: _Audit, model: LoadedModel, needs: Needs, inputs: int, stopwatch: Stopwatch) -> dict[str, float]:
+    selection = InputSelection(asked.place, asked.limit, known_only=True)
+    spec = parse_model(asked.model, weights=asked.weights, random_weights=asked.random_weights)
+    shards = select_inputs([spec], selection, Protocol.EXACT, asked.device).shards
+    reading, forward, count, layers = 0.0, 0.0, 0, []
+    for shard in shards[:: -(-len(shards) // _UNITS)]:
+        prepared = shard.prepare(model, Protocol.EXACT)
+        if prepared.inputs is not None:
+            reading += stopwatch(functools.partial(shard.prepare, model, Protocol.EXACT))
+            layers += list(_heads(model, prepared, asked))
+            forward += stopwatch(_forward(model, prepared, asked.device))
+            count += len(prepared.names)
+    twin = min(SAMPLE, inputs) if model.untrained is not None else 0
+    return {
+        "read inputs": inputs * reading / count,
+        "forward and capture": (inputs + twin) * forward / count,
+        **floor_by_stage(needs, layers, stopwatch),
+    }
+
+
+def _heads(model: LoadedModel, prepared: Prepared, asked: _Audit) -> Iterator[Heads]:
+    """Some batches of the heads of a unit, cut as the audit cuts them."""
+    captured = capture_prepared(model.module, prepared, asked.device, model.label).layers
+    found = [batch for heads in joined_layers(map(by_key_head, captured)) for batch, _ in batches(heads, None)]
+    yield from found[:: -(-len(found) // _BATCHES)]
+
+
+def _forward(model: LoadedModel, prepared: Prepared, device: str) -> Callable[[], object]:
+    inputs, module = on_device(prepared, device), model.module.to(device)
+
+    @torch.no_grad()
+    def run() -> object:
+        return module(inputs) if isinstance(inputs, torch.Tensor) else module(**inputs)
+
+    return run
