@@ -30,7 +30,7 @@ def test_every_kernel_can_be_repeated(heads):
 
 def test_the_floor_is_the_time_of_kernels_times_their_number(heads):
     ticks = itertools.count()
-    needs = Needs({("solve", "eigenpairs"): 6, ("solve", "gram"): 2, ("measure", "sort"): 1, ("idle", "basis"): 0}, 2)
+    needs = Needs({("solve", "eigenpairs"): 6, ("solve", "gram"): 2, ("measure", "sort"): 1, ("idle", "factor"): 0}, 2)
     found = floor_by_stage(needs, [heads], Stopwatch(lambda: float(next(ticks))))
     assert found == {"solve": 4.0, "measure": 0.5}  # a kernel takes one tick, and is for two heads
 

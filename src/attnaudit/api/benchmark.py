@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 
@@ -44,6 +45,7 @@ _UNITS, _BATCHES = 3, 4
 #: What a new process does to be where this one is before an audit begins; it says how much of the processor that took.
 _IMPORTS = "import attnaudit.api.benchmark, time; print(time.process_time())"
 _ENGINE = "engine"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -85,16 +87,13 @@ def benchmark(model: str, place: Path | None, weights: Path | None, limit: int, 
     spec = parse_model(model, weights=weights) if weights is not None else with_any_weights(model)
     asked = _Audit(model, place, weights, spec.random_seed is not None, limit, device)
     gpu = device != "cpu"
-    now, wait = (time.perf_counter, torch.cuda.synchronize) if gpu else (time.process_time, lambda: None)
+    now, wait = clock_of(device)
     where = torch.cuda.get_device_name() if gpu else "one CPU thread"
     _log.info("Timing the default audit of %s on %s.", spec.label, where)
     with single_threaded(), tempfile.TemporaryDirectory() as folder:
         engine = None
         for attempt in range(2 if gpu else 0):  # the first one wakes the device
-            alone = StageClock(now, wait)
-            with watching(alone, PACKAGES, [Hook(execute, None, begins=_ENGINE)]), alone.started():
-                asked.run(Path(folder) / f"plain-{attempt}")
-            engine = sum(spent for (own, _), spent in alone.seconds.items() if own == _ENGINE)
+            _, engine = with_engine_seconds(functools.partial(asked.run, Path(folder) / f"plain-{attempt}"), device)
         clock = StageClock(now, wait)
         with watching(clock, PACKAGES, hooks()), clock.started():
             run = asked.run(Path(folder) / "run")
@@ -106,6 +105,21 @@ def benchmark(model: str, place: Path | None, weights: Path | None, limit: int, 
         refined = sum(spent for (_, stage), spent in clock.seconds.items() if stage == "refined projection")
         least["refined projection"] = refined
     return Benchmark(spec.label, where, inputs, needs.heads, dict(clock.seconds), least, engine)
+
+
+def with_engine_seconds(work: Callable[[], T], device: str) -> tuple[T, float]:
+    """What an audit gives, and how much of its time the engine took, which computes and stores the evidence."""
+    clock = StageClock(*clock_of(device))
+    with watching(clock, PACKAGES, [Hook(execute, None, begins=_ENGINE)]), clock.started():
+        found = work()
+    return found, sum(spent for (own, _), spent in clock.seconds.items() if own == _ENGINE)
+
+
+def clock_of(device: str) -> tuple[Callable[[], float], Callable[[], object]]:
+    """The clock of a device, and how to wait for it: processor time of a CPU, wall time of a GPU."""
+    if device == "cpu":
+        return time.process_time, lambda: None
+    return time.perf_counter, torch.cuda.synchronize
 
 
 def _import_seconds(*, wall: bool) -> float:
