@@ -1,11 +1,11 @@
 """How the time per head and the memory of the default audit grow with inputs, heads and tokens.
 
-    python -m benchmarks.audit_growth [--device cpu|cuda] [--inputs 1000] [--tokens 4097] [--seconds 240] --out FOLDER
+    python -m benchmarks.audit_growth [--device cpu|cuda] [--inputs 1000] [--tokens 4096] [--seconds 240] --out FOLDER
 
 * Inputs: 10 to `--inputs` images on disk, `test_vit` with random weights (12 heads of 101 tokens).
-* Heads: models with 3 to 16 heads in each of two layers, 197 tokens, two images of noise.
-* Tokens: two layers of DeiT-Tiny (random weights; positions made for each size by timm) on two images of noise, from
-  224 x 224, 197 tokens, to 1024 x 1024, 4,097 tokens: above 4,096, measures over all pairs of tokens are missing.
+* Heads: models with 3 to 16 heads in each layer (12 layers on a GPU, one on a CPU), 197 tokens, two images of noise.
+* Tokens: one layer of DeiT-Tiny (random weights; positions made for each size by timm) on two images of noise, from
+  224 x 224, 197 tokens, to 720 x 1456, 4,096 tokens: above that, measures over all pairs of tokens are missing.
 
 Each point is a whole default audit in this process; what is timed is its engine, by the clock of `attnaudit bench`.
 Models in memory have no untrained twin. Memory is the peak of the process while it runs, and on a GPU also that of
@@ -19,7 +19,7 @@ import argparse
 import csv
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from pathlib import Path
 import numpy as np
 import timm
 import torch
+from matplotlib.ticker import NullFormatter, NullLocator
 from PIL import Image
 
 import attnaudit
@@ -35,9 +36,12 @@ from attnaudit.numerics.threads import single_threaded
 from attnaudit.report.drawing import BLUE, VERMILION, drawing
 
 MODEL, SMALL = "deit_tiny_patch16_224", "test_vit"
-LAYERS, DIM = 2, 64
-HEADS = (3, 6, 12, 16)
-SIDES = (224, 384, 512, 720, 1008, 1024)
+DIM, HEADS = 64, (3, 6, 12, 16)
+#: Of the models with more and more heads: a GPU needs many to be busy.
+LAYERS = {"cpu": 1, "cuda": 12}
+PATCH = 16
+#: Height and width of images; the last one has 4,096 tokens, the most for which every measure is computed.
+SIZES = ((224, 224), (384, 384), (512, 512), (720, 720), (720, 1456))
 INPUTS = (10, 30, 100, 300, 1000)
 #: How the time of a point is guessed from the one before: time ~ number ** power.
 POWERS = {"inputs": 1.0, "heads": 1.2, "tokens": 3.0}
@@ -73,11 +77,11 @@ def audit_of_files(count: int, device: str) -> attnaudit.Run:
         )
 
 
-def audit_of_noise(heads: int, side: int, device: str) -> attnaudit.Run:
+def audit_of_noise(layers: int, heads: int, size: tuple[int, int], device: str) -> attnaudit.Run:
     """Of a model in memory, on two images of noise."""
     torch.manual_seed(0)
-    model = timm.create_model(MODEL, img_size=side, embed_dim=DIM * heads, num_heads=heads, depth=LAYERS).eval()
-    noise = torch.randn(2, 3, side, side, generator=torch.Generator().manual_seed(0))
+    model = timm.create_model(MODEL, img_size=size, embed_dim=DIM * heads, num_heads=heads, depth=layers).eval()
+    noise = torch.randn(2, 3, *size, generator=torch.Generator().manual_seed(0))
     with tempfile.TemporaryDirectory() as folder:
         return attnaudit.audit(model.to(device), noise, device=device, out=Path(folder) / "run", progress=False)
 
@@ -87,11 +91,11 @@ def points(most_inputs: int, most_tokens: int, device: str) -> Iterator[tuple[st
     for count in (number for number in INPUTS if number <= most_inputs):
         yield "inputs", count, partial(audit_of_files, count, device)
     for heads in HEADS:
-        yield "heads", heads, partial(audit_of_noise, heads, SIDES[0], device)
-    for side in SIDES:
-        tokens = (side // 16) ** 2 + 1
+        yield "heads", heads, partial(audit_of_noise, LAYERS[device], heads, SIZES[0], device)
+    for size in SIZES:
+        tokens = size[0] // PATCH * (size[1] // PATCH) + 1
         if tokens <= most_tokens:
-            yield "tokens", tokens, partial(audit_of_noise, HEADS[0], side, device)
+            yield "tokens", tokens, partial(audit_of_noise, 1, HEADS[0], size, device)
 
 
 def measured(against: str, number: int, work: Callable[[], attnaudit.Run], device: str) -> Point:
@@ -133,7 +137,10 @@ def draw(found: list[Point], out: Path, device: str) -> None:
             lower.set_xlabel(title)
             for axis in (upper, lower):
                 axis.set_xticks(numbers, [f"{number:,}" for number in numbers], rotation=45)
-                axis.minorticks_off()
+                axis.xaxis.set_minor_locator(NullLocator())
+                axis.yaxis.set_minor_formatter(NullFormatter())
+            upper.set_ylim(*around([point.milliseconds_per_head for point in found]))
+            lower.set_ylim(*around([size for point in found for size in (point.host_mib, point.device_mib) if size]))
             if against == "heads":
                 upper.set_title(f"Default audit, {where}")
         axes[0, 0].set_ylabel("ms per head")
@@ -142,17 +149,22 @@ def draw(found: list[Point], out: Path, device: str) -> None:
             axes[1, 0].legend()
 
 
+def around(numbers: Sequence[float]) -> tuple[float, float]:
+    """Powers of ten below and above."""
+    return 10.0 ** np.floor(np.log10(min(numbers))), 10.0 ** np.ceil(np.log10(max(numbers)))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--inputs", type=int, default=INPUTS[-1], help="at most")
-    parser.add_argument("--tokens", type=int, default=4097, help="at most")
+    parser.add_argument("--tokens", type=int, default=4096, help="at most")
     parser.add_argument("--seconds", type=float, default=240)
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     begun, found, last = time.perf_counter(), list[Point](), dict[str, tuple[int, float]]()
     with single_threaded():
-        audit_of_noise(HEADS[0], SIDES[0], options.device)  # wakes libraries and device
+        audit_of_noise(1, HEADS[0], SIZES[0], options.device)  # wakes libraries and device
         for against, number, work in points(options.inputs, options.tokens, options.device):
             before, spent = last.get(against, (number, 0.0))
             left = options.seconds - (time.perf_counter() - begun)
