@@ -34,8 +34,7 @@ from rich.console import Console
 from torch.profiler import ProfilerActivity, profile
 
 import attnaudit
-from attnaudit.api.benchmark import with_engine_seconds
-from attnaudit.api.machine import bench
+from attnaudit.api.benchmark import bench, with_engine_seconds
 from attnaudit.report.stages import stages_report
 from attnaudit.sources.images import find_images
 

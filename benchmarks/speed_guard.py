@@ -26,8 +26,7 @@ from typing import Any
 
 import torch
 
-from attnaudit.api.benchmark import clock_of
-from attnaudit.api.machine import bench
+from attnaudit.api.benchmark import bench, clock_of
 from attnaudit.audit.floor import Stopwatch
 from attnaudit.kernel.solvers import eigenpairs
 from attnaudit.numerics.threads import single_threaded

@@ -38,13 +38,10 @@ def test_stages_and_passes_add_up_to_the_engine(run):
     assert FOUND.record["seconds_from_shell_to_page"] == 15.0
 
 
-@pytest.mark.parametrize("model", ["test_vit", "minilm"])
-def test_a_default_audit_is_timed(run, model):
-    pytest.importorskip("timm" if model == "test_vit" else "transformers")
-    result = run(model, "--limit", "2", "--device", "cpu", "--json")
+def check(result, inputs):
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
-    assert found["inputs"] == 2
+    assert found["inputs"] == inputs
     assert set(found["passes"]) == {
         *("storing", "heads and references", "best projections", "sensitivity sample", "untrained twin")
     }
@@ -53,8 +50,21 @@ def test_a_default_audit_is_timed(run, model):
     assert found["floor_total"] > 0
 
 
+def test_a_default_audit_of_pictures_is_timed(run, image_folder):
+    pytest.importorskip("timm")
+    check(run("test_vit", "--images", str(image_folder), "--limit", "2", "--device", "cpu", "--json"), 2)
+
+
+def test_a_default_audit_of_text_is_timed(run, tmp_path, monkeypatch):
+    pytest.importorskip("transformers")
+    monkeypatch.setattr("attnaudit.api.benchmark._import_seconds", lambda *, wall: 1.0)
+    text = tmp_path / "text.txt"
+    text.write_text("a passage of a few short words, of keys and of queries " * 5)
+    check(run("minilm", "--text", str(text), "--device", "cpu", "--json"), 1)
+
+
 def test_the_table_names_stages_passes_and_the_floor(run, monkeypatch):
-    monkeypatch.setattr("attnaudit.api.machine.benchmark", lambda *given: FOUND)
+    monkeypatch.setattr("attnaudit.api.benchmark.bench", lambda *given, **more: FOUND)
     result = run("vit")
     for word in ("eigen-solve", "twin", "from shell to page", "2.00"):
         assert word in result.stdout

@@ -16,6 +16,7 @@ from typing import TypeVar
 
 import torch
 
+from attnaudit import defaults
 from attnaudit.api import audits
 from attnaudit.api.hooks import PACKAGES, hooks
 from attnaudit.api.runs import Run
@@ -29,6 +30,7 @@ from attnaudit.capture.heads import Heads
 from attnaudit.capture.key_heads import by_key_head
 from attnaudit.errors import MissingExtraError
 from attnaudit.measures.batches import batches, joined_layers
+from attnaudit.numerics.devices import device_name
 from attnaudit.numerics.threads import single_threaded
 from attnaudit.protocol import Protocol
 from attnaudit.records.engine import execute
@@ -36,7 +38,7 @@ from attnaudit.records.notes import Notes
 from attnaudit.records.parts import encode_part
 from attnaudit.report import references, theory_map
 from attnaudit.sources.inputs import Prepared
-from attnaudit.sources.model import LoadedModel, load_model, parse_model
+from attnaudit.sources.model import LoadedModel, ModelSpec, load_model, parse_model
 from attnaudit.sources.selection import InputSelection, select_inputs
 
 _log = logging.getLogger(__name__)
@@ -79,13 +81,30 @@ class _Audit:
         return run
 
 
-def benchmark(model: str, place: Path | None, weights: Path | None, limit: int, device: str) -> Benchmark:
-    """Run the default audit with the clock (on a GPU twice without it before), then time the kernels it needs.
+def bench(
+    model: str = defaults.BENCHED,
+    inputs: str | Path | None = None,
+    *,
+    weights: str | Path | None = None,
+    limit: int = defaults.LIMIT,
+    device: str = defaults.DEVICE,
+) -> Benchmark:
+    """Time the default audit of a model by stage on this machine, beside the floor of its parts.
 
-    On a CPU the time is that of the processor, on one thread; on a GPU it is wall time, and the device is waited for.
+    A real audit runs with the clock; on a GPU it runs twice without it before. Then the kernels that its evidence needs
+    are timed. On a CPU the time is that of the processor, on one thread; on a GPU it is wall time.
+
+    Args:
+        model: a vision or text model by name; without local weights it has random ones.
+        inputs: a folder of images, or a text file or folder; by default those of an audit.
+        weights: a local weights file.
+        limit: how many inputs to draw.
+        device: `auto`, `cpu` or `cuda`.
     """
-    spec = parse_model(model, weights=weights) if weights is not None else with_any_weights(model)
-    asked = _Audit(model, place, weights, spec.random_seed is not None, limit, device)
+    place, file = (None if given is None else Path(given) for given in (inputs, weights))
+    device = device_name(device)
+    spec = parse_model(model, weights=file) if file is not None else with_any_weights(model)
+    asked = _Audit(model, place, file, spec.random_seed is not None, limit, device)
     gpu = device != "cpu"
     now, wait = clock_of(device)
     where = torch.cuda.get_device_name() if gpu else "one CPU thread"
@@ -99,12 +118,12 @@ def benchmark(model: str, place: Path | None, weights: Path | None, limit: int, 
             run = asked.run(Path(folder) / "run")
         clock.seconds[AROUND, "imports"] += _import_seconds(wall=gpu)
         needs = Needs.of(run.rows)
-        inputs = len(run.settings.identity.inputs)
-        least = _floor(asked, load_model(spec), needs, inputs, Stopwatch(now, wait))
+        count = len(run.settings.identity.inputs)
+        least = _floor(asked, spec, needs, count, Stopwatch(now, wait))
         least["evidence"] = Stopwatch(now, wait)(functools.partial(encode_part, "", run.evidence, Notes()))
         refined = sum(spent for (_, stage), spent in clock.seconds.items() if stage == "refined projection")
         least["refined projection"] = refined
-    return Benchmark(spec.label, where, inputs, needs.heads, dict(clock.seconds), least, engine)
+    return Benchmark(spec.label, where, count, needs.heads, dict(clock.seconds), least, engine)
 
 
 def with_engine_seconds(work: Callable[[], T], device: str) -> tuple[T, float]:
@@ -129,9 +148,9 @@ def _import_seconds(*, wall: bool) -> float:
     return time.perf_counter() - begun if wall else float(said)
 
 
-def _floor(asked: _Audit, model: LoadedModel, needs: Needs, inputs: int, stopwatch: Stopwatch) -> dict[str, float]:
-    selection = InputSelection(asked.place, asked.limit, known_only=True)
-    spec = parse_model(asked.model, weights=asked.weights, random_weights=asked.random_weights)
+def _floor(asked: _Audit, spec: ModelSpec, needs: Needs, inputs: int, stopwatch: Stopwatch) -> dict[str, float]:
+    """Seconds of the least that the evidence costs, by stage, from some of the units that the audit had."""
+    model, selection = load_model(spec), InputSelection(asked.place, asked.limit, known_only=True)
     shards = select_inputs([spec], selection, Protocol.EXACT, asked.device).shards
     reading, forward, count, layers = 0.0, 0.0, 0, []
     for shard in shards[:: -(-len(shards) // _UNITS)]:

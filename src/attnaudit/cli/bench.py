@@ -36,7 +36,7 @@ def bench(
 
         attnaudit bench deit_tiny_patch16_224 --weights deit_tiny.safetensors --images photos/ --device cuda --json
     """
-    from attnaudit.api.machine import bench as timed
+    from attnaudit.api.benchmark import bench as timed
     from attnaudit.report.stages import stages_report
 
     found = timed(model, options.one_of(images=images, text=text), weights=weights, limit=limit, device=device.value)
