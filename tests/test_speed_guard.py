@@ -36,6 +36,15 @@ def test_small_stages_may_double():
     assert stages(tiny=Ratio(0.05, 0.0)) == []
 
 
+def test_what_is_around_the_engine_is_compared_with_all_of_it():
+    recorded = {WHOLE: Ratio(1.0, 0.0), "page, once": Ratio(900.0, 0.0), "load, once": Ratio(5.0, 0.0)}
+    found = {**recorded, "load, once": Ratio(10.0, 0.0)}
+    assert slower_stages(recorded, found) == []
+    assert [loss.stage for loss in slower_stages(recorded, {**found, "page, once": Ratio(1100.0, 0.0)})] == [
+        "page, once"
+    ]
+
+
 def test_a_new_stage_is_a_loss():
     assert stages(certificate=Ratio(1.0, 0.0)) == ["certificate"]
 
