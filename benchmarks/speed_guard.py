@@ -2,7 +2,7 @@
 
     python -m benchmarks.speed_guard [--device cpu|cuda] [--models NAME …] [--record]
 
-Each model is audited several times by `attnaudit bench`. Before and after each time the reference computation is timed:
+Each model is audited several times by `attnaudit bench`, which also times a reference computation before and after:
 eigenpairs of 197 x 197 matrices in float64, and a product of them, on the same device. What is compared is the time of
 a stage per head (of what is around the engine, per run) over that of the reference, so that another machine, or a busy
 one, changes little. A stage is slower if its median is above the recorded one by more than the noise of both, and by
@@ -26,10 +26,7 @@ from typing import Any
 
 import torch
 
-from attnaudit.api.benchmark import bench, clock_of
-from attnaudit.audit.floor import Stopwatch
-from attnaudit.kernel.solvers import eigenpairs
-from attnaudit.numerics.threads import single_threaded
+from attnaudit.api.benchmark import bench
 
 RECORDED = Path(__file__).parent / "recorded" / "speed.json"
 #: Both come with attnaudit, with trained weights and inputs.
@@ -85,27 +82,13 @@ def measured(model: str, limit: int, device: str, repeats: int) -> dict[str, Rat
     """The ratios of every stage, of the engine, and of what is around it."""
     runs: dict[str, list[float]] = {}
     for _ in range(repeats):
-        before = reference_seconds(device)
         found = bench(model, limit=limit, device=device)
-        unit = (before + reference_seconds(device)) / 2
         engine = {**found.stages, WHOLE: found.total, "floor": found.least}
-        ratios = {stage: spent / found.heads / unit for stage, spent in engine.items()}
-        ratios |= {f"{stage}{ONCE}": spent / unit for stage, spent in found.around.items()}
+        ratios = {stage: spent / found.heads / found.reference for stage, spent in engine.items()}
+        ratios |= {f"{stage}{ONCE}": spent / found.reference for stage, spent in found.around.items()}
         for stage, ratio in ratios.items():
             runs.setdefault(stage, []).append(ratio)
     return {stage: Ratio.of(ratios) for stage, ratios in runs.items() if len(ratios) == repeats}
-
-
-def reference_seconds(device: str) -> float:
-    """Of one matrix of the reference computation."""
-    count = 12 if device == "cpu" else 600
-    matrix = torch.randn(count, 197, 197, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).to(device)
-
-    def work() -> None:
-        eigenpairs(matrix @ matrix.mT)
-
-    with single_threaded():
-        return Stopwatch(*clock_of(device), repeats=5)(work) / count
 
 
 def machine(device: str) -> str:

@@ -30,6 +30,8 @@ def table(runs: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield _row(others, [sum(part.get(s, 0) for s in small) for part in parts], sum(floor.get(s, 0) for s in small))
     yield _row("**engine**", [run["total"] for run in runs], runs[-1]["floor_total"])
     yield _cells("times its own floor", [f"{run['total_over_floor']:.2f}" for run in runs], "")
+    yield _row("one eigenproblem of 197 x 197 in the same run", [run["reference"] for run in runs], 0)
+    yield _cells("engine, in such problems per head", [f"{run['total_over_reference']:.1f}" for run in runs], "")
     for name in dict.fromkeys(name for run in runs for name in run["passes"]):
         yield _row(f"of it: {name}", [run["passes"].get(name, 0) for run in runs], 0)
     for name in dict.fromkeys(name for run in runs for name in run["seconds_around"]):

@@ -9,6 +9,8 @@ RUN = {
     "total": 100_000,
     "floor_total": 50_000,
     "total_over_floor": 2.0,
+    "reference": 4_000,
+    "total_over_reference": 25.0,
     "seconds_around": {"page": 1.5},
     "seconds_from_shell_to_page": 12.0,
 }
@@ -19,6 +21,7 @@ def test_small_stages_are_summed_up():
     assert "| eigen-solve | 60.00 | 50.00 |" in lines
     assert "| 2 smaller ones | 0.50 |  |" in lines
     assert "| page, once, s | 1.50 |  |" in lines
+    assert "| engine, in such problems per head | 25.0 |  |" in lines
 
 
 def test_an_older_run_stands_before_a_newer_one():

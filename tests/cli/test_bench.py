@@ -26,6 +26,7 @@ FOUND = Benchmark(
         ("around", "page"): 8.0,
     },
     floor={"eigen-solve": 3.5},
+    reference=0.25,
 )
 
 
@@ -35,6 +36,7 @@ def test_stages_and_passes_add_up_to_the_engine(run):
     assert FOUND.around == {"page": 8.0}
     assert FOUND.record["total"] == sum(FOUND.record["microseconds_per_head"].values()) == 7e6 / 4
     assert FOUND.record["total_over_floor"] == 2.0
+    assert FOUND.record["total_over_reference"] == 7.0
     assert FOUND.record["seconds_from_shell_to_page"] == 15.0
 
 

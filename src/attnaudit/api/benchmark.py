@@ -21,7 +21,7 @@ from attnaudit.api import audits
 from attnaudit.api.hooks import PACKAGES, hooks
 from attnaudit.api.runs import Run
 from attnaudit.audit.benchmark import Benchmark
-from attnaudit.audit.floor import Stopwatch, floor_by_stage
+from attnaudit.audit.floor import Stopwatch, floor_by_stage, reference_seconds
 from attnaudit.audit.inspection import with_any_weights
 from attnaudit.audit.needs import Needs
 from attnaudit.audit.stages import AROUND, Hook, StageClock, watching
@@ -110,20 +110,22 @@ def bench(
     where = torch.cuda.get_device_name() if gpu else "one CPU thread"
     _log.info("Timing the default audit of %s on %s.", spec.label, where)
     with single_threaded(), tempfile.TemporaryDirectory() as folder:
-        engine = None
+        stopwatch, engine = Stopwatch(now, wait), None
+        before = reference_seconds(device, stopwatch)
         for attempt in range(2 if gpu else 0):  # the first one wakes the device
             _, engine = with_engine_seconds(functools.partial(asked.run, Path(folder) / f"plain-{attempt}"), device)
         clock = StageClock(now, wait)
         with watching(clock, PACKAGES, hooks()), clock.started():
             run = asked.run(Path(folder) / "run")
+        reference = (before + reference_seconds(device, stopwatch)) / 2
         clock.seconds[AROUND, "imports"] += _import_seconds(wall=gpu)
         needs = Needs.of(run.rows)
         count = len(run.settings.identity.inputs)
-        least = _floor(asked, spec, needs, count, Stopwatch(now, wait))
-        least["evidence"] = Stopwatch(now, wait)(functools.partial(encode_part, "", run.evidence, Notes()))
+        least = _floor(asked, spec, needs, count, stopwatch)
+        least["evidence"] = stopwatch(functools.partial(encode_part, "", run.evidence, Notes()))
         refined = sum(spent for (_, stage), spent in clock.seconds.items() if stage == "refined projection")
         least["refined projection"] = refined
-    return Benchmark(spec.label, where, count, needs.heads, dict(clock.seconds), least, engine)
+    return Benchmark(spec.label, where, count, needs.heads, dict(clock.seconds), least, reference, engine)
 
 
 def with_engine_seconds(work: Callable[[], T], device: str) -> tuple[T, float]:

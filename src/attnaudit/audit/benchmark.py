@@ -20,6 +20,7 @@ class Benchmark:
         heads: heads times inputs (or their windows).
         seconds: by pass and stage; they add up to what the run took with the clock.
         floor: the least that the evidence costs, by stage; see `audit.floor`.
+        reference: of one matrix of `audit.floor.reference_seconds`, timed before and after the run.
         engine: what the engine took without the clock, which on a GPU waits at every stage; None if it was not run so.
     """
 
@@ -29,6 +30,7 @@ class Benchmark:
     heads: int
     seconds: Mapping[tuple[str, str], float]
     floor: Mapping[str, float]
+    reference: float
     engine: float | None = None
 
     @property
@@ -77,6 +79,8 @@ class Benchmark:
             "total": self.total * per_head,
             "floor_total": self.least * per_head,
             "total_over_floor": self.total / self.least,
+            "reference": self.reference * 1e6,
+            "total_over_reference": self.total / self.heads / self.reference,
             "seconds_around": self.around,
             "seconds_from_shell_to_page": sum(self.around.values()) + self.total,
         }

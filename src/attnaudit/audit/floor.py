@@ -64,6 +64,17 @@ class Stopwatch:
         return best
 
 
+def reference_seconds(device: str, stopwatch: Stopwatch) -> float:
+    """Of one matrix of a computation that never changes: a product and eigenpairs of 197 x 197, in float64.
+
+    How many of them an audit takes says more about the program than seconds do, which depend on the machine and on
+    what else it does.
+    """
+    count = 12 if device == "cpu" else 600
+    drawn = torch.randn(count, 197, 197, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).to(device)
+    return stopwatch(lambda: eigenpairs(drawn @ drawn.mT)) / count
+
+
 def floor_by_stage(needs: Needs, batches: Iterable[Heads], stopwatch: Stopwatch) -> dict[str, float]:
     """Seconds of what the evidence needs, by the stage that does it, from the time of kernels on some of its heads."""
     seconds: defaultdict[str, float] = defaultdict(float)
