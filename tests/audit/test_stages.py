@@ -5,7 +5,7 @@ import types
 
 import pytest
 
-from attnaudit.audit.stages import AROUND, ELSE, Hook, StageClock, loaded_modules, watching
+from attnaudit.audit.stages import AROUND, BESIDE, ELSE, Hook, StageClock, loaded_modules, watching
 
 
 class Hands:
@@ -102,16 +102,34 @@ def test_a_function_that_nobody_has_is_an_error(hands):
         pass
 
 
-def test_other_threads_do_not_disturb_the_stages(hands):
+def in_another_thread(work):
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+
+def read_for_two_ticks(clock, hands):
+    with clock.stage("read"), clock.stage("imports"):
+        hands.time += 2
+
+
+def test_what_other_threads_do_belongs_to_the_stage_that_waits_for_it(hands):
     clock = StageClock(hands)
     with clock.started(), clock.stage("solve"):
-        with clock.stage("read"):
-            pass
-        thread = threading.Thread(target=lambda: clock.stage("read").__enter__())
-        thread.start()
-        thread.join()
+        in_another_thread(lambda: read_for_two_ticks(clock, hands))
         hands.time += 3
-    assert clock.seconds[AROUND, "solve"] == 3
+    assert clock.seconds == {(AROUND, ELSE): 0, (AROUND, "solve"): 5}
+
+
+def test_with_the_clock_of_one_thread_what_others_do_has_a_pass_of_its_own(hands):
+    whole = Hands()
+    clock = StageClock(lambda: hands.time if threading.get_ident() == main else other.time, whole=whole)
+    main, other = threading.get_ident(), Hands()
+    with clock.started(), clock.stage("solve"):
+        in_another_thread(lambda: read_for_two_ticks(clock, other))
+        hands.time += 3
+        whole.time += 6  # one of them in a thread of which the clock knows nothing
+    assert clock.seconds == {(AROUND, ELSE): 0, (AROUND, "solve"): 3, (BESIDE, "read"): 2, (BESIDE, ELSE): 1}
 
 
 def test_modules_of_other_packages_are_left_alone():

@@ -44,7 +44,7 @@ def check(result, inputs):
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     assert found["inputs"] == inputs
-    assert set(found["passes"]) == {
+    assert set(found["passes"]) - {"in other threads"} == {
         *("storing", "heads and references", "best projections", "sensitivity sample", "untrained twin")
     }
     assert {"imports", "load", "summary", "verdicts", "page"} <= set(found["seconds_around"])

@@ -114,7 +114,7 @@ def bench(
         before = reference_seconds(device, stopwatch)
         for attempt in range(2 if gpu else 0):  # the first one wakes the device
             _, engine = with_engine_seconds(functools.partial(asked.run, Path(folder) / f"plain-{attempt}"), device)
-        clock = StageClock(now, wait)
+        clock = StageClock(now, wait) if gpu else StageClock(time.thread_time, whole=now)
         with watching(clock, PACKAGES, hooks()), clock.started():
             run = asked.run(Path(folder) / "run")
         reference = (before + reference_seconds(device, stopwatch)) / 2

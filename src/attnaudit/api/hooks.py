@@ -31,7 +31,13 @@ from attnaudit.kernel.gram import normalised_gram
 from attnaudit.measures.assignment import matched
 from attnaudit.measures.ceiling import Ceiling
 from attnaudit.measures.evaluation import evaluate
-from attnaudit.measures.measuring import measure_network, measure_sensitivity
+from attnaudit.measures.measuring import (
+    measure_fits,
+    measure_heads,
+    measure_network,
+    measure_primal,
+    measure_sensitivity,
+)
 from attnaudit.measures.references.base import Reference
 from attnaudit.measures.references.planted import values as planted_values
 from attnaudit.measures.references.reparametrised import reparametrised
@@ -120,6 +126,7 @@ def hooks() -> tuple[Hook, ...]:
         Hook(summarise, "summary"),
         *(Hook(judged, "verdicts") for judged in (judge, rank)),
         *(Hook(drawn, "page") for drawn in (write_page, reference_figure, theory_figure)),
+        *(Hook(measuring, ELSE) for measuring in (measure_heads, measure_fits, measure_primal)),
         Hook(execute, None, begins="storing"),
         Hook(AuditWorker.compute, None, AuditWorker, "compute", _pass_of),
         Hook(measure_sensitivity, None, begins="sensitivity sample"),

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from types import GeneratorType, ModuleType
 from typing import Any
 
-#: What is outside of all stages, and of all passes.
-ELSE, AROUND = "everything else", "around"
+#: What is outside of all stages, and of all passes; and the pass of what other threads do in the meantime.
+ELSE, AROUND, BESIDE = "everything else", "around", "in other threads"
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,25 @@ class Hook:
 
 
 class StageClock:
-    """Seconds by pass and stage; `now` reads a clock, `wait` lets a device finish what it was given."""
+    """Seconds by pass and stage.
 
-    def __init__(self, now: Callable[[], float], wait: Callable[[], object] = lambda: None) -> None:
+    Args:
+        now: reads a clock.
+        wait: lets a device finish what it was given.
+        whole: if `now` is the clock of one thread, reads that of all of them. What other threads do is counted then,
+            in a pass of its own; otherwise it happens in the meantime, and costs nothing.
+    """
+
+    def __init__(
+        self,
+        now: Callable[[], float],
+        wait: Callable[[], object] = lambda: None,
+        whole: Callable[[], float] | None = None,
+    ) -> None:
         self.seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
-        self.calls: Counter[str] = Counter()
-        self._now, self._wait = now, wait
+        self._now, self._wait, self._whole = now, wait, whole
         self._running = [(AROUND, ELSE)]
-        self._thread = threading.get_ident()
+        self._thread, self._others = threading.get_ident(), set[int]()
         self._last = 0.0
 
     @contextmanager
@@ -50,16 +61,21 @@ class StageClock:
         """Count from here to the end of the block."""
         self._wait()
         self._last = self._now()
+        begun = self._whole() if self._whole is not None else 0.0
         try:
             yield
         finally:
             self._count()
+            if self._whole is not None:
+                rest = self._whole() - begun - sum(self.seconds.values())
+                self.seconds[BESIDE, ELSE] += max(rest, 0.0)
 
     @contextmanager
     def stage(self, name: str | None = None, begins: str | None = None) -> Iterator[None]:
         """What happens in the block belongs to this stage, or to the pass that begins."""
-        if threading.get_ident() != self._thread:  # what happens beside the audit belongs to whatever runs
-            yield
+        if threading.get_ident() != self._thread:
+            with self._beside(name or ELSE):
+                yield
             return
         self._count()
         before = self._running[-1]
@@ -69,6 +85,20 @@ class StageClock:
         finally:
             self._count()
             self._running.pop()
+
+    @contextmanager
+    def _beside(self, name: str) -> Iterator[None]:
+        own = threading.get_ident()
+        if self._whole is None or own in self._others:  # the outermost stage of another thread is enough
+            yield
+            return
+        self._others.add(own)
+        begun = self._now()
+        try:
+            yield
+        finally:
+            self.seconds[BESIDE, name] += self._now() - begun
+            self._others.remove(own)
 
     def _count(self) -> None:
         self._wait()
@@ -84,7 +114,6 @@ class StageClock:
             begins = hook.begins(*arguments, **options) if callable(hook.begins) else hook.begins
             with self.stage(hook.stage, begins):
                 found = hook.function(*arguments, **options)
-            self.calls[hook.stage or str(begins)] += 1
             return self._going_on(found, hook.stage, begins) if isinstance(found, GeneratorType) else found
 
         return timed
