@@ -1,12 +1,8 @@
-"""What this machine has, what of a model can be captured, and where the time of an audit goes."""
+"""What this machine has, and what of a model can be captured."""
 
 from __future__ import annotations
 
-from attnaudit import defaults
-from attnaudit.audit.benchmark import Benchmark, benchmark
 from attnaudit.audit.inspection import inspect_model
-from attnaudit.numerics.devices import device_name
-from attnaudit.protocol import Protocol
 from attnaudit.sources.environment import machine, packages
 
 #: Titles, and under each names with what there is to say of them.
@@ -28,21 +24,3 @@ def doctor(model: str | None = None, *, download: bool = False) -> Diagnosis:
         return {f"{found.label}: nothing can be captured": {"reason": found.failure}}
     refused = {f"{found.label}: refused": dict(found.refused)} if found.refused else {}
     return {f"{found.label}: captured": dict(found.captured)} | refused
-
-
-def bench(
-    model: str = defaults.BENCHED,
-    *,
-    limit: int | None = None,
-    protocol: Protocol | str = Protocol.PAPER,
-    device: str = defaults.DEVICE,
-) -> Benchmark:
-    """Time the stages of an audit (Table 1's measures) on this machine, beside the floor that no audit goes below.
-
-    Args:
-        model: a vision model by name; its weights may be random.
-        limit: images of noise; one unit of work if None.
-        protocol: which arithmetic.
-        device: `auto`, `cpu` or `cuda`.
-    """
-    return benchmark(model, limit, Protocol(protocol), device_name(device))

@@ -1,72 +1,94 @@
-"""The stages of an audit (Table 1's measures), timed on this machine."""
+"""What `attnaudit bench` found: the time of an audit by pass and stage, beside its floor."""
 
 from __future__ import annotations
 
-import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
-from attnaudit.audit.inspection import with_any_weights
-from attnaudit.audit.plan import plan_audit
-from attnaudit.audit.settings import AuditSettings
-from attnaudit.audit.stages import MEASURES, Stages, measure_stages
-from attnaudit.audit.unit import AuditUnit
-from attnaudit.errors import UsageError
-from attnaudit.numerics.threads import single_threaded
-from attnaudit.protocol import Protocol
-from attnaudit.records.engine import default_memory
-from attnaudit.sources.inputs import shard_size, tensor_shards
-from attnaudit.sources.model import load_model
-
-_log = logging.getLogger(__name__)
+from attnaudit.audit.stages import AROUND
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What was timed, where, and how long each stage took."""
+    """Seconds of a default audit.
+
+    Attributes:
+        model: its label.
+        device: where it ran.
+        inputs: how many there were.
+        heads: heads times inputs (or their windows).
+        seconds: by pass and stage; they add up to what the run took with the clock.
+        floor: the least that the evidence costs, by stage; see `audit.floor`.
+        reference: of one matrix of `audit.floor.reference_seconds`, timed before and after the run.
+        engine: what the engine took without the clock, which on a GPU waits at every stage; None if it was not run so.
+    """
 
     model: str
     device: str
-    protocol: Protocol
-    stages: Stages
+    inputs: int
+    heads: int
+    seconds: Mapping[tuple[str, str], float]
+    floor: Mapping[str, float]
+    reference: float
+    engine: float | None = None
+
+    @property
+    def stages(self) -> dict[str, float]:
+        """Seconds of the engine by stage, in all passes."""
+        return self._summed(lambda own, stage: None if own == AROUND else stage)
+
+    @property
+    def passes(self) -> dict[str, float]:
+        """Seconds of the engine by pass over the heads."""
+        return self._summed(lambda own, stage: None if own == AROUND else own)
+
+    @property
+    def around(self) -> dict[str, float]:
+        """Seconds around the engine, by stage."""
+        return self._summed(lambda own, stage: stage if own == AROUND else None)
+
+    @property
+    def traced(self) -> float:
+        """Seconds of the engine with the clock."""
+        return sum(self.stages.values())
+
+    @property
+    def total(self) -> float:
+        """Seconds of the engine."""
+        return self.traced if self.engine is None else self.engine
+
+    @property
+    def least(self) -> float:
+        """Seconds of the floor."""
+        return sum(self.floor.values())
 
     @property
     def record(self) -> dict[str, Any]:
-        """As plain data, in microseconds per head."""
-        stages, per_head = self.stages, 1e6 / self.stages.heads
+        """As plain data: the engine in microseconds per head, what is around it in seconds."""
+        per_head = 1e6 / self.heads
         return {
             "model": self.model,
             "device": self.device,
-            "protocol": self.protocol.value,
-            "heads": stages.heads,
-            "microseconds_per_head": {name: value * per_head for name, value in stages.seconds.items()},
-            "other": stages.other * per_head,
-            "total": stages.total * per_head,
-            "floor": stages.floor * per_head,
-            "total_over_floor": stages.total / stages.floor,
+            "inputs": self.inputs,
+            "heads": self.heads,
+            "microseconds_per_head": {name: value * per_head for name, value in self.stages.items()},
+            "passes": {name: value * per_head for name, value in self.passes.items()},
+            "floor": {name: value * per_head for name, value in self.floor.items()},
+            "traced_total": self.traced * per_head,
+            "total": self.total * per_head,
+            "floor_total": self.least * per_head,
+            "total_over_floor": self.total / self.least,
+            "reference": self.reference * 1e6,
+            "total_over_reference": self.total / self.heads / self.reference,
+            "seconds_around": self.around,
+            "seconds_from_shell_to_page": sum(self.around.values()) + self.total,
         }
 
-
-def benchmark(name: str, limit: int | None, protocol: Protocol, device: str) -> Benchmark:
-    """Time one unit of work on images of noise, by default as many as an audit takes at once.
-
-    Raises:
-        UsageError: the model reads text.
-    """
-    loaded = load_model(with_any_weights(name))
-    config = getattr(loaded.module, "default_cfg", None)
-    if config is None:
-        raise UsageError(f"{name} reads text, but attnaudit bench times vision models only.")
-    count = limit or shard_size(device)
-    noise = torch.randn(count, *config["input_size"], generator=torch.Generator().manual_seed(0))
-    settings = AuditSettings(protocol=protocol, measures=MEASURES, device=device)
-    unit, *_ = plan_audit([loaded], tensor_shards(noise, count), settings).units
-    assert isinstance(unit, AuditUnit)
-    where = torch.cuda.get_device_name() if device == "cuda" else "one CPU thread"
-    trained = "random" if loaded.weights_origin == "random" else "trained"
-    plain = loaded.label.partition(" ")[0]
-    _log.info("Timing %s (%s weights) on %d images of noise at a time, on %s.", plain, trained, count, where)
-    with single_threaded():
-        return Benchmark(loaded.label, where, protocol, measure_stages(loaded, unit, default_memory()))
+    def _summed(self, name_of: Callable[[str, str], str | None]) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for (own, stage), spent in self.seconds.items():
+            name = name_of(own, stage)
+            if name is not None:
+                found[name] = found.get(name, 0.0) + spent
+        return found

@@ -1,162 +1,166 @@
-"""Where the time of an audit goes: each stage by itself beside the whole, on one unit of work."""
+"""Where the time of an audit goes: a clock that watches functions while a real audit runs.
+
+Nothing of the audit is repeated or imitated. Functions are wrapped for the time of a run, and every second goes to the
+innermost of them that is running, so that the stages add up to the whole. On a GPU the clock waits for the device
+whenever a stage begins or ends: this takes time itself, so that the whole must also be timed without the clock.
+"""
 
 from __future__ import annotations
 
-import io
-import time
-from collections.abc import Callable, Mapping
+import functools
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from types import GeneratorType, ModuleType
 from typing import Any
 
-import pyarrow.parquet as pq
-import torch
-from torch import Tensor
-
-from attnaudit.audit.unit import AuditUnit, AuditWorker, capture_prepared, on_device
-from attnaudit.capture import capture
-from attnaudit.capture.heads import Heads
-from attnaudit.kernel import paper, spectrum
-from attnaudit.kernel.gram import centred, normalised_gram
-from attnaudit.kernel.prediction import Prediction
-from attnaudit.kernel.solvers import eigenpairs
-from attnaudit.kernel.spectra import Spectrum
-from attnaudit.measures import MeasureInput, evaluate, measure_named
-from attnaudit.measures.assignment import matched
-from attnaudit.measures.batches import batches, joined_layers
-from attnaudit.measures.cosine import unit_rows
-from attnaudit.measures.epsilons import epsilons_of
-from attnaudit.measures.key_kernel import KeyKernel
-from attnaudit.measures.measure_input import PredictedValues
-from attnaudit.protocol import Protocol
-from attnaudit.sources.model import LoadedModel
-
-#: What is timed: the measures of the study's Table 1.
-MEASURES = (
-    *("direct_cosine_mean", "direct_cosine_max", "matched_cosine_mean", "matched_cosine_max"),
-    *("linear_cka", "linear_cka_debiased", "kernel_cka"),
-    "allclose",
-)
-#: Stages that no audit of the same numbers can do without: their sum is the floor.
-FLOOR = ("forward", "gram", "eigen-solve", "assignment")
+#: What is outside of all stages, and of all passes; and the pass of what other threads do in the meantime.
+ELSE, AROUND, BESIDE = "everything else", "around", "in other threads"
 
 
 @dataclass(frozen=True)
-class Stages:
-    """Seconds of each stage, of the whole, and the number of heads they are for."""
+class Hook:
+    """A function whose time is that of a stage, and where it is found: in modules that import it, a class, an object.
 
-    seconds: Mapping[str, float]
-    total: float
-    heads: int
+    `begins` is the pass over the heads that it begins, if it does; it may depend on the arguments.
+    """
 
-    @property
-    def floor(self) -> float:
-        """What the indispensable stages take by themselves."""
-        return sum(self.seconds[name] for name in FLOOR)
-
-    @property
-    def other(self) -> float:
-        """What the whole takes beyond the stages that were timed."""
-        return self.total - sum(self.seconds.values())
+    function: Callable[..., Any]
+    stage: str | None
+    owner: Any = None
+    attribute: str = ""
+    begins: str | Callable[..., str] | None = None
 
 
-def measure_stages(model: LoadedModel, unit: AuditUnit, memory: int, repeats: int = 5) -> Stages:
-    """Time one unit as a whole and stage by stage; the fastest of `repeats` each, after one that warms up."""
-    prepared = unit.shard.prepare(model, unit.settings.protocol)
-    device = unit.settings.device
-    captured = capture_prepared(model.module, prepared, device, unit.model_label)
-    parts = [batch for heads in joined_layers(captured.layers) for batch, _ in batches(heads, None)]
-    clock = _Clock(device, repeats)
-    inputs = on_device(prepared, device)
-    seconds = {"forward": clock(lambda: _forward(model, inputs))}
-    seconds["capture"] = clock(lambda: _captured(model, inputs)) - seconds["forward"]
-    for name, stage in _STAGES.items():
-        work = [stage(heads, unit.settings.protocol) for heads in parts]
-        seconds[name] = sum(clock(part) for part in work)
-    if unit.settings.protocol is Protocol.EXACT:
-        seconds["eigen-solve"] -= seconds["gram"]  # one call does both
-    worker = AuditWorker((model,), memory)
-    table, _ = worker.compute(unit)
-    seconds["write"] = clock(lambda: pq.write_table(table, io.BytesIO(), compression="zstd"))
+class StageClock:
+    """Seconds by pass and stage.
 
-    def whole() -> None:
-        rows, _ = worker.compute(unit)
-        pq.write_table(rows, io.BytesIO(), compression="zstd")
+    Args:
+        now: reads a clock.
+        wait: lets a device finish what it was given.
+        whole: if `now` is the clock of one thread, reads that of all of them. What other threads do is counted then,
+            in a pass of its own; otherwise it happens in the meantime, and costs nothing.
+    """
 
-    return Stages(seconds, clock(whole), sum(len(heads) for heads in captured.layers))
+    def __init__(
+        self,
+        now: Callable[[], float],
+        wait: Callable[[], object] = lambda: None,
+        whole: Callable[[], float] | None = None,
+    ) -> None:
+        self.seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
+        self._now, self._wait, self._whole = now, wait, whole
+        self._running = [(AROUND, ELSE)]
+        self._thread, self._others = threading.get_ident(), set[int]()
+        self._last = 0.0
+
+    @contextmanager
+    def started(self) -> Iterator[None]:
+        """Count from here to the end of the block."""
+        self._wait()
+        self._last = self._now()
+        begun = self._whole() if self._whole is not None else 0.0
+        try:
+            yield
+        finally:
+            self._count()
+            if self._whole is not None:
+                rest = self._whole() - begun - sum(self.seconds.values())
+                self.seconds[BESIDE, ELSE] += max(rest, 0.0)
+
+    @contextmanager
+    def stage(self, name: str | None = None, begins: str | None = None) -> Iterator[None]:
+        """What happens in the block belongs to this stage, or to the pass that begins."""
+        if threading.get_ident() != self._thread:
+            with self._beside(name or ELSE):
+                yield
+            return
+        self._count()
+        before = self._running[-1]
+        self._running.append((begins or before[0], name or (ELSE if begins else before[1])))
+        try:
+            yield
+        finally:
+            self._count()
+            self._running.pop()
+
+    @contextmanager
+    def _beside(self, name: str) -> Iterator[None]:
+        own = threading.get_ident()
+        if self._whole is None or own in self._others:  # the outermost stage of another thread is enough
+            yield
+            return
+        self._others.add(own)
+        begun = self._now()
+        try:
+            yield
+        finally:
+            self.seconds[BESIDE, name] += self._now() - begun
+            self._others.remove(own)
+
+    def _count(self) -> None:
+        self._wait()
+        now = self._now()
+        self.seconds[self._running[-1]] += now - self._last
+        self._last = now
+
+    def watched(self, hook: Hook) -> Callable[..., Any]:
+        """The function of a hook, which tells the clock when it begins and ends; a generator each time it goes on."""
+
+        @functools.wraps(hook.function)
+        def timed(*arguments: Any, **options: Any) -> Any:
+            begins = hook.begins(*arguments, **options) if callable(hook.begins) else hook.begins
+            with self.stage(hook.stage, begins):
+                found = hook.function(*arguments, **options)
+            return self._going_on(found, hook.stage, begins) if isinstance(found, GeneratorType) else found
+
+        return timed
+
+    def _going_on(self, generator: Iterator[Any], name: str | None, begins: str | None) -> Iterator[Any]:
+        while True:
+            with self.stage(name, begins):
+                try:
+                    found = next(generator)
+                except StopIteration:
+                    return
+            yield found
 
 
-class _Clock:
-    """Seconds of the fastest of several calls: of the processor, undisturbed by others, or until a GPU is done."""
-
-    def __init__(self, device: str, repeats: int) -> None:
-        self._wait: Callable[[], Any] = torch.cuda.synchronize if device != "cpu" else (lambda: None)
-        self._now = time.perf_counter if device != "cpu" else time.process_time
-        self._repeats = repeats
-
-    def __call__(self, work: Callable[[], Any]) -> float:
-        work()
-        best = float("inf")
-        for _ in range(self._repeats):
-            self._wait()
-            begin = self._now()
-            work()
-            self._wait()
-            best = min(best, self._now() - begin)
-        return best
+@contextmanager
+def watching(clock: StageClock, packages: Sequence[ModuleType], hooks: Iterable[Hook]) -> Iterator[None]:
+    """Put watched functions in the place of those of the hooks, wherever packages have them; undone at the end."""
+    with ExitStack() as undo:
+        for hook in hooks:
+            watched = clock.watched(hook)
+            for owner, attribute in _places(packages, hook):
+                undo.callback(_set, owner, attribute, vars(owner)[attribute])
+                _set(owner, attribute, watched)
+        yield
 
 
-@torch.no_grad()
-def _forward(model: LoadedModel, inputs: Any) -> None:
-    model.module(**inputs) if isinstance(inputs, Mapping) else model.module(inputs)
+def _set(owner: Any, attribute: str, value: Any) -> None:
+    if isinstance(owner, type | ModuleType):
+        setattr(owner, attribute, value)
+    else:  # an entry of a registry, which is frozen
+        object.__setattr__(owner, attribute, value)
 
 
-def _captured(model: LoadedModel, inputs: Any) -> None:
-    capture(model.module, inputs)
+def _places(packages: Sequence[ModuleType], hook: Hook) -> list[tuple[Any, str]]:
+    """Every name under which loaded modules have a function: `from … import` gives each of them one of its own."""
+    if hook.owner is not None:
+        return [(hook.owner, hook.attribute)]
+    modules = [module for package in packages for module in loaded_modules(package)]
+    places = [(module, name) for module in modules for name, value in vars(module).items() if value is hook.function]
+    if not places:
+        raise LookupError(f"No module has {hook.function!r}.")
+    return places
 
 
-def _gram(heads: Heads, protocol: Protocol) -> Callable[[], Tensor]:
-    if protocol is Protocol.PAPER:
-        return lambda: paper.centred_gram(heads.key.float())[0]
-    return lambda: centred(normalised_gram(heads.key, heads.scale).matrix)
-
-
-def _eigen(heads: Heads, protocol: Protocol) -> Callable[[], Any]:
-    if protocol is Protocol.EXACT:
-        rank = min(heads.value.shape[-1], heads.tokens)
-        return lambda: spectrum(heads.key, rank, scale=heads.scale)
-    matrix = _gram(heads, protocol)()
-    return lambda: eigenpairs(matrix)
-
-
-@dataclass(frozen=True)
-class _Given:
-    """A theory whose prediction is there already."""
-
-    prediction: Prediction
-    name: str = "given"
-    text: str = "a prediction made before"
-
-    def predict(self, heads: Heads, spectrum: Spectrum, protocol: Protocol) -> Prediction:
-        return self.prediction
-
-
-def _assignment(heads: Heads, protocol: Protocol) -> Callable[[], Any]:
-    epsilons, predicted = epsilons_of(protocol), MeasureInput.of(heads, protocol).prediction.values
-    cosines = unit_rows(heads.value.to(predicted.dtype), epsilons) @ unit_rows(predicted, epsilons).mT
-    return lambda: matched(cosines)
-
-
-def _cka(heads: Heads, protocol: Protocol) -> Callable[[], Any]:
-    measures = [measure_named(name) for name in ("linear_cka", "linear_cka_debiased", "kernel_cka")]
-    theory = _Given(MeasureInput.of(heads, protocol).prediction)
-    keys = KeyKernel(heads, protocol)
-    _ = keys.spectrum  # this and the prediction belong to other stages
-    return lambda: evaluate(measures, MeasureInput(heads, keys, PredictedValues(keys, theory)))
-
-
-_STAGES: Mapping[str, Callable[[Heads, Protocol], Callable[[], Any]]] = {
-    "gram": _gram,
-    "eigen-solve": _eigen,
-    "assignment": _assignment,
-    "cka": _cka,
-}
+def loaded_modules(package: ModuleType) -> Iterator[ModuleType]:
+    """A package and all modules below it that were imported so far."""
+    yield package
+    for value in list(vars(package).values()):
+        if isinstance(value, ModuleType) and value.__name__.rpartition(".")[0] == package.__name__:
+            yield from loaded_modules(value)
