@@ -22,10 +22,11 @@ from attnaudit.api.hooks import PACKAGES, hooks
 from attnaudit.api.runs import Run
 from attnaudit.audit.benchmark import Benchmark
 from attnaudit.audit.floor import Stopwatch, floor_by_stage, reference_seconds
+from attnaudit.audit.gathering import SAMPLE
 from attnaudit.audit.inspection import with_any_weights
 from attnaudit.audit.needs import Needs
 from attnaudit.audit.stages import AROUND, Hook, StageClock, watching
-from attnaudit.audit.unit import SAMPLE, capture_prepared, on_device
+from attnaudit.audit.unit import capture_prepared, on_device
 from attnaudit.capture.heads import Heads
 from attnaudit.capture.key_heads import by_key_head
 from attnaudit.errors import MissingExtraError

@@ -25,7 +25,7 @@ from attnaudit.audit.summary import summarise
 from attnaudit.audit.unit import AuditWorker, FitUnit
 from attnaudit.capture import capture
 from attnaudit.claims.jury import judge
-from attnaudit.kernel.best_projection import refined_projection
+from attnaudit.kernel.best_projection import refined_projections
 from attnaudit.kernel.eigen import leading_eigenvalues, spectrum
 from attnaudit.kernel.gram import normalised_gram
 from attnaudit.measures.assignment import matched
@@ -44,8 +44,8 @@ from attnaudit.measures.references.reparametrised import reparametrised
 from attnaudit.measures.registry import MEASURES
 from attnaudit.records.engine import execute
 from attnaudit.records.parts import encode_part
+from attnaudit.records.rows import rows_of
 from attnaudit.records.run_folder import RunFolder
-from attnaudit.records.schema import rows
 from attnaudit.report.page import write_page
 from attnaudit.report.references import reference_figure
 from attnaudit.report.theory_map import theory_figure
@@ -119,8 +119,8 @@ def hooks() -> tuple[Hook, ...]:
         ),
         Hook(evaluate, "checks of numbers"),
         *(_method(Ceiling, name, "best projection") for name in ("add", "measure")),
-        Hook(refined_projection, "refined projection"),
-        *(Hook(stored, "evidence") for stored in (rows, encode_part)),
+        Hook(refined_projections, "refined projection"),
+        *(Hook(stored, "evidence") for stored in (rows_of, encode_part)),
         *(_method(RunFolder, name, "evidence") for name in ("missing_parts", "write_part")),
         *(_method(RunFolder, name, "summary") for name in ("evidence", "notes")),
         Hook(summarise, "summary"),
@@ -143,5 +143,5 @@ def _bootstrap() -> Any:
     return importlib._bootstrap
 
 
-def _pass_of(worker: AuditWorker, unit: Any) -> str:
+def _pass_of(worker: AuditWorker, unit: Any, *following: Any) -> str:
     return "best projections" if isinstance(unit, FitUnit) else "heads and references"

@@ -33,14 +33,17 @@ def centred_rows(rows: Rows) -> WithHSIC:
 
 
 def gram_pair(rows: Rows) -> tuple[WithHSIC, WithHSIC]:
-    """x_i·x_j without diagonal, and centred exp(-‖x_i - x_j‖²/2σ²), which are made from the same products.
-
-    σ² is the lower median of the non-zero squared distances.
-    """
+    """x_i·x_j without diagonal, and the radial Gram matrix, which are made from the same products."""
     products = rows @ rows.mT
-    radial = _centred(_radial_basis(products))
+    radial = radial_gram(products)
     products.diagonal(dim1=-2, dim2=-1).zero_()
-    return (products, unbiased_hsic(products, products)), (radial, _gram_hsic(radial, radial))
+    return (products, unbiased_hsic(products, products)), radial
+
+
+def radial_gram(products: Square) -> WithHSIC:
+    """Centred exp(-‖x_i - x_j‖²/2σ²), σ² the lower median of the non-zero squared distances, from x_i·x_j."""
+    gram = _centred(_radial_basis(products))
+    return gram, _gram_hsic(gram, gram)
 
 
 def _centred(gram: Square) -> Square:
