@@ -98,11 +98,13 @@ class CountedReads:
     def __init__(self, dataset):
         self._dataset, self.schema, self.reads = dataset, dataset.schema, 0
 
+    def get_fragments(self):
+        self.reads += 1
+        return self._dataset.get_fragments()
+
     def to_batches(self, **options):
         self.reads += 1
         return self._dataset.to_batches(**options)
-
-    to_table = None
 
 
 def test_the_rows_of_a_run_are_read_once_for_statistics_verdicts_figures_and_page(tmp_path):

@@ -36,7 +36,7 @@ def measure(
         resources = replace(resources, workers=1)  # several processes would only share one GPU
     folder = execute(plan, out, resources, progress)
     keys = list(dict.fromkeys(unit.key for unit in plan.units))
-    rows, notes = folder.evidence(keys), folder.notes(keys)
+    rows, notes = folder.evidence_with_notes(keys)
     if not len(rows):
         skipped = [pair for note in notes for pair in note.skipped]
         first = f"; the first: {skipped[0][0]} {skipped[0][1]}" if skipped else ""

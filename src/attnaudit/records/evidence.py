@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -59,8 +60,10 @@ class Evidence:
 
     def _grouped(self, columns: Sequence[str]) -> GroupedRows:
         with _reading():
-            schema = pa.schema([self._dataset.schema.field(name) for name in columns])
-            return GroupedRows(self._dataset.to_batches(columns=list(columns), **_AHEAD), schema)
+            schema = self._dataset.schema
+            # Part by part: a scan of all of them runs ahead of the sorting, and takes several times the memory.
+            parts = (part.to_batches(schema, list(columns), **_AHEAD) for part in self._dataset.get_fragments())
+            return GroupedRows(chain.from_iterable(parts), pa.schema([schema.field(name) for name in columns]))
 
     def table(self) -> pa.Table:
         """All rows at once, in the order in which they were written."""

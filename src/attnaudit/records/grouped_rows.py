@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 #: Rows that are sorted together.
-SORTED_AT_ONCE = 500_000
-#: As many rows as this, some 80 MB, stay in memory.
-ROWS_IN_MEMORY = 2_000_000
+SORTED_AT_ONCE = 250_000
+#: As many rows as this, some 30 MB, stay in memory.
+ROWS_IN_MEMORY = 1_000_000
 
 
 class Group(NamedTuple):

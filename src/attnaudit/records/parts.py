@@ -56,6 +56,19 @@ def check_part(part: Path, schema: pa.Schema) -> None:
     _verified(part, schema)
 
 
+def read_notes(part: Path, schema: pa.Schema | None = None) -> Notes:
+    """The notes of a part that holds what was once written into it, with these columns if they are given.
+
+    Raises:
+        RunFolderError: it is damaged, or has none.
+    """
+    _, metadata = _verified(part, schema)
+    try:
+        return json_file.parse(Notes, json.loads(metadata[_NOTES]), part.name)
+    except _DAMAGED as error:
+        raise damaged(part) from error
+
+
 def read_part(part: Path, schema: pa.Schema, rows: int) -> pa.Table:
     """The rows of a part.
 
@@ -63,7 +76,8 @@ def read_part(part: Path, schema: pa.Schema, rows: int) -> pa.Table:
         RunFolderError: it is damaged, or has other columns or another number of rows.
     """
     try:
-        found = pq.read_table(_verified(part, schema), page_checksum_verification=True)
+        content, _ = _verified(part, schema)
+        found = pq.read_table(content, page_checksum_verification=True)
     except _DAMAGED as error:
         raise damaged(part) from error
     if len(found) != rows:
@@ -71,26 +85,13 @@ def read_part(part: Path, schema: pa.Schema, rows: int) -> pa.Table:
     return found
 
 
-def read_notes(part: Path) -> Notes:
-    """The notes of a part.
-
-    Raises:
-        RunFolderError: it is damaged, or has none.
-    """
-    try:
-        metadata = pq.read_metadata(_verified(part)).metadata or {}
-        return json_file.parse(Notes, json.loads(metadata[_NOTES]), part.name)
-    except _DAMAGED as error:
-        raise damaged(part) from error
-
-
 def damaged(part: Path) -> RunFolderError:
     """The error for a part that is not what was written."""
     return RunFolderError(f"{part} is damaged: repeat the command that wrote it, to compute it again.")
 
 
-def _verified(part: Path, schema: pa.Schema | None = None) -> pa.BufferReader:
-    """The content of a part, after a check of its digest, its key and, if given, its columns."""
+def _verified(part: Path, schema: pa.Schema | None = None) -> tuple[pa.BufferReader, dict[bytes, bytes]]:
+    """The content of a part and its metadata, after a check of its digest, its key and, if given, its columns."""
     named = _NAME.fullmatch(part.name)
     try:
         content = part.read_bytes()
@@ -99,7 +100,8 @@ def _verified(part: Path, schema: pa.Schema | None = None) -> pa.BufferReader:
         found = pq.read_schema(pa.BufferReader(content))
     except _DAMAGED as error:
         raise damaged(part) from error
+    metadata = found.metadata or {}
     other_columns = schema is not None and found.remove_metadata() != schema.remove_metadata()
-    if other_columns or (found.metadata or {}).get(_KEY) != named["key"].encode():
+    if other_columns or metadata.get(_KEY) != named["key"].encode():
         raise damaged(part)
-    return pa.BufferReader(content)
+    return pa.BufferReader(content), metadata

@@ -250,6 +250,15 @@ class RunFolder:
             check_part(part, schema)
         return Evidence.of_parts(parts)
 
+    def evidence_with_notes(self, keys: Sequence[str], schema: pa.Schema = SCHEMA) -> tuple[Evidence, list[Notes]]:
+        """Both at once: every part is checked once.
+
+        Raises:
+            RunFolderError: a part is missing or damaged.
+        """
+        parts = self._parts_of(keys)
+        return Evidence.of_parts(parts), [read_notes(part, schema) for part in parts]
+
     def notes(self, keys: Sequence[str]) -> list[Notes]:
         """What these units had to say beside their rows.
 

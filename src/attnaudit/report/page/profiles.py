@@ -10,6 +10,14 @@ import pyarrow as pa
 
 from attnaudit.report.page.numbers import compact
 
+_EIGENVALUES = {f"eigenvalue_{name}": name for name in ("max", "mean", "min")}
+_BOUND = "eigenvalue_bound_ratio"
+_NORMS = {"phi_norm2": "‖φ(q)‖²", "output_norm2": "‖h‖²"}
+_FLOOR = "projection_error_floor"
+_EXCESS = {"projection_error_matched": "added, order and signs", "projection_error_rotated": "added, rotation"}
+#: The measures that charts over layers show.
+PROFILED = frozenset((*_EIGENVALUES, _BOUND, *_NORMS, _FLOOR, *_EXCESS))
+
 
 @dataclass(frozen=True)
 class Layers:
@@ -64,18 +72,14 @@ def profiles(measured: Mapping[str, Layers]) -> list[Profile]:
             "Median over heads and inputs, with quartiles, of statistics of the leading eigenvalues of each head.",
             "eigenvalue (log scale)",
             True,
-            [
-                _quartiles(s, measured[f"eigenvalue_{s}"])
-                for s in ("max", "mean", "min")
-                if f"eigenvalue_{s}" in measured
-            ],
+            [_quartiles(label, measured[n]) for n, label in _EIGENVALUES.items() if n in measured],
         ),
         Profile(
             "Largest eigenvalue over its provable bound",
             "μ₁ · min g, which is at most 1 for all keys: μ₁ ≤ 1/min g for every network.",
             "μ₁ · min g",
             False,
-            [_quartiles(n, measured[n]) for n in ("eigenvalue_bound_ratio",) if n in measured],
+            [_quartiles(n, measured[n]) for n in (_BOUND,) if n in measured],
             bound=1.0,
         ),
         Profile(
@@ -94,11 +98,6 @@ def profiles(measured: Mapping[str, Layers]) -> list[Profile]:
         ),
     ]
     return [chart for chart in charts if any(line.layers for line in chart.lines)]
-
-
-_NORMS = {"phi_norm2": "‖φ(q)‖²", "output_norm2": "‖h‖²"}
-_FLOOR = "projection_error_floor"
-_EXCESS = {"projection_error_matched": "added, order and signs", "projection_error_rotated": "added, rotation"}
 
 
 def _quartiles(name: str, of: Layers) -> Line:

@@ -16,7 +16,7 @@ from attnaudit.records.audit import AuditRun, ClaimWords, MeasureWords, Statisti
 from attnaudit.records.schema import OBSERVED
 from attnaudit.records.verdict import Rank, Score, Verdict
 from attnaudit.report.page.maps import HeadMap, head_map
-from attnaudit.report.page.profiles import Layers, Profile, by_layer, profiles
+from attnaudit.report.page.profiles import PROFILED, Layers, Profile, by_layer, profiles
 from attnaudit.report.page.strips import Strip, strip
 from attnaudit.report.references import MEASURES
 from attnaudit.report.theory_map import theory_map
@@ -92,7 +92,8 @@ def subject(run: AuditRun, number: int, model: str, names: Sequence[str]) -> Sub
             statistic = run.statistic(model, name, theory)
             words = run.summary.measures.get(name, _NO_WORDS)
             views.append(_view(name, theory, words, own, statistic, (name, theory) in deciding))
-            depths.setdefault(name, by_layer(own.select(["layer", "value"])))
+            if name in PROFILED and name not in depths:
+                depths[name] = by_layer(own.select(["layer", "value"]))
     return Subject(
         name=shortened(model),
         run=number,
