@@ -56,7 +56,9 @@ class Setting:
         paths = ["--weights", str(self.weights), "--images", str(self.images), "--out", str(self.runs / name)]
         command = [sys.executable, "-m", "attnaudit", "audit", MODEL, "--device", "cuda", "--limit", str(limit), *paths]
         begun = time.perf_counter()
-        subprocess.run(command, check=True, capture_output=True)
+        done = subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            raise SystemExit(f"{' '.join(command)} failed: {done.stderr[-2000:]}")
         return time.perf_counter() - begun
 
     def audit(self, name: str, limit: int, device: str) -> attnaudit.Run:

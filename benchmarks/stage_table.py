@@ -33,7 +33,7 @@ def table(runs: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield _row("one eigenproblem of 197 x 197 in the same run", [run["reference"] for run in runs], 0)
     yield _cells("engine, in such problems per head", [f"{run['total_over_reference']:.1f}" for run in runs], "")
     for name in dict.fromkeys(name for run in runs for name in run["passes"]):
-        yield _row(f"of it: {name}", [run["passes"].get(name, 0) for run in runs], 0)
+        yield _row(f"pass: {name}", [run["passes"].get(name, 0) for run in runs], 0)
     for name in dict.fromkeys(name for run in runs for name in run["seconds_around"]):
         yield _cells(f"{name}, once, s", [f"{run['seconds_around'].get(name, 0):.2f}" for run in runs], "")
     yield _cells("from shell to page, s", [f"{run['seconds_from_shell_to_page']:.1f}" for run in runs], "")
