@@ -23,6 +23,8 @@ from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
 from attnaudit.sources.module_identity import object_fingerprint
 from attnaudit.theories.base import Theory, is_fitted
 
+#: References that decide nothing are measured on this many inputs or more, up to the end of a shard.
+CONTEXT_INPUTS = 8
 #: Best projections are fitted for every so many-th layer at a time, which bounds memory and keeps workers busy.
 MOST_PARTS = 4
 
@@ -44,12 +46,14 @@ class AuditPlan:
         for model in self.loaded:
             named = (model.label, model.fingerprint)
             own = (self.selection.own, self._own)
+            shown = CONTEXT_INPUTS
             left = SAMPLE if any(reference.network for reference in self.selection.references) else 0
             halves = halves_of(self.shards, self._groups) if self._needs_fits else {}
             for shard in self.shards:
                 twin_inputs = min(left, len(shard.identity))
-                found.append(AuditUnit(*named, shard, twin_inputs, self.settings, *own, halves=halves))
+                found.append(AuditUnit(*named, shard, twin_inputs, shown > 0, self.settings, *own, halves=halves))
                 left -= twin_inputs
+                shown -= len(shard.identity)
             if self._needs_fits:
                 parts = min(MOST_PARTS, (len(self.shards) + 1) // 2)  # few inputs are not worth a worker each
                 found += [

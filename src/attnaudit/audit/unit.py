@@ -45,6 +45,7 @@ from attnaudit.theories.base import Theory
 class AuditUnit:
     """Which numbers to compute; the untrained twin of the model is measured on the first `twin_inputs` of the shard.
 
+    References that decide nothing are measured if the unit has `context`: the first units of a model have.
     `halves` are those of all inputs (see `halves_of`) if something is to be fitted to them; they decide nothing here.
     """
 
@@ -52,6 +53,7 @@ class AuditUnit:
     model_fingerprint: str
     shard: Shard
     twin_inputs: int
+    context: bool
     settings: AuditSettings
     own: tuple[Measure | Theory | Reference, ...]
     own_fingerprints: tuple[tuple[str, str], ...] = ()
@@ -61,7 +63,7 @@ class AuditUnit:
     def key(self) -> str:
         """A hash of version, model weights, input contents, settings, and what is the user's own."""
         model, inputs = [self.model_label, self.model_fingerprint], [self.shard.identity, self.twin_inputs]
-        return digest(VERSION, model, inputs, self.settings.identity, self.own_fingerprints)
+        return digest(VERSION, model, inputs, self.context, self.settings.identity, self.own_fingerprints)
 
     @property
     def label(self) -> str:
@@ -180,8 +182,11 @@ class AuditWorker:
 
     def _heads(self, unit: AuditUnit, following: AuditUnit | FitUnit | None) -> tuple[pa.Table, Notes]:
         """Prepare the inputs, run the model once (and its untrained twin, if it has inputs), and measure every head."""
-        model = self._model(unit)
-        prepared = self._ahead.take(unit.key, partial(self._prepare, unit, unit.shard))
+        model, prepare = self._model(unit), partial(self._prepare, unit, unit.shard)
+        if unit.settings.device != "cpu":
+            self._ahead.begin(unit.key, prepare)
+            model.module.to(unit.settings.device)  # a GPU takes a second to start, in which inputs are read
+        prepared = self._ahead.take(unit.key, prepare)
         if isinstance(following, AuditUnit):
             self._ahead.begin(following.key, partial(self._prepare, following, following.shard))
         if prepared.inputs is None:
@@ -199,7 +204,7 @@ class AuditWorker:
         if gathering is not None:
             gathering.add_inputs([name for name, _ in unit.shard.identity], layers)
         on_predicted = _nothing if gathering is None else gathering.ceiling.add
-        tables = [rows_of(measure_heads(_emptying(layers), selection, solved, on_predicted))]
+        tables = [rows_of(measure_heads(_emptying(layers), selection, solved, on_predicted, context=unit.context))]
         tables += [rows_of(measure_primal(heads, selection)) for heads in primal.values()]
         network = next((reference for reference in selection.references if reference.network), None)
         if unit.twin_inputs and network is not None and model.untrained is not None:

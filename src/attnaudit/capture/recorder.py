@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -157,10 +158,15 @@ def _operation_by_operation() -> Iterator[None]:
     with (
         torch.inference_mode(False),
         torch.no_grad(),
-        torch.compiler.set_stance("force_eager"),
+        _without_compiler(),
         torch.jit.optimized_execution(False),  # type: ignore[attr-defined]
     ):
         yield
+
+
+def _without_compiler() -> AbstractContextManager[object]:
+    """Nothing can have been compiled if the compiler is not imported, which takes a second."""
+    return torch.compiler.set_stance("force_eager") if "torch._dynamo" in sys.modules else nullcontext()
 
 
 def _why(softmax: Softmax) -> str:

@@ -47,16 +47,22 @@ def measure_heads(
     selection: Selection,
     solved: Counter[str] | None = None,
     on_predicted: OnPredicted = lambda keys, predictions: None,
+    *,
+    context: bool = True,
 ) -> Iterator[Measurement]:
     """The heads as they are, and with the values of every reference that shares their keys.
 
     Layers are taken one by one, and none but the first is held for longer than it and the one before it need. Heads
     that share their keys are measured as one. `solved` counts heads by the eigen-solver that was used.
-    `on_predicted` is called for every batch, so that nobody has to predict its values again.
+    `on_predicted` is called for every batch, so that nobody has to predict its values again. Without `context`, only
+    references that decide are measured: the null and the ideal.
     """
     solved = Counter() if solved is None else solved
     for heads, following in with_following(joined_layers(map(by_key_head, layers))):
-        found = (_observed(batch, other, selection, solved, on_predicted) for batch, other in batches(heads, following))
+        found = (
+            _observed(KeyKernel(batch, selection.protocol, solved.update), other, selection, on_predicted, context)
+            for batch, other in batches(heads, following)
+        )
         yield from _joined(heads, found, selection)
 
 
@@ -127,11 +133,11 @@ def _joined(
 
 
 def _observed(
-    heads: Heads, other: Heads | None, selection: Selection, solved: Counter[str], on_predicted: OnPredicted
+    keys: KeyKernel, other: Heads | None, selection: Selection, on_predicted: OnPredicted, context: bool
 ) -> Iterator[Measured]:
     """Theory by theory, but computed reference by reference: theories share the work on its values."""
-    keys, values = KeyKernel(heads, selection.protocol, solved.update), OwnValues(heads)
-    compared = [_Compared(selection, theory, keys) for theory in selection.predicting]
+    heads, values = keys.heads, OwnValues(keys.heads)
+    compared = [_Compared(selection, theory, keys, context) for theory in selection.predicting]
     found: list[list[Measured]] = [[(own.key, own.observed(values))] for own in compared]
     on_predicted(keys, [own.predicted for own in compared])
     for reference in (each for each in selection.references if each.values is not None):
@@ -153,8 +159,8 @@ def _observed(
 class _Compared:
     """One theory beside a batch of heads: what is measured of them, and of each reference."""
 
-    def __init__(self, selection: Selection, theory: Theory, keys: KeyKernel) -> None:
-        self._seed, self._keys = selection.seed, keys
+    def __init__(self, selection: Selection, theory: Theory, keys: KeyKernel, context: bool) -> None:
+        self._seed, self._keys, self._context = selection.seed, keys, context
         self.key, self.predicted = RowKey(theory.name), PredictedValues(keys, theory)
         heads = keys.heads
         self._own = [*_measures(selection, theory, heads), *_guards(selection, theory, heads)]
@@ -175,7 +181,8 @@ class _Compared:
 
     def takes(self, reference: Reference, repeat: int) -> bool:
         """Whether this repeat of a reference is measured."""
-        return reference.role in self._roles and repeat in self._repeats.of(reference)
+        wanted = self._context or reference.role is Role.IDEAL or self._repeats.may_be_null(reference)
+        return wanted and reference.role in self._roles and repeat in self._repeats.of(reference)
 
     def beside(self, reference: Reference, repeat: int, values: OwnValues) -> dict[str, Numbers]:
         """A reference that has these values: all measures of the first null and the ideal, fewer of the others."""
@@ -239,10 +246,13 @@ class _Repeats:
         self._selection = selection
         self._null: Reference | None = None
 
+    def may_be_null(self, reference: Reference) -> bool:
+        """Whether this is the null, or none before it applied."""
+        return reference.role is Role.NULL and self._null in (None, reference)
+
     def of(self, reference: Reference) -> range:
         """The repeats of a reference."""
-        counts = reference.random and reference.role is Role.NULL and self._null in (None, reference)
-        return range(self._selection.repeats if counts else 1)
+        return range(self._selection.repeats if reference.random and self.may_be_null(reference) else 1)
 
     def null(self, reference: Reference) -> Reference | None:
         """The null of these heads, to which this reference applies."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +15,7 @@ from torch import Tensor
 from attnaudit.numerics.digest import content_digest
 
 #: From this many draws on, several threads are worth their start; numpy draws without holding Python's lock.
-_MANY, _THREADS = 64, 16
+_MANY, _THREADS = 64, 8
 
 
 def derived_seed(*parts: int | str) -> int:
@@ -46,9 +45,8 @@ def drawn(names: Sequence[str], draw: Callable[[int, np.random.Generator], objec
 
     if device.type == "cpu" or len(names) < _MANY:
         return of(range(len(names)))
-    threads = min(os.cpu_count() or 1, _THREADS)
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(of, (range(first, len(names), threads) for first in range(threads))))
+    with ThreadPoolExecutor(_THREADS) as pool:
+        list(pool.map(of, (range(first, len(names), _THREADS) for first in range(_THREADS))))
     return None
 
 

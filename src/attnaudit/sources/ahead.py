@@ -22,7 +22,9 @@ class PreparedAhead:
         return ThreadPoolExecutor(1, thread_name_prefix="attnaudit-inputs")
 
     def begin(self, key: Hashable, work: Work) -> None:
-        """Begin some work, in place of what was begun and never taken."""
+        """Begin some work, unless it was begun before, in place of what was begun and never taken."""
+        if key in self._begun:
+            return
         for other in self._begun.values():
             other.cancel()
         self._begun = {key: self._thread.submit(work)}
