@@ -30,7 +30,7 @@ def values(given: ReferenceInput, noise: float = 0.0) -> Tensor:
 
     def draw(place: int, generator: np.random.Generator) -> None:
         order[place] = generator.permutation(columns)
-        signs[place] = generator.choice([-1.0, 1.0], columns)
+        signs[place] = 2 * generator.integers(0, 2, columns) - 1
         if noise:
             generator.standard_normal(out=disturbance[place])
 
