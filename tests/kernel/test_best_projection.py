@@ -5,7 +5,7 @@ import torch
 
 from attnaudit.kernel.best_projection import (
     ProjectionSums,
-    leading_projection,
+    leading_projections,
     overlaps,
     refined_projections,
     with_constant,
@@ -34,7 +34,7 @@ def unrelated():
 
 
 def fitted(inputs, bases):
-    return leading_projection(ProjectionSums.of(inputs, bases), DIM)
+    return leading_projections([ProjectionSums.of(inputs, bases)], DIM)[0]
 
 
 def test_a_projection_that_satisfies_the_theory_is_found_and_holds_for_new_inputs(inputs):
@@ -56,7 +56,7 @@ def test_no_projection_has_a_larger_ratio_of_sums_than_the_leading_one(inputs, u
             .sum(dim=1)
         )
 
-    best = ratio(leading_projection(sums, DIM))
+    best = ratio(leading_projections([sums], DIM)[0])
     for seed in range(50):
         assert (ratio(drawn(HEADS, WIDTH + 1, DIM, seed=seed)) < best).all()
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from attnaudit.kernel.best_projection import ProjectionSums, leading_projection, with_constant
+from attnaudit.kernel.best_projection import ProjectionSums, leading_projections, with_constant
 from attnaudit.kernel.prediction import Prediction
 from attnaudit.measures.ceiling import Ceiling
 from attnaudit.measures.key_kernel import KeyKernel
@@ -107,7 +107,7 @@ def test_the_overlap_is_that_of_the_measure():
         ProjectionSums.of(with_constant(heads.source[half::2]), orthonormal_of(theory, keys)[half::2])
         for half in (0, 1)
     ]
-    weights = [leading_projection(own, DIM) for own in sums]
+    weights = leading_projections(sums, DIM)
     values = torch.stack([with_constant(heads.source)[place] @ weights[1 - place % 2] for place in range(INPUTS)])
     at = MeasureInput(replace(heads, value=values.flatten(0, 1)), keys, PredictedValues(keys, theory))
     measured = value_subspace_overlap(at).reshape(INPUTS, HEADS)

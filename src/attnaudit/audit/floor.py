@@ -29,7 +29,7 @@ from torch import Tensor
 
 from attnaudit.audit.needs import Needs
 from attnaudit.capture.heads import Heads
-from attnaudit.kernel.best_projection import ProjectionSums, leading_projection, overlaps, with_constant
+from attnaudit.kernel.best_projection import ProjectionSums, leading_projections, overlaps, with_constant
 from attnaudit.kernel.eigen import leading_eigenvalues, spectrum
 from attnaudit.kernel.gram import centred, normalised_gram, standardised
 from attnaudit.kernel.solvers import MIDDLE, eigenpairs
@@ -130,7 +130,7 @@ def _projections(heads: Heads, value: Tensor, vectors: Tensor) -> Iterator[Kerne
     yield "sums", lambda: ProjectionSums.of(inputs, bases), count
     yield "overlap", lambda: overlaps(weights, inputs, bases), count
     sums = ProjectionSums.of(inputs, bases)
-    yield "leading projection", lambda: leading_projection(sums, bases.shape[-1]), per_row
+    yield "leading projection", lambda: leading_projections([sums], bases.shape[-1]), per_row
 
 
 def _of_pairs(heads: Heads, value: Tensor, planted: Tensor) -> Iterator[Kernel]:

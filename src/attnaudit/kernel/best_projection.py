@@ -5,7 +5,7 @@ every input. With the predicted span of input i as projector P_i, A_i = X_iᵀX_
 
     o_i(W) = tr((WᵀA_iW)⁻¹ WᵀB_iW) / d.
 
-`leading_projection` maximises the ratio of the sums, tr((WᵀAW)⁻¹WᵀBW) with A = ΣA_i and B = ΣB_i: the leading
+`leading_projections` maximises the ratio of the sums, tr((WᵀAW)⁻¹WᵀBW) with A = ΣA_i and B = ΣB_i: the leading
 generalised eigenvectors (Fukunaga 1990, chapter 10). `refined_projections` goes on to a maximum of the mean of o_i over
 its own inputs (`kernel.grassmann`): since it fits these inputs, it is an upper end of what any W reaches, while a W
 measured on other inputs is a lower one.
@@ -13,6 +13,7 @@ measured on other inputs is a lower one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -32,7 +33,7 @@ _NEGLIGIBLE = 1e-12
 
 @dataclass(frozen=True)
 class ProjectionSums:
-    """ΣA_i and ΣB_i over inputs: all that `leading_projection` needs, whatever their number."""
+    """ΣA_i and ΣB_i over inputs: all that `leading_projections` needs, whatever their number."""
 
     inputs: Float[Tensor, "width width"]
     predicted: Float[Tensor, "heads width width"]
@@ -68,13 +69,17 @@ def _eigenpairs(matrix: Float[Tensor, "*groups width width"]) -> tuple[Tensor, T
     return sizes.view(matrix.shape[:-1]), directions.view(matrix.shape)
 
 
-def leading_projection(sums: ProjectionSums, dim: int) -> Weights:
-    """The W of `dim` columns with the largest tr((WᵀAW)⁻¹WᵀBW), normalised to WᵀAW = 1."""
-    white, _ = _whitening(sums.inputs)
-    rank = int((white != 0).any(dim=0).sum())  # of few tokens, fewer than `dim`
-    _, vectors = _eigenpairs(white.mT @ sums.predicted @ white)
-    weights: Tensor = white @ vectors[..., -min(dim, rank) :]
-    return weights
+def leading_projections(sums: Sequence[ProjectionSums], dim: int) -> list[Weights]:
+    """For each of them the W of `dim` columns with the largest tr((WᵀAW)⁻¹WᵀBW), normalised to WᵀAW = 1.
+
+    All sums have the same shapes: many small problems at once keep a GPU busy.
+    """
+    white, _ = _whitening(torch.stack([own.inputs for own in sums]))
+    predicted = torch.stack([own.predicted for own in sums])
+    _, vectors = _eigenpairs(white[:, None].mT @ predicted @ white[:, None])
+    weights = white[:, None] @ vectors[..., -dim:]
+    ranks = (white != 0).any(dim=1).sum(dim=-1).tolist()  # of few tokens, fewer than `dim`
+    return [own[..., -min(dim, rank) :] for own, rank in zip(weights, ranks, strict=True)]
 
 
 def overlaps(weights: Weights, inputs: Inputs, bases: Bases) -> Float[Tensor, "inputs heads"]:

@@ -6,7 +6,6 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from attnaudit.kernel.gram import finite_heads
@@ -29,6 +28,8 @@ def matched(scores: Float[Tensor, "heads rows columns"]) -> Float[Tensor, "heads
         row_of = gpu_assignment.assigned_rows(-scores[usable])
         picked[usable] = scores[usable].gather(1, row_of[:, None, :])[:, 0]
         return picked
+    from scipy.optimize import linear_sum_assignment  # a GPU does without it, and importing it takes a while
+
     for place in usable.nonzero().flatten().tolist():
         matrix = scores[place].double().numpy(force=True)
         rows, columns = linear_sum_assignment(_reduced(matrix), maximize=True)

@@ -8,7 +8,7 @@ with the number of inputs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -20,7 +20,7 @@ from attnaudit.capture.heads import Heads
 from attnaudit.kernel.best_projection import (
     ProjectionSums,
     Weights,
-    leading_projection,
+    leading_projections,
     overlaps,
     refined_projections,
     with_constant,
@@ -40,8 +40,8 @@ from attnaudit.theories.base import Theory, impossible
 KEPT, REFINED_FROM = 40, 20
 #: Of an input that is cut into windows, only the first ones are kept.
 _WINDOWS = 4
-#: How many fits a GPU refines at a time: some gigabytes for layers of a thousand channels.
-_TOGETHER = 16
+#: What fits that are made at the same time may take, in bytes: on a CPU no more than a few.
+_TOGETHER = {"cpu": 2**24, "cuda": 2**32}
 #: What a fit belongs to: theory, layer, half.
 _Key = tuple[str, int, int]
 
@@ -97,11 +97,6 @@ class _Half:
                 places.append(place)
         if places:
             self.kept.append(own.part(places))
-
-    def leading(self) -> Weights:
-        """The leading projection of all inputs."""
-        assert self.sums is not None
-        return leading_projection(self.sums, self.kept[0].dim)
 
     def by_length(self) -> list[_Inputs]:
         """What is kept, inputs of one length together."""
@@ -175,7 +170,7 @@ class Ceiling:
 
     def measure(self, protocol: Protocol) -> Iterator[Measurement]:
         """The overlaps that the fits reach, for the inputs that are kept."""
-        leading = {key: half.leading() for key, half in self._kept.items()}
+        leading = self._leading()
         refined = self._refined(leading)
         for key, half in self._kept.items():
             theory, layer, number = key
@@ -190,18 +185,46 @@ class Ceiling:
                     problems = {VALUE_SUBSPACE_OVERLAP.name: (None,) * len(own.index)}
                     yield Measurement(own, RowKey(theory, name), values, problems, protocol)
 
+    @property
+    def _device(self) -> torch.device:
+        return next((half.kept[0].inputs.device for half in self._kept.values()), torch.device("cpu"))
+
+    def _leading(self) -> dict[_Key, Weights]:
+        """The leading projections of all inputs of each half."""
+        sums = {key: half.sums for key, half in self._kept.items() if half.sums is not None}
+        found: dict[_Key, Weights] = {}
+        shapes = {key: (*own.predicted.shape, self._kept[key].kept[0].dim) for key, own in sums.items()}
+        for some in _alike(shapes, lambda key: 8 * sums[key].predicted.nbytes, self._device):
+            weights = leading_projections([sums[key] for key in some], shapes[some[0]][-1])
+            found |= dict(zip(some, weights, strict=True))
+        return found
+
     def _refined(self, leading: Mapping[_Key, Weights]) -> dict[_Key, Weights]:
         """The projections refined on the inputs that are kept, where there are enough of them."""
         waiting = {key: half.filled() for key, half in self._kept.items() if len(half.names) >= REFINED_FROM}
-        alike: dict[tuple[int, ...], list[_Key]] = {}
-        for key, (_, bases) in waiting.items():
-            alike.setdefault((*bases.shape, *leading[key].shape), []).append(key)
+        shapes = {key: (*bases.shape, *leading[key].shape) for key, (_, bases) in waiting.items()}
         found: dict[_Key, Weights] = {}
-        for keys in alike.values():
-            # On a GPU many at a time, because it waits for the slowest anyway.
-            step = _TOGETHER if waiting[keys[0]][0].is_cuda else 1
-            for some in (keys[first : first + step] for first in range(0, len(keys), step)):
-                starts = torch.stack([leading[key] for key in some])
-                inputs, bases = (torch.stack(own) for own in zip(*(waiting[key] for key in some), strict=True))
-                found |= dict(zip(some, refined_projections(starts, inputs, bases), strict=True))
+
+        def size(key: _Key) -> int:
+            """Of products of the inputs with each other, and of a few of their products with bases."""
+            inputs, heads, width = len(waiting[key][0]), *leading[key].shape[:2]
+            return 8 * inputs * width * (width + 4 * heads * leading[key].shape[2])
+
+        for some in _alike(shapes, size, self._device):
+            starts = torch.stack([leading[key] for key in some])
+            inputs, bases = (torch.stack(own) for own in zip(*(waiting[key] for key in some), strict=True))
+            found |= dict(zip(some, refined_projections(starts, inputs, bases), strict=True))
         return found
+
+
+def _alike(
+    shapes: Mapping[_Key, tuple[int, ...]], size: Callable[[_Key], int], device: torch.device
+) -> Iterator[list[_Key]]:
+    """Keys of one shape together, as many as there is room for: a GPU waits for the slowest anyway."""
+    room = _TOGETHER.get(device.type, _TOGETHER["cpu"])
+    by_shape: dict[tuple[int, ...], list[_Key]] = {}
+    for key, shape in shapes.items():
+        by_shape.setdefault(shape, []).append(key)
+    for keys in by_shape.values():
+        step = max(1, room // size(keys[0]))
+        yield from (keys[first : first + step] for first in range(0, len(keys), step))
