@@ -61,6 +61,15 @@ def test_without_a_reference_that_is_fitted_nothing_is(name):
     assert fits(plan(references=(name,))) == []
 
 
+@pytest.mark.parametrize(
+    ("inputs", "size", "context"), [(9, 4, [1, 1, 0]), (8, 4, [1, 1]), (20, 12, [1, 0]), (3, 1, [1] * 3)]
+)
+def test_the_first_eight_inputs_have_context_up_to_the_end_of_their_shard(inputs, size, context):
+    shards = tensor_shards(torch.arange(2.0 * inputs).view(inputs, 2), size)
+    own = plan_audit([network()], shards, AuditSettings())
+    assert [unit.context for unit in own.units] == context
+
+
 @pytest.mark.parametrize(("size", "twins"), [(1, [1, 1, 0]), (3, [2])])
 def test_the_untrained_twin_has_the_first_two_inputs(size, twins):
     shards = tensor_shards(torch.arange(6.0).view(3, 2), size)

@@ -187,3 +187,67 @@ def test_what_is_not_finite_is_seen_and_large_sums_are_not_mistaken_for_it():
         mixed[1, 0, 1], mixed[1, 2, 2] = bad, -bad
         assert finite_heads(mixed).tolist() == [True, False]
         assert solvers.singular_values(mixed)[1].isnan().all()
+
+
+def with_singular_values(sizes, heads=3, seed=0):
+    """Matrices of known singular values, and their right singular vectors as rows."""
+    generator = torch.Generator().manual_seed(seed)
+    left, right = (
+        torch.linalg.qr(torch.randn(heads, len(sizes), len(sizes), generator=generator, dtype=torch.float64))[0]
+        for _ in range(2)
+    )
+    return left * sizes @ right.mT, right.mT
+
+
+@pytest.fixture
+def like_a_gpu(monkeypatch):
+    """What a GPU does, on a CPU; a full decomposition is an error."""
+    monkeypatch.setattr(solvers.cusolver, "available", lambda matrix: True)
+    monkeypatch.setattr(solvers.cusolver, "batched_eigh", torch.linalg.eigh)
+    monkeypatch.setattr(solvers, "_decomposed", None)
+
+
+@pytest.mark.usefixtures("like_a_gpu")
+@pytest.mark.parametrize("orders", [2, 5, 9, 14])
+def test_singular_vectors_of_a_gpu_are_accurate_over_many_orders_of_magnitude(orders):
+    sizes = torch.logspace(0, -orders, 60, dtype=torch.float64)
+    matrix, expected = with_singular_values(sizes)
+    found, right = solvers.right_singular_vectors(matrix, 40)
+    torch.testing.assert_close(found[:, :40], sizes[:40].expand(3, -1), rtol=1e-7, atol=0)
+    cosines = (right * expected).sum(dim=-1).abs()[:, :40]
+    torch.testing.assert_close(cosines, torch.ones_like(cosines), rtol=0, atol=1e-12)
+
+
+@pytest.mark.usefixtures("like_a_gpu")
+def test_singular_values_below_rounding_are_zero_to_rounding_on_a_gpu():
+    sizes = torch.cat([torch.logspace(0, -5, 10, dtype=torch.float64), torch.zeros(20, dtype=torch.float64)])
+    matrix, _ = with_singular_values(sizes)
+    found, right = solvers.right_singular_vectors(matrix, 15)
+    torch.testing.assert_close(found[:, :10], sizes[:10].expand(3, -1))
+    assert (found[:, 10:] < 1e-13).all()
+    torch.testing.assert_close(right @ right.mT, torch.eye(30, dtype=torch.float64).expand(3, -1, -1))
+
+
+def test_vectors_that_are_not_singular_vectors_leave_a_residual():
+    matrix, right = with_singular_values(torch.logspace(0, -6, 30, dtype=torch.float64))
+    sizes = torch.logspace(0, -6, 30, dtype=torch.float64).expand(3, -1)
+    assert (solvers._residual(matrix, sizes[:, :20], right[:, :20]) < 1e-13).all()
+    mixed = right.clone()
+    mixed[:, 18:21] = right[:, 18:21].roll(1, dims=1) * 0.6 + right[:, 18:21] * 0.8
+    assert (solvers._residual(matrix, sizes[:, :20], mixed[:, :20]) > 1e-9).all()
+
+
+@pytest.mark.parametrize("smallest", [1e-2, 1e-5, 1e-9, 0.0])
+def test_sums_of_singular_values_are_those_of_a_decomposition(smallest):
+    sizes = torch.linspace(1, 0, 20, dtype=torch.float64) ** 2 + smallest
+    matrix, _ = with_singular_values(sizes)
+    found = solvers.singular_values(matrix[:, :, :15])
+    torch.testing.assert_close(found, torch.linalg.svdvals(matrix[:, :, :15]), rtol=1e-9, atol=1e-12)
+
+
+def test_values_that_are_not_finite_have_no_singular_values():
+    matrix = torch.randn(3, 5, 4, dtype=torch.float64)
+    matrix[1, 2, 3] = torch.inf
+    found = solvers.singular_values(matrix)
+    assert found[1].isnan().all()
+    assert found[[0, 2]].isfinite().all()

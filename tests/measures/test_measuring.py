@@ -52,6 +52,45 @@ def test_measures_of_all_pairs_of_tokens_are_not_repeated_for_what_is_only_shown
     assert all("procrustes" in m.values for m in found.values())
 
 
+def test_without_context_only_what_decides_is_measured_and_it_is_the_same():
+    selection = select(measures=["procrustes"], references=REFERENCES, repeats=2)
+    for heads, null in ((simulated_heads(0), "rotated"), (labelled(simulated_heads(0)), "random_projection")):
+        every, deciding = measured(selection, heads), measured(selection, heads, context=False)
+        assert {reference for _, reference, _ in deciding} == {"observed", null, "planted"}
+        for key, own in deciding.items():
+            assert torch.equal(own.values["procrustes"], every[key].values["procrustes"])
+
+
+def test_what_is_shown_for_context_has_the_deciding_measures_only():
+    found = measured(select(measures=["procrustes", "linear_cka"], references=REFERENCES, repeats=2))
+    with_cka = {key[1:] for key, m in found.items() if "linear_cka" in m.values}
+    assert with_cka == {("observed", 0), ("rotated", 0), ("rotated", 1), ("planted", 0)}
+
+
+def test_theories_share_the_values_of_a_reference_unless_it_uses_the_prediction():
+    drawn = []
+
+    def draw(given):
+        drawn.append(given.prediction)
+        return given.heads.value.flip(1)
+
+    for shared, times in ((False, 1), (True, 2)):
+        drawn.clear()
+        own = Reference("own", "values upside down", Role.CONTEXT, draw, random=False, uses_prediction=shared)
+        found = measured(select(theories=("kpca", "pca"), measures=["procrustes"], references=[own]))
+        assert len(drawn) == times
+        assert {("kpca", "own", 0), ("pca", "own", 0)} <= set(found)
+
+
+def test_predictions_are_handed_on_batch_by_batch():
+    handed = []
+    selection = select(theories=("kpca", "pca"), measures=["procrustes"])
+    measured(selection, on_predicted=lambda keys, predictions: handed.append((len(keys.heads), predictions)))
+    ((count, predictions),) = handed
+    assert [own.theory.name for own in predictions] == ["kpca", "pca"]
+    assert all(len(own.prediction.values) == count for own in predictions)
+
+
 def sensitive(selection, heads):
     return {(m.key.reference, m.key.repeat): m for m in measure_sensitivity([heads], selection)}
 

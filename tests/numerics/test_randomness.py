@@ -8,6 +8,8 @@ import torch
 
 from attnaudit.numerics.randomness import (
     derived_seed,
+    drawn,
+    normal_draws,
     numpy_generator,
     preserved_random_state,
     seed_everything,
@@ -56,3 +58,21 @@ def test_global_state_is_preserved_even_after_an_exception(fails):
         except KeyError:
             pass
         assert global_draws() == expected
+
+
+def test_many_draws_are_those_of_each_name_whatever_the_number_of_threads():
+    names = [f"head {place}" for place in range(100)]
+    expected = np.stack([numpy_generator(name).standard_normal((3, 2)) for name in names])
+    assert np.array_equal(normal_draws(names, (3, 2), torch.device("cpu")).numpy(), expected)
+    for device in ("cpu", "cuda"):  # nothing is moved to the device
+        found = np.zeros((100, 3, 2))
+        drawn(names, lambda place, own, found=found: own.standard_normal(out=found[place]), torch.device(device))
+        assert np.array_equal(found, expected)
+
+
+def test_an_error_in_a_thread_is_raised():
+    def fail(place, generator):
+        raise ArithmeticError(place)
+
+    with pytest.raises(ArithmeticError):
+        drawn([str(place) for place in range(100)], fail, torch.device("cuda"))

@@ -27,7 +27,7 @@ _WELL_SEPARATED = 1e-3
 #: The same for a singular value that is summed with all others.
 _ACCURATE = 1e-6
 #: How often what is known is taken out of a matrix, and the residual up to which singular vectors count as found.
-_ROUNDS, _RESIDUAL = 4, 1e-11
+_ROUNDS, _RESIDUAL = 4, 1e-10
 #: With more tokens than this, computing only the leading eigenpairs is cheaper than computing all.
 MIDDLE = 768
 
