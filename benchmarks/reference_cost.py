@@ -62,7 +62,7 @@ def main(images: int) -> None:
     sensitivity = select(references=["planted_with_noise", "reparametrised"])
     begin = time.perf_counter()
     for layer in sample:
-        list(measure_sensitivity(layer, sensitivity))
+        list(measure_sensitivity([layer], sensitivity))
     seconds["noise and gauges"] += time.perf_counter() - begin
     heads = images * 36
     for name, total in seconds.items():

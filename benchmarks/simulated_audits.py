@@ -102,7 +102,7 @@ def evidence(heads: Heads, chosen: Selection) -> pa.Table:
     found = chain(
         measure_heads([heads], chosen),
         ceiling.measure(chosen.protocol),
-        measure_sensitivity(sample, chosen),
+        measure_sensitivity([sample], chosen),
         measure_fits([heads], passes, chosen),
     )
     return rows_of(found)
