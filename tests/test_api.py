@@ -71,13 +71,13 @@ PLACES = {"images", "text", "parquet", "inputs", "kind", "groups", "group_by_fol
 
 def functions():
     from attnaudit import cli
-    from attnaudit.api import audits, judging, laboratory, machine, papers, robustness, trainings
+    from attnaudit.api import audits, benchmark, judging, laboratory, machine, papers, robustness, trainings
 
     return {
         "audit": (cli.audit.audit, audits.audit),
         "robust": (cli.robust.robust, robustness.robust),
         "corrupt": (cli.corrupt.corrupt, robustness.corrupt),
-        "bench": (cli.bench.bench, machine.bench),
+        "bench": (cli.bench.bench, benchmark.bench),
         "doctor": (cli.doctor.doctor, machine.doctor),
         "paper": (cli.paper.paper, papers.paper),
         "train": (cli.train.train, trainings.train),
