@@ -75,7 +75,7 @@ def test_accelerate_counts_steps_and_is_measured_without_its_autocast(accelerate
     model = network()
     model, optimizer = accelerator.prepare(model, torch.optim.SGD(model.parameters(), lr=0.1))
     monitor = Monitor(model, batch(), every=2, tell=quiet).attach(optimizer)
-    rows = monitor.evidence.table()
+    rows = monitor.evidence
     assert rows.filter(pc.equal(rows["step"], 0))["value"].equals(plain["value"])
     assert "forward" in model.__dict__, "Accelerate's forward is back in place"
     for _ in range(8):

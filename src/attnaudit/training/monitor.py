@@ -16,6 +16,7 @@ from attnaudit.capture.capture import Inputs
 from attnaudit.errors import UsageError
 from attnaudit.measures import REFERENCES, select
 from attnaudit.records.evidence import Evidence
+from attnaudit.records.frames import data_frame
 from attnaudit.records.notes import Notes
 from attnaudit.records.ranges import check_range
 from attnaudit.records.run_folder import RunFolder
@@ -30,7 +31,7 @@ from attnaudit.training.integrations import (
     transformers_callback,
     write_curves,
 )
-from attnaudit.training.monitor_log import FolderStore, MemoryStore, Reading, read
+from attnaudit.training.monitor_log import FolderStore, MemoryStore, Reading, read, reading_layers
 from attnaudit.training.preservation import Mode, unwrapped
 from attnaudit.training.probe import MEASURES, Probe
 
@@ -187,7 +188,7 @@ class Monitor:
             total = len(notes.certificate) + len(notes.refusals)
             self._tell(f"{len(new)} of {total} attention layers are not measured ({named})")
         names = [batch.name for batch in self._probe.batches]
-        reading = read(step, table, names, self._probe.label, self._probe.selection.seed)
+        reading = read(step, table, names, self._probe.label)
         self.history.append(reading)
         if self._writer is not None:
             write_curves(self._writer, reading, table, names)
@@ -199,9 +200,33 @@ class Monitor:
         return self.history[-1] if self.history else None
 
     @property
-    def evidence(self) -> Evidence:
-        """The rows of all steps, including those of an earlier run in the same folder."""
-        return self._store.evidence
+    def rows(self) -> Evidence:
+        """The rows of all steps, including those of an earlier run in the same folder, to be questioned."""
+        return self._store.rows
+
+    @property
+    def evidence(self) -> pa.Table:
+        """The same as a pyarrow table, with the columns of an audit's evidence."""
+        return self.rows.table()
+
+    def frame(self) -> Any:
+        """The same as a data frame of pandas or polars, whichever is installed.
+
+        Raises:
+            MissingExtraError: neither is.
+        """
+        return data_frame(self.evidence)
+
+    def layers(self) -> pa.Table:
+        """A row per batch, theory and layer at the last reading: means of every measure over heads, and scores.
+
+        Raises:
+            UsageError: nothing was measured yet.
+        """
+        if self.latest is None:
+            raise UsageError("Nothing was measured yet: attach the monitor, or call monitor.measure(step).")
+        rows = self._store.rows_at(self.latest.step).table()
+        return reading_layers(self.latest, rows)
 
     def _open(self) -> None:
         if Ranks.current().is_main:
