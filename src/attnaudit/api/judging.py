@@ -1,4 +1,4 @@
-"""What runs say: verdicts, what changed between two of them, and pages to look at."""
+"""What runs say: verdicts, and what changed between two of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from attnaudit.records.evaluated_networks import open_evaluations
 from attnaudit.records.run_folder import RunFolder, RunKind
 from attnaudit.records.training import open_trainings
 from attnaudit.report.figure_files import write_judged_figures
-from attnaudit.report.page import FILE, write_page
 
 _log = logging.getLogger(__name__)
 Folder = str | Path
@@ -40,7 +39,7 @@ def judge(
         out: a folder for figures and their numbers: test accuracy and scores by epoch, accuracy under corruptions and
             attacks of growing strength, gains over symmetric attention.
     """
-    paths = _paths(runs)
+    paths = run_paths(runs)
     for path in paths:
         if not path.is_dir():
             raise RunFolderError(
@@ -73,20 +72,8 @@ def diff(first: Folder, second: Folder) -> Difference:
     return difference(open_audit(Path(first)), open_audit(Path(second)))
 
 
-def report(runs: Folder | Sequence[Folder], out: Folder | None = None) -> Path:
-    """Write one self-contained HTML page of one audit, or of several side by side, and return its path.
-
-    Args:
-        runs: run folders.
-        out: the file; by default `report.html`, of one run in its folder, of several here.
-    """
-    paths = _paths(runs)
-    opened = [open_audit(path) for path in paths]
-    default = (paths[0] if len(paths) == 1 else Path()) / FILE
-    return write_page(opened, default if out is None else Path(out))
-
-
-def _paths(runs: Folder | Sequence[Folder]) -> list[Path]:
+def run_paths(runs: Folder | Sequence[Folder]) -> list[Path]:
+    """The folders as a list, which must not be empty."""
     paths = [Path(runs)] if isinstance(runs, str | Path) else [Path(run) for run in runs]
     if not paths:
         raise UsageError("No run folder is given: name at least one.")
