@@ -13,12 +13,14 @@ from attnaudit.claims.claim import Claim
 from attnaudit.claims.jury import Judgement
 from attnaudit.claims.meanings import RecordKind
 from attnaudit.claims.registry import claims_about, claims_named
+from attnaudit.display import counted
 from attnaudit.errors import RunFolderError, UsageError
 from attnaudit.records.audit import open_audit
 from attnaudit.records.evaluated_networks import open_evaluations
 from attnaudit.records.run_folder import RunFolder, RunKind
 from attnaudit.records.training import open_trainings
 from attnaudit.report.figure_files import write_judged_figures
+from attnaudit.report.progress import busy
 
 _log = logging.getLogger(__name__)
 Folder = str | Path
@@ -53,7 +55,8 @@ def judge(
         chosen = claims_about(*(kind for kind, records in found.items() if records))
     else:
         chosen = claims_named(claims, *found)
-    judgement = jury.judge(chosen, [*trainings, *evaluations])
+    with busy(f"judging {counted(len(chosen), 'claim')}"):
+        judgement = jury.judge(chosen, [*trainings, *evaluations])
     judged = {verdict.claim for verdict in judgement.verdicts}
     for claim in chosen:
         if claim.name not in judged:
@@ -69,7 +72,8 @@ def diff(first: Folder, second: Folder) -> Difference:
     Heads are paired by input, layer, head and window, and models by name. If both runs have one model, their names may
     differ, as for a trained network and its untrained twin.
     """
-    return difference(open_audit(Path(first)), open_audit(Path(second)))
+    with busy("comparing heads"):
+        return difference(open_audit(Path(first)), open_audit(Path(second)))
 
 
 def run_paths(runs: Folder | Sequence[Folder]) -> list[Path]:

@@ -12,9 +12,9 @@ from attnaudit.errors import RunFolderError, UsageError
 from attnaudit.records.audit import open_audit
 from attnaudit.records.engine import Progress
 from attnaudit.records.run_folder import RunFolder, RunKind
-from attnaudit.report.console import shown_progress
 from attnaudit.report.course import write_course_page
 from attnaudit.report.page import FILE, write_page
+from attnaudit.report.progress import shown_progress
 from attnaudit.training.course import Course, open_course
 from attnaudit.training.monitor_log import Reading
 
