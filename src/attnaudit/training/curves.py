@@ -31,7 +31,7 @@ def curve_points(reading: Reading, table: pa.Table, batches: Sequence[str]) -> d
     return {tag: value for tag, value in points.items() if value is not None}
 
 
-class Curves(typing.Protocol):
+class CurveSink(typing.Protocol):
     """Where points go."""
 
     def add(self, step: int, points: Mapping[str, float]) -> None:

@@ -21,7 +21,7 @@ from attnaudit.records.notes import Notes
 from attnaudit.records.ranges import check_range
 from attnaudit.records.run_folder import RunFolder
 from attnaudit.records.schema import SCHEMA, at_step
-from attnaudit.training.curves import Curves, TensorBoardCurves, WandbCurves, WandbRun, Writer, curve_points
+from attnaudit.training.curves import CurveSink, TensorBoardCurves, WandbCurves, WandbRun, Writer, curve_points
 from attnaudit.training.distributed import Ranks, on_all_ranks
 from attnaudit.training.fixed_batches import fixed_batches
 from attnaudit.training.integrations import StepCounter, lightning_callback, transformers_callback
@@ -240,8 +240,8 @@ class Monitor:
         return FolderStore.at(self._out, self._probe.identity)
 
     @cached_property
-    def _curves(self) -> tuple[Curves, ...]:
-        opened: list[Curves] = []
+    def _curves(self) -> tuple[CurveSink, ...]:
+        opened: list[CurveSink] = []
         if self._tensorboard is not None:
             opened.append(TensorBoardCurves(self._tensorboard))
         if self._wandb is not None:
