@@ -171,6 +171,8 @@ def test_an_audit_and_its_folder_opened_again_are_the_same_run(tmp_path, image_f
     assert opened.summary == run.summary
     assert opened.settings == run.settings
     assert opened.evidence.equals(run.evidence)
+    assert opened.layers().equals(run.layers())
+    assert {"layer", "heads", "procrustes", "procrustes score"} <= {*run.layers().column_names}
     assert repr(opened) == repr(run)
     assert opened._repr_html_() == run._repr_html_()
     assert attnaudit.report(tmp_path / "run", tmp_path / "page.html").read_text() == run.report().read_text()

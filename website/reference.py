@@ -19,6 +19,7 @@ PACKAGES = (
     "attnaudit.measures.references",
     "attnaudit.robustness",
     "attnaudit.robustness.attacks",
+    "attnaudit.training",
     "attnaudit.errors",
 )
 

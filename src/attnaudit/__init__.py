@@ -20,8 +20,9 @@ from attnaudit.errors import AttnAuditError
 if TYPE_CHECKING:
     from attnaudit import attention, gaussian, kernel, measures, training
     from attnaudit.api.audits import audit
-    from attnaudit.api.judging import diff, judge, report
+    from attnaudit.api.judging import diff, judge
     from attnaudit.api.papers import paper
+    from attnaudit.api.reports import report
     from attnaudit.api.robustness import corrupt, robust
     from attnaudit.api.runs import Run, open
     from attnaudit.api.trainings import train
@@ -46,7 +47,7 @@ _HOMES = {
 _FUNCTIONS = {
     "audit": "attnaudit.api.audits",
     "capture": "attnaudit.capture.capture",
-    "report": "attnaudit.api.judging",
+    "report": "attnaudit.api.reports",
 }
 
 __all__ = [

@@ -1,20 +1,17 @@
-"""The monitor in other people's tools: optimisers, Lightning, transformers, Accelerate, TensorBoard."""
+"""The monitor in other people's tools: optimisers, Lightning, transformers, Accelerate."""
 
-import errno
-import os
 import sys
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
-import numpy as np
 import pyarrow.compute as pc
 import pytest
 import torch
 from torch import nn
 
-from attnaudit.errors import MissingExtraError, RunFolderError, UsageError
+from attnaudit.errors import MissingExtraError, UsageError
 from attnaudit.training import Monitor
-from tests.training.networks import HEADS, WIDTH, batch, network
-from tests.training.rows import quiet, value
+from tests.training.networks import WIDTH, batch, network
+from tests.training.rows import quiet
 
 
 def steps(monitor):
@@ -75,7 +72,7 @@ def test_accelerate_counts_steps_and_is_measured_without_its_autocast(accelerate
     model = network()
     model, optimizer = accelerator.prepare(model, torch.optim.SGD(model.parameters(), lr=0.1))
     monitor = Monitor(model, batch(), every=2, tell=quiet).attach(optimizer)
-    rows = monitor.evidence.table()
+    rows = monitor.evidence
     assert rows.filter(pc.equal(rows["step"], 0))["value"].equals(plain["value"])
     assert "forward" in model.__dict__, "Accelerate's forward is back in place"
     for _ in range(8):
@@ -172,36 +169,3 @@ def test_what_cannot_be_attached_to_is_refused():
         Monitor(network(), batch()).attach(nn.Linear(WIDTH, 1))
     with pytest.raises(UsageError, match='got every="epoch"'):
         Monitor(network(), batch(), every="epoch").attach(torch.optim.SGD(network().parameters()))
-
-
-def test_curves_go_to_tensorboard_on_request(monkeypatch, tmp_path):
-    points = {}
-
-    class Writer:
-        def add_scalar(self, tag, scalar_value, global_step):
-            points[tag, global_step] = scalar_value
-
-        def flush(self):
-            points["flushed", None] = len(points)
-
-    table = Monitor(network(), {"train": batch()}, tensorboard=Writer(), tell=quiet).measure(3)
-    by_head = [value(table, "projection_error_mae", batch="train", layer=1, head=head) for head in range(HEADS)]
-    assert points["train/projection_error_mae/layer 1", 3] == pytest.approx(np.mean(by_head))
-    assert points["flushed", None] == len(points) - 1
-    assert {"train/projection_error_mae", "train/explained", "train/score/procrustes"} <= {tag for tag, _ in points}
-    monkeypatch.setitem(sys.modules, "tensorboard", None)
-    with pytest.raises(MissingExtraError, match=r"needs tensorboard.*attnaudit\[tensorboard\]"):
-        Monitor(network(), batch(), tensorboard=tmp_path / "curves", tell=quiet).measure(0)
-
-
-def test_curves_that_cannot_be_written_are_an_error_with_its_reason(monkeypatch, tmp_path):
-    def full(*arguments, **named):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    writer = SimpleNamespace(add_scalar=lambda tag, scalar_value, global_step: None, flush=full)
-    with pytest.raises(RunFolderError, match=r"TensorBoard .*\(No space left on device\)"):
-        Monitor(network(), batch(), tensorboard=writer, scores=0, tell=quiet).measure(0)
-    for module in ("tensorboard", "torch.utils.tensorboard"):
-        monkeypatch.setitem(sys.modules, module, SimpleNamespace(SummaryWriter=full))
-    with pytest.raises(RunFolderError, match="TensorBoard"):
-        Monitor(network(), batch(), tensorboard=tmp_path / "curves", scores=0, tell=quiet).measure(0)

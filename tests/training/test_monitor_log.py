@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from attnaudit.claims import kpca_eigenvectors, kpca_projection, kpca_values
-from attnaudit.errors import RunFolderError
+from attnaudit.errors import RunFolderError, UsageError
 from attnaudit.records.run_folder import RunFolder
 from attnaudit.training import Monitor
 from attnaudit.training.monitor_log import ALIGNMENT, read
@@ -45,7 +45,7 @@ def test_a_share_that_is_none_is_not_shown(floor, shown):
     values = pc.if_else(norms, 1.0, pc.if_else(floors, floor, table["value"]))
     changed = table.set_column(table.schema.get_field_index("value"), "value", values)
     model = table["model"][0].as_py()
-    (reading,) = read(0, changed, ["batch"], model, 0).batches.values()
+    (reading,) = read(0, changed, ["batch"], model).batches.values()
     assert (reading.explained == pytest.approx(0.75)) if shown else (reading.explained is None)
     assert ("kernel PCA explains 75%" in reading.line) == shown
 
@@ -60,7 +60,7 @@ def test_evidence_is_kept_by_step_and_found_again(tmp_path):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with Monitor(model, batch(), out=tmp_path / "run", every=2, tell=quiet).attach(optimizer) as monitor:
         train(model, 5, optimizer)
-    assert sorted(set(monitor.evidence.table()["step"].to_pylist())) == [0, 2, 4]
+    assert sorted(set(monitor.evidence["step"].to_pylist())) == [0, 2, 4]
     train(model, 5, optimizer)
     assert len(monitor.history) == 3, "it was detached"
     settings = json.loads((tmp_path / "run" / "run.json").read_text())
@@ -68,11 +68,11 @@ def test_evidence_is_kept_by_step_and_found_again(tmp_path):
     assert settings["parts"] == list(settings["steps"].values())
     assert settings["identity"]["monitor"]["mode"] == {"batch": "eval"}
     assert "torch" in settings["versions"]
-    assert pq.read_table(tmp_path / "run" / "evidence").num_rows == len(monitor.evidence)
+    assert pq.read_table(tmp_path / "run" / "evidence").num_rows == len(monitor.rows)
     again = Monitor(model, batch(), out=tmp_path / "run", every=3, tell=quiet)
     again.attach(optimizer, step=4)
     train(model, 2, optimizer)
-    assert sorted(set(again.evidence.table()["step"].to_pylist())) == [0, 2, 4, 6]
+    assert sorted(set(again.evidence["step"].to_pylist())) == [0, 2, 4, 6]
 
 
 def test_a_step_measured_again_replaces_itself(tmp_path):
@@ -84,7 +84,7 @@ def test_a_step_measured_again_replaces_itself(tmp_path):
             model.blocks[0].qkv.weight.mul_(1.5)
         monitor.measure(9)
         second = monitor.measure(12)
-        rows = monitor.evidence.table()
+        rows = monitor.evidence
         assert rows.num_rows == 2 * first.num_rows
         assert value(rows, "phi_norm2", step=12) == value(second, "phi_norm2") != value(first, "phi_norm2")
         assert rows["step"].to_pylist() == sorted(rows["step"].to_pylist())
@@ -98,7 +98,7 @@ def test_parts_go_into_the_folder_of_another_owner(tmp_path):
     settings = folder.header()
     assert settings["identity"] == {"recipe": "mine"}
     assert settings["parts"] == ["something-else", settings["steps"]["0"]]
-    assert len(monitor.evidence) == table.num_rows
+    assert len(monitor.rows) == table.num_rows
 
 
 def test_a_step_measured_again_on_other_inputs_replaces_itself_in_anothers_folder(tmp_path):
@@ -115,3 +115,21 @@ def test_a_folder_of_another_run_is_refused(tmp_path):
         Monitor(network(), batch(seed=9), out=str(tmp_path / "run")).measure(0)
     with pytest.raises(RunFolderError, match="holds a run with other monitor"):
         Monitor(network(), batch(), out=tmp_path / "run", mode="train").measure(0)
+
+
+def test_the_layers_of_the_last_reading_are_a_table_with_whole_batches_first(tmp_path):
+    for out in (None, tmp_path / "run"):
+        monitor = Monitor(network(), {"a": batch(), "b": batch(seed=2)}, out=out, tell=quiet)
+        with pytest.raises(UsageError, match="Nothing was measured yet"):
+            monitor.layers()
+        monitor.measure(0)
+        rows = monitor.measure(4)
+        found = monitor.layers().to_pylist()
+        assert [(row["batch"], row["layer"], row["heads"]) for row in found] == [
+            *(("a", 0, 2), ("a", 1, 2)),
+            *(("b", 0, 2), ("b", 1, 2)),
+        ]
+        whole = [value(rows, "phi_norm2", batch="a", head=head) for head in (0, 1)]
+        assert found[0]["phi_norm2"] == pytest.approx(sum(whole) / 2)
+        (first, *_) = monitor.latest.batches["a"].scores["procrustes"].layers
+        assert found[0]["procrustes score"] == first.score.mean

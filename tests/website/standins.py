@@ -3,6 +3,7 @@
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import timm
@@ -18,7 +19,7 @@ from attnaudit.robustness.corrupted_sets import write_corrupted_sets
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.sources.labelled import read_labelled
 from attnaudit.sources.model import load_model, parse_model
-from attnaudit.training import read_data, read_recipe
+from attnaudit.training import Monitor, read_data, read_recipe
 from attnaudit.training.loop import train
 from tests.report.synthetic import write_run
 from tests.robustness.subjects import write_folders, write_model, write_parquet
@@ -49,6 +50,7 @@ def make_files(folder):
     for place in ("bert", "path/to/hugging_face_folder"):
         _encoder(folder / place)
     _classifiers(folder)
+    _monitored(folder / "runs" / "monitored")
     for number, name in enumerate(("before", "after", "minilm-exact-0")):
         write_run(folder / "attnaudit-runs" / name, seed=number)
 
@@ -57,6 +59,14 @@ def _language_model(folder):
     """A decoder of two layers, barely trained."""
     recipe = read_recipe("lm", SMALL_LM)
     train(recipe, read_data(recipe, folder / "wikitext"), folder / "trained" / "lm")
+
+
+def _monitored(folder):
+    """What the first program of the page about monitoring leaves behind."""
+    known = names("docs/how-to/monitor.md")
+    batches = {name: known[f"{name}_batch"] for name in ("train", "test")}
+    with Monitor(known["model"], batches, out=folder, tell=lambda line: None) as monitor:
+        monitor.measure(0)
 
 
 def _classifiers(folder):
@@ -98,7 +108,10 @@ def names(page):
         return known | {"rows": rows, "mu": torch.ones(4), "covariance": torch.eye(4), "optimizer": optimizer}
     if page == "docs/how-to/monitor.md":
         batches = dict.fromkeys(("train_batch", "test_batch", "images", "ids", "mask"), known["batch"])
-        return known | batches | {"optimizer": torch.optim.SGD(known["model"].parameters())}
+        loop = {"loader": [(known["batch"], torch.tensor([0, 1]))], "loss_function": torch.nn.CrossEntropyLoss()}
+        run = SimpleNamespace(define_metric=None, log=None)  # nothing is measured with it
+        optimizer = torch.optim.SGD(known["model"].parameters())
+        return known | batches | loop | {"optimizer": optimizer, "wandb": SimpleNamespace(run=run)}
     if page == "docs/attention/README.md":  # builds a model of its own, for larger images
         return {"batch": torch.randn(1, 3, 224, 224)}
     if page == "docs/attention/primal.md":

@@ -20,6 +20,7 @@ pytest.importorskip("transformers")
 #: What cannot run in a test, and why. Everything else must: a command this file does not know fails.
 NOT_RUN = {
     r"xdg-open ": "opens a browser",
+    r"attnaudit report .* --watch": "runs until a training ends; tests/api/test_reports.py watches one",
     r"dask (scheduler|worker) ": "runs until it is stopped",
     r"attnaudit .* --cluster ": "needs those two; tests/records/engine/test_cluster.py runs it",
     r"attnaudit .* --download\b": "needs the network",

@@ -20,6 +20,7 @@ from attnaudit.claims.claim import Claim, Terms
 from attnaudit.claims.jury import judge
 from attnaudit.claims.meanings import RecordKind
 from attnaudit.claims.registry import claims_about, claims_named, theories_for
+from attnaudit.display import counted
 from attnaudit.errors import UsageError
 from attnaudit.measures import DEFAULT_MEASURES, REFERENCES, Measure, Reference, select
 from attnaudit.numerics.devices import device_name, device_of, put_back
@@ -27,7 +28,7 @@ from attnaudit.protocol import Protocol
 from attnaudit.records.audit import AuditedModel, AuditRun, ClaimWords
 from attnaudit.records.engine import Progress, Resources, default_memory, parse_memory
 from attnaudit.records.run_folder import RunFolder
-from attnaudit.report.console import shown_progress
+from attnaudit.report.progress import busy, shown_progress
 from attnaudit.sources.inputs import Batch
 from attnaudit.sources.model import LoadedModel, ModelSpec, wrap_module
 from attnaudit.sources.selection import (
@@ -44,6 +45,8 @@ from attnaudit.theories import Theory
 from attnaudit.theories.registry import ALL, THEORIES
 
 _log = logging.getLogger(__name__)
+#: How an audit does less.
+_LESS = "--limit N draws fewer inputs; 8 independent ones are needed to decide"
 
 
 def audit(
@@ -150,12 +153,13 @@ def audit(
             place_of_inputs, limit, seed, first, lines, kind=kind, by_folder=groups is not None, known_only=True
         )
         selected = select_inputs(subjects, asked, settings.protocol, settings.device)
-    plan = plan_audit(subjects, selected.shards, settings, selection.own)
+    with busy("loading models and inputs") if progress is True else nullcontext():
+        plan = plan_audit(subjects, selected.shards, settings, selection.own)
     _announce(plan, selected, judged, Bounds(threshold, chance))
     folder = RunFolder(Path(out) if out is not None else Path(defaults.RUNS) / plan.name)
     with folder.locked():
         with (
-            shown_progress(progress, "measuring heads and references") as told,
+            shown_progress(progress, "measuring heads and references", _LESS) as told,
             nullcontext() if in_memory is None else put_back(in_memory),
         ):
             measured = measure(plan, folder, resources=resources, progress=told)
@@ -163,7 +167,8 @@ def audit(
             _log.info("Attention: %s.", words)
         for line in losses(measured.summary):
             _log.warning(line)
-        run = conclude(measured, judged, Bounds(threshold, chance), own=selection.own)
+        with busy(f"judging {counted(len(judged), 'claim')}") if progress is True else nullcontext():
+            run = conclude(measured, judged, Bounds(threshold, chance), own=selection.own)
     for claim in judged if claims != "all" else ():
         if claim.name not in {verdict.claim for verdict in run.verdicts}:
             _log.warning("%s is not judged: it needs %s.", claim.name, claim.needs)

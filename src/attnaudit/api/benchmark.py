@@ -38,6 +38,7 @@ from attnaudit.records.engine import execute
 from attnaudit.records.notes import Notes
 from attnaudit.records.parts import encode_part
 from attnaudit.report import references, theory_map
+from attnaudit.report.progress import busy
 from attnaudit.sources.inputs import Prepared
 from attnaudit.sources.model import LoadedModel, ModelSpec, load_model, parse_model
 from attnaudit.sources.selection import InputSelection, select_inputs
@@ -48,6 +49,7 @@ _UNITS, _BATCHES = 3, 4
 #: What a new process does to be where this one is before an audit begins; it says how much of the processor that took.
 _IMPORTS = "import attnaudit.api.benchmark, time; print(time.process_time())"
 _ENGINE = "engine"
+_STAGES = "timing an audit and then its parts (--limit N draws fewer inputs)"
 T = TypeVar("T")
 
 
@@ -110,7 +112,7 @@ def bench(
     now, wait = clock_of(device)
     where = torch.cuda.get_device_name() if gpu else "one CPU thread"
     _log.info("Timing the default audit of %s on %s.", spec.label, where)
-    with single_threaded(), tempfile.TemporaryDirectory() as folder:
+    with single_threaded(), tempfile.TemporaryDirectory() as folder, busy(_STAGES, spinner=False):
         stopwatch, engine = Stopwatch(now, wait), None
         before = reference_seconds(device, stopwatch)
         for attempt in range(2 if gpu else 0):  # the first one wakes the device

@@ -1,4 +1,4 @@
-"""What runs say: verdicts, what changed between two of them, and pages to look at."""
+"""What runs say: verdicts, and what changed between two of them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from attnaudit.claims.claim import Claim
 from attnaudit.claims.jury import Judgement
 from attnaudit.claims.meanings import RecordKind
 from attnaudit.claims.registry import claims_about, claims_named
+from attnaudit.display import counted
 from attnaudit.errors import RunFolderError, UsageError
 from attnaudit.records.audit import open_audit
 from attnaudit.records.evaluated_networks import open_evaluations
 from attnaudit.records.run_folder import RunFolder, RunKind
 from attnaudit.records.training import open_trainings
 from attnaudit.report.figure_files import write_judged_figures
-from attnaudit.report.page import FILE, write_page
+from attnaudit.report.progress import busy
 
 _log = logging.getLogger(__name__)
 Folder = str | Path
@@ -40,7 +41,7 @@ def judge(
         out: a folder for figures and their numbers: test accuracy and scores by epoch, accuracy under corruptions and
             attacks of growing strength, gains over symmetric attention.
     """
-    paths = _paths(runs)
+    paths = run_paths(runs)
     for path in paths:
         if not path.is_dir():
             raise RunFolderError(
@@ -54,7 +55,8 @@ def judge(
         chosen = claims_about(*(kind for kind, records in found.items() if records))
     else:
         chosen = claims_named(claims, *found)
-    judgement = jury.judge(chosen, [*trainings, *evaluations])
+    with busy(f"judging {counted(len(chosen), 'claim')}"):
+        judgement = jury.judge(chosen, [*trainings, *evaluations])
     judged = {verdict.claim for verdict in judgement.verdicts}
     for claim in chosen:
         if claim.name not in judged:
@@ -70,23 +72,12 @@ def diff(first: Folder, second: Folder) -> Difference:
     Heads are paired by input, layer, head and window, and models by name. If both runs have one model, their names may
     differ, as for a trained network and its untrained twin.
     """
-    return difference(open_audit(Path(first)), open_audit(Path(second)))
+    with busy("comparing heads"):
+        return difference(open_audit(Path(first)), open_audit(Path(second)))
 
 
-def report(runs: Folder | Sequence[Folder], out: Folder | None = None) -> Path:
-    """Write one self-contained HTML page of one audit, or of several side by side, and return its path.
-
-    Args:
-        runs: run folders.
-        out: the file; by default `report.html`, of one run in its folder, of several here.
-    """
-    paths = _paths(runs)
-    opened = [open_audit(path) for path in paths]
-    default = (paths[0] if len(paths) == 1 else Path()) / FILE
-    return write_page(opened, default if out is None else Path(out))
-
-
-def _paths(runs: Folder | Sequence[Folder]) -> list[Path]:
+def run_paths(runs: Folder | Sequence[Folder]) -> list[Path]:
+    """The folders as a list, which must not be empty."""
     paths = [Path(runs)] if isinstance(runs, str | Path) else [Path(run) for run in runs]
     if not paths:
         raise UsageError("No run folder is given: name at least one.")

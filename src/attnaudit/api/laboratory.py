@@ -32,7 +32,6 @@ from attnaudit.numerics.devices import device_name
 from attnaudit.numerics.threads import torch_threads
 from attnaudit.records.engine import Progress
 from attnaudit.records.files import make_folder
-from attnaudit.report.console import shown_progress
 from attnaudit.report.data_files import write_parquet, write_rows
 from attnaudit.report.drawing import for_screen_and_print
 from attnaudit.report.gaussian import check_rows
@@ -43,6 +42,7 @@ from attnaudit.report.gaussian_figures import (
     recovery_figure,
     variance_figure,
 )
+from attnaudit.report.progress import shown_progress
 from attnaudit.sources.matrices import digits as digit_rows
 
 _log = logging.getLogger(__name__)

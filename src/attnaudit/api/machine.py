@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from attnaudit.audit.inspection import inspect_model
+from attnaudit.report.progress import busy
 from attnaudit.sources.environment import machine, packages
 
 #: Titles, and under each names with what there is to say of them.
@@ -19,7 +20,8 @@ def doctor(model: str | None = None, *, download: bool = False) -> Diagnosis:
     """
     if model is None:
         return {"Machine": machine(), "Packages": packages()}
-    found = inspect_model(model, download=download)
+    with busy(f"running {model} once"):
+        found = inspect_model(model, download=download)
     if found.failure is not None:
         return {f"{found.label}: nothing can be captured": {"reason": found.failure}}
     refused = {f"{found.label}: refused": dict(found.refused)} if found.refused else {}

@@ -23,15 +23,17 @@ from attnaudit.records.engine import Progress, Resources, default_memory, parse_
 from attnaudit.records.files import file_name, make_folder
 from attnaudit.records.run_folder import RunFolder
 from attnaudit.records.training import BATCHES, open_training
-from attnaudit.report.console import shown_progress
 from attnaudit.report.data_files import write_csv, write_rows
 from attnaudit.report.figure_files import write_figure
 from attnaudit.report.head_figures import gamma_figure, norm_figure
+from attnaudit.report.progress import shown_progress
 from attnaudit.report.study_curves import error_curves, norm_curves
 from attnaudit.sources.model import ModelSpec
 from attnaudit.sources.selection import InputKind, InputSelection, select_inputs, select_specs
 
 _log = logging.getLogger(__name__)
+#: How a command does less.
+_LESS = "--limit N draws fewer inputs, and fewer models take less time"
 
 
 def paper(
@@ -141,7 +143,7 @@ def _table(
     plan = plan_audit(specs, selected.shards, table_settings(table, seed=asked.seed, device=device))
     folder = RunFolder(out or Path(defaults.RUNS) / plan.name)
     with folder.locked():
-        with shown_progress(progress, f"{item}, {selected.words}") as told:
+        with shown_progress(progress, f"{item}, {selected.words}", _LESS) as told:
             measured = measure(plan, folder, resources=resources, progress=told)
         for line in losses(measured.summary):
             _log.warning(line)
@@ -159,7 +161,7 @@ def _captured(
 ) -> Iterator[tuple[str, Sequence[Heads]]]:
     """The heads of a few inputs, captured at once, model by model."""
     batch = one_batch(select_inputs(specs, asked, Protocol.PAPER).shards)
-    with shown_progress(progress, item) as told:
+    with shown_progress(progress, item, _LESS) as told:
         for done, spec in enumerate(specs):
             told(done, len(specs), f"{item}, {spec.label}")
             captured = capture_batch(spec, batch, device)

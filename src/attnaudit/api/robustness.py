@@ -11,7 +11,7 @@ from attnaudit.errors import UsageError
 from attnaudit.numerics.devices import device_name
 from attnaudit.protocol import Protocol
 from attnaudit.records.engine import Progress
-from attnaudit.report.console import shown_progress
+from attnaudit.report.progress import shown_progress
 from attnaudit.report.robustness_files import write_evaluation_files
 from attnaudit.robustness import EvaluationPlan, EvaluationSettings, Robustness, evaluate
 from attnaudit.robustness.corrupted_sets import write_corrupted_sets
@@ -28,6 +28,8 @@ from attnaudit.sources.model import load_model, parse_model
 from attnaudit.sources.selection import select_specs
 
 _log = logging.getLogger(__name__)
+#: How a command does less.
+_LESS = "--limit N draws fewer images"
 #: Images at a time, by device.
 _BATCH = {"cpu": 64, "cuda": 256}
 
@@ -127,7 +129,7 @@ def robust(
     about = f"{len(plan.examples.indices):,} images of {plan.examples.data.path.name}, protocol {chosen.value}"
     _log.info("Evaluating %s on %s, on %s, in %s.", ", ".join(model.label for model in loaded), about, place, folder)
     divisor = None if baseline is None else loaded[names.index(baseline)].label
-    with shown_progress(progress, "evaluating") as told:
+    with shown_progress(progress, "evaluating", _LESS) as told:
         evaluation = evaluate(plan, folder, baseline=divisor, progress=told)
     *files, page = write_evaluation_files(evaluation, f"{about}, seed {seed}, {precision}.")
     _log.info("Wrote %s. Report, to open in a browser: %s", ", ".join(map(str, files)), page)
@@ -176,6 +178,6 @@ def corrupt(
     outputs_of(examples.data, subject.outputs, subject.label)
     count = len(examples.indices)
     _log.info("Applying %d corruptions to %s images of %s.", len(conditions), f"{count:,}", examples.data.path)
-    with shown_progress(progress, "corrupting") as told:
+    with shown_progress(progress, "corrupting", _LESS) as told:
         write_corrupted_sets(subject, examples, conditions, Path(out), seed=seed, workers=workers, progress=told)
     return Path(out)

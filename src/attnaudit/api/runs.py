@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 from attnaudit.display import html_table
 from attnaudit.records.audit import AuditRun, open_audit
+from attnaudit.records.frames import data_frame
+from attnaudit.records.layer_table import layer_table
+from attnaudit.records.verdict import Score
 from attnaudit.report.page import FILE, write_page
 
 
@@ -14,9 +20,25 @@ from attnaudit.report.page import FILE, write_page
 class Run(AuditRun):
     """A finished audit: `print(run)` shows the verdicts, `run.evidence` is a pyarrow table of all rows.
 
-    `run.summary` has the statistics, `run.ranking` compares the theories where there are several, and `run.report()`
-    writes a page to look at.
+    `run.summary` has the statistics, `run.layers()` a row per layer, `run.ranking` compares the theories where there
+    are several, and `run.report()` writes a page to look at.
     """
+
+    def frame(self) -> Any:
+        """All rows as a data frame of pandas or polars, whichever is installed.
+
+        Raises:
+            MissingExtraError: neither is.
+        """
+        return data_frame(self.evidence)
+
+    def layers(self) -> pa.Table:
+        """A row per model, theory and layer: the mean of every measure over heads, and the scores of its claims."""
+        scores: dict[tuple[str, str], dict[str, Score]] = {}
+        for verdict in self.verdicts:
+            own = scores.setdefault((verdict.model, self.summary.claims[verdict.claim].theory), {})
+            own.update((score.measure, score) for score in verdict.scores)
+        return layer_table(self.evidence, ("model", "theory"), {key: own.values() for key, own in scores.items()})
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write the page of this run, by default `report.html` in its folder, and return its path."""

@@ -10,7 +10,7 @@ from attnaudit import defaults
 from attnaudit.errors import InputError
 from attnaudit.numerics.devices import device_name
 from attnaudit.records.engine import Progress
-from attnaudit.report.console import shown_progress
+from attnaudit.report.progress import shown_progress
 from attnaudit.sources.data import VARIABLE, data_file
 from attnaudit.training.cuda_graph import check_recordable
 from attnaudit.training.distributed import DeviceSettings, joined_processes
@@ -20,6 +20,8 @@ from attnaudit.training.tasks import read_data
 from attnaudit.training.training_folder import TrainingResult
 
 _log = logging.getLogger(__name__)
+#: How a training does less.
+_LESS = "--epochs N or --limit N does less"
 
 
 def train(
@@ -68,7 +70,7 @@ def train(
         place = Path(data) if data is not None else data_file(chosen.data)
         if place is None:
             raise InputError(f"No training data was found: give --data DIR, or put {chosen.data}/ into {VARIABLE}.")
-        with shown_progress(progress if ranks.is_main else False, "training") as told:
+        with shown_progress(progress if ranks.is_main else False, "training", _LESS) as told:
             return train_by_recipe(
                 chosen,
                 read_data(chosen, place, limit),

@@ -134,6 +134,7 @@ def audit(
 def _draw(run: Run) -> None:
     """Write the page of the run and, if matplotlib is installed, the figure of its references."""
     from attnaudit.errors import AttnAuditError, MissingExtraError
+    from attnaudit.report.progress import busy
     from attnaudit.report.references import reference_figure
     from attnaudit.report.theory_map import theory_figure
 
@@ -146,7 +147,9 @@ def _draw(run: Run) -> None:
             reference_figure(run, run.path / "references.svg")
             say(f"Observed heads and their references: {run.path / 'references.svg'}")
     try:
-        say(f"Report, to open in a browser: {run.report()}")
+        with busy("writing the page"):
+            page = run.report()
+        say(f"Report, to open in a browser: {page}")
     except AttnAuditError as error:  # the numbers are stored, and the verdicts still determine the exit code
         say(f"The report could not be written: {error}")
 

@@ -37,6 +37,19 @@ class LockHolder:
         now = datetime.now(UTC).isoformat(sep=" ", timespec="seconds")
         return LockHolder(socket.gethostname(), os.getpid(), shlex.join(sys.argv), now)
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process exists; where that cannot be asked, as on another machine, it is assumed."""
+        if self.host != socket.gethostname() or os.name != "posix":
+            return True
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:  # it belongs to someone else
+            return True
+        return True
+
     def __str__(self) -> str:
         command = self.command if len(self.command) <= _SHOWN else f"{self.command[:_SHOWN]}…"
         return f"process {self.pid} on {self.host} since {self.since} ({command})"
@@ -64,9 +77,10 @@ class FolderLock:
             self._lock.acquire(blocking=False)
         except Timeout as error:
             self.times = 0
+            holder = self.holder() or "another process"
             raise RunFolderError(
-                f"{self._folder} is being written by {self._holder()}: wait until it has finished, or give --out "
-                "another folder."
+                f"{self._folder} is being written by {holder}: wait until it has finished, or give --out another "
+                "folder."
             ) from error
         except OSError as error:
             self.times = 0
@@ -82,11 +96,12 @@ class FolderLock:
                 remove_file(self._folder / _HOLDER)
             self._lock.release()
 
-    def _holder(self) -> str:
+    def holder(self) -> LockHolder | None:
+        """The process that holds the lock, as far as its file tells: the lock itself is not touched."""
         try:
-            return str(json_file.read(LockHolder, self._folder / _HOLDER, "the holder of a lock"))
-        except (FileNotFoundError, RunFolderError):  # it has just come or gone
-            return "another process"
+            return json_file.read(LockHolder, self._folder / _HOLDER, "the holder of a lock")
+        except (FileNotFoundError, RunFolderError):  # there is none, or it has just come or gone
+            return None
 
 
 def is_lock_file(path: Path) -> bool:

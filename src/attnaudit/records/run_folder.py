@@ -18,7 +18,7 @@ from attnaudit.records.evidence import Evidence
 from attnaudit.records.files import is_temporary, make_folder, remove_file, write_whole
 from attnaudit.records.identity import SETTINGS, begins, check_ours, read_header
 from attnaudit.records.json_file import shortened
-from attnaudit.records.lock import FolderLock, is_lock_file
+from attnaudit.records.lock import FolderLock, LockHolder, is_lock_file
 from attnaudit.records.notes import Notes
 from attnaudit.records.parts import check_part, key_of, part_name, read_notes, read_part
 from attnaudit.records.schema import SCHEMA
@@ -88,6 +88,12 @@ class RunFolder:
     def unlock(self) -> None:
         """Let others write."""
         self._lock.release()
+
+    @property
+    def writer(self) -> LockHolder | None:
+        """The living process that is writing into the folder; one that was killed does not count."""
+        holder = self._lock.holder()
+        return holder if holder is not None and holder.is_alive else None
 
     @contextmanager
     def locked(self) -> Iterator[None]:

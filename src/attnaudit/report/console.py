@@ -1,4 +1,4 @@
-"""Printing: results on stdout, messages and progress on stderr."""
+"""Printing: results on stdout, messages on stderr."""
 
 from __future__ import annotations
 
@@ -9,13 +9,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-if TYPE_CHECKING:
-    from attnaudit.records.engine import Progress as ProgressFunction
 
 #: The width of tables if the output is not a terminal.
 _PIPE_WIDTH = 120
@@ -67,40 +63,3 @@ def printed_messages() -> Iterator[None]:
 class _Printer(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         say(record.getMessage())
-
-
-@contextmanager
-def shown_progress(progress: ProgressFunction | bool, label: str) -> Iterator[ProgressFunction]:
-    """The function that reports progress: the caller's, or one that updates a progress bar.
-
-    The bar appears only in a terminal or a notebook, and not if `progress` is False.
-    """
-    console = message_console()
-    if not isinstance(progress, bool):
-        yield progress
-    elif progress and (console.is_terminal or console.is_jupyter):
-        with _bar(console) as bar:
-            task = bar.add_task(label, total=None)
-
-            def move(done: int, total: int, words: str) -> None:
-                bar.update(task, completed=done, total=total, description=words or label)
-
-            yield move
-    else:
-        yield _ignore
-
-
-def _ignore(done: int, total: int, words: str) -> None:
-    pass
-
-
-def _bar(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=console,
-    )

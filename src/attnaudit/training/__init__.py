@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from attnaudit.records.recipe import Recipe
+    from attnaudit.training.course import Course, open_course
     from attnaudit.training.distributed import DeviceSettings
     from attnaudit.training.loop import train
     from attnaudit.training.monitor import Monitor
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
     from attnaudit.training.training_folder import TrainingResult
 
 _HOMES = {
+    "Course": "attnaudit.training.course",
     "DeviceSettings": "attnaudit.training.distributed",
     "Monitor": "attnaudit.training.monitor",
     "Recipe": "attnaudit.records.recipe",
     "TrainingResult": "attnaudit.training.training_folder",
+    "open_course": "attnaudit.training.course",
     "read_data": "attnaudit.training.tasks",
     "read_recipe": "attnaudit.training.recipe_file",
     "robust_perplexity": "attnaudit.training.perplexity",
@@ -33,10 +36,12 @@ _HOMES = {
 }
 
 __all__ = [
+    "Course",
     "DeviceSettings",
     "Monitor",
     "Recipe",
     "TrainingResult",
+    "open_course",
     "read_data",
     "read_recipe",
     "robust_perplexity",

@@ -1,22 +1,19 @@
-"""The monitor in other people's tools: optimisers, Lightning, transformers, TensorBoard."""
+"""The monitor in other people's training loops: optimisers, Lightning, transformers."""
 
 from __future__ import annotations
 
 import importlib
 import sys
 import typing
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
-import pyarrow as pa
 from torch import Tensor
 from torch.optim import Optimizer
 
-from attnaudit.errors import RunFolderError, UsageError
+from attnaudit.errors import UsageError
 from attnaudit.extras import optional
-from attnaudit.training.monitor_log import Reading, measure_means
 
 #: Lightning's package, under its new name and its old.
 _LIGHTNING = ("lightning.pytorch", "pytorch_lightning")
@@ -123,62 +120,3 @@ def transformers_callback(listener: StepListener) -> Any:
             listener.after_epoch(state.global_step)
 
     return TransformersCallback()
-
-
-class Writer(typing.Protocol):
-    """The part of `torch.utils.tensorboard.SummaryWriter` that is used."""
-
-    def add_scalar(self, tag: str, scalar_value: float, global_step: int) -> None:
-        """One point of a curve."""
-
-    def flush(self) -> None:
-        """Write to disk what was added."""
-
-
-def open_writer(target: str | Path | Writer) -> Writer:
-    """The given writer, or a new one for a folder.
-
-    Raises:
-        MissingExtraError: tensorboard is not installed.
-        RunFolderError: the folder cannot be written.
-    """
-    if not isinstance(target, (str, Path)):
-        return target
-    optional("tensorboard", "tensorboard", "Writing curves for TensorBoard")
-    from torch.utils.tensorboard import SummaryWriter
-
-    with _write_errors():
-        writer: Writer = SummaryWriter(str(target))
-    return writer
-
-
-def write_curves(writer: Writer, reading: Reading, table: pa.Table, batches: Sequence[str]) -> None:
-    """Add a point to `batch/measure`, `batch/measure/layer 3` and each score, where there is a number.
-
-    Raises:
-        RunFolderError: they cannot be written.
-    """
-    points: dict[str, float | None] = {}
-    for batch in batches:
-        points |= {f"{batch}/{measure}": value for (measure,), value in measure_means(table, batch).items()}
-        by_layer = measure_means(table, batch, "layer")
-        points |= {f"{batch}/{measure}/layer {layer}": value for (measure, layer), value in by_layer.items()}
-        points[f"{batch}/explained"] = reading.batches[batch].explained
-        scores = reading.batches[batch].scores
-        points |= {f"{batch}/score/{name}": own.score.mean for name, own in scores.items() if own.score is not None}
-    with _write_errors():
-        for tag, value in points.items():
-            if value is not None:
-                writer.add_scalar(tag, value, reading.step)
-        writer.flush()
-
-
-@contextmanager
-def _write_errors() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise RunFolderError(
-            f"The curves for TensorBoard cannot be written ({error.strerror}): free some space, or leave out "
-            "tensorboard."
-        ) from error

@@ -16,21 +16,16 @@ from attnaudit.capture.capture import Inputs
 from attnaudit.errors import UsageError
 from attnaudit.measures import REFERENCES, select
 from attnaudit.records.evidence import Evidence
+from attnaudit.records.frames import data_frame
 from attnaudit.records.notes import Notes
 from attnaudit.records.ranges import check_range
 from attnaudit.records.run_folder import RunFolder
 from attnaudit.records.schema import SCHEMA, at_step
+from attnaudit.training.curves import CurveSink, TensorBoardCurves, WandbCurves, WandbRun, Writer, curve_points
 from attnaudit.training.distributed import Ranks, on_all_ranks
 from attnaudit.training.fixed_batches import fixed_batches
-from attnaudit.training.integrations import (
-    StepCounter,
-    Writer,
-    lightning_callback,
-    open_writer,
-    transformers_callback,
-    write_curves,
-)
-from attnaudit.training.monitor_log import FolderStore, MemoryStore, Reading, read
+from attnaudit.training.integrations import StepCounter, lightning_callback, transformers_callback
+from attnaudit.training.monitor_log import FolderStore, MemoryStore, Reading, read, reading_layers
 from attnaudit.training.preservation import Mode, unwrapped
 from attnaudit.training.probe import MEASURES, Probe
 
@@ -58,7 +53,8 @@ class Monitor:
         scores: the number of inputs of each batch that are compared with their references.
         references: the references; see `attnaudit ls references`.
         legacy: whether to add the formula of Teo & Nguyen's code, for comparison with their curves.
-        tensorboard: a folder, or a `SummaryWriter`.
+        tensorboard: a folder, or a `SummaryWriter`, for curves in TensorBoard.
+        wandb: a run of Weights & Biases (`wandb.run`), or the name of a project for a new one.
         tell: called with one line per measurement; by default the logger `attnaudit.training` gets it.
         seed: of the references, and of random choices of a forward pass in mode "train".
         mode: "eval", or "train" to measure with drop path and dropout, as the study does for its training batch; one
@@ -77,6 +73,7 @@ class Monitor:
         references: Sequence[str] = _REFERENCES,
         legacy: bool = False,
         tensorboard: str | Path | Writer | None = None,
+        wandb: str | WandbRun | None = None,
         tell: Callable[[str], object] | None = None,
         seed: int = 0,
         mode: Mode | Mapping[str, Mode] = "eval",
@@ -101,7 +98,7 @@ class Monitor:
         )
         self._out = Path(out) if isinstance(out, str) else out
         self._every = every
-        self._tensorboard = tensorboard
+        self._tensorboard, self._wandb = tensorboard, wandb
         self._tell = tell or logging.getLogger(__package__).info
         self._refused: set[tuple[str, str]] = set()
         self._counter: StepCounter | None = None
@@ -187,10 +184,12 @@ class Monitor:
             total = len(notes.certificate) + len(notes.refusals)
             self._tell(f"{len(new)} of {total} attention layers are not measured ({named})")
         names = [batch.name for batch in self._probe.batches]
-        reading = read(step, table, names, self._probe.label, self._probe.selection.seed)
+        reading = read(step, table, names, self._probe.label)
         self.history.append(reading)
-        if self._writer is not None:
-            write_curves(self._writer, reading, table, names)
+        if self._curves:
+            points = curve_points(reading, table, names)
+            for curves in self._curves:
+                curves.add(step, points)
         self._tell(reading.line)
 
     @property
@@ -199,13 +198,37 @@ class Monitor:
         return self.history[-1] if self.history else None
 
     @property
-    def evidence(self) -> Evidence:
-        """The rows of all steps, including those of an earlier run in the same folder."""
-        return self._store.evidence
+    def rows(self) -> Evidence:
+        """The rows of all steps, including those of an earlier run in the same folder, to be questioned."""
+        return self._store.rows
+
+    @property
+    def evidence(self) -> pa.Table:
+        """The same as a pyarrow table, with the columns of an audit's evidence."""
+        return self.rows.table()
+
+    def frame(self) -> Any:
+        """The same as a data frame of pandas or polars, whichever is installed.
+
+        Raises:
+            MissingExtraError: neither is.
+        """
+        return data_frame(self.evidence)
+
+    def layers(self) -> pa.Table:
+        """A row per batch, theory and layer at the last reading: means of every measure over heads, and scores.
+
+        Raises:
+            UsageError: nothing was measured yet.
+        """
+        if self.latest is None:
+            raise UsageError("Nothing was measured yet: attach the monitor, or call monitor.measure(step).")
+        rows = self._store.rows_at(self.latest.step).table()
+        return reading_layers(self.latest, rows)
 
     def _open(self) -> None:
         if Ranks.current().is_main:
-            _ = self._store, self._writer
+            _ = self._store, self._curves
 
     @cached_property
     def _store(self) -> FolderStore | MemoryStore:
@@ -217,5 +240,10 @@ class Monitor:
         return FolderStore.at(self._out, self._probe.identity)
 
     @cached_property
-    def _writer(self) -> Writer | None:
-        return None if self._tensorboard is None else open_writer(self._tensorboard)
+    def _curves(self) -> tuple[CurveSink, ...]:
+        opened: list[CurveSink] = []
+        if self._tensorboard is not None:
+            opened.append(TensorBoardCurves(self._tensorboard))
+        if self._wandb is not None:
+            opened.append(WandbCurves(self._wandb))
+        return tuple(opened)

@@ -16,6 +16,7 @@ from attnaudit.measures import measure_named
 from attnaudit.numerics.digest import digest
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.head_table import head_table
+from attnaudit.records.layer_table import layer_table
 from attnaudit.records.notes import Notes
 from attnaudit.records.parts import encode_part
 from attnaudit.records.run_folder import RunFolder
@@ -49,8 +50,12 @@ class MemoryStore:
         """Keep the rows of a step."""
         self._tables[step] = table
 
+    def rows_at(self, step: int) -> Evidence:
+        """The rows of a step."""
+        return Evidence.of_table(self._tables[step])
+
     @property
-    def evidence(self) -> Evidence:
+    def rows(self) -> Evidence:
         """All rows, in order of steps."""
         tables = [table for _, table in sorted(self._tables.items())]
         return Evidence.of_table(pa.concat_tables(tables or [SCHEMA.empty_table()]).unify_dictionaries())
@@ -98,8 +103,12 @@ class FolderStore:
         if self._own:
             self._folder.unlock()
 
+    def rows_at(self, step: int) -> Evidence:
+        """The rows of a step."""
+        return self._folder.evidence([self._folder.header()["steps"][str(step)]])
+
     @property
-    def evidence(self) -> Evidence:
+    def rows(self) -> Evidence:
         """All rows, in order of steps."""
         steps = self._folder.header().get("steps", {})
         return self._folder.evidence([steps[step] for step in sorted(steps, key=int)])
@@ -150,9 +159,9 @@ class Reading:
         return f"step {self.step:,}  " + "  |  ".join(batch.line for batch in self.batches.values())
 
 
-def read(step: int, table: pa.Table, names: Sequence[str], model: str, seed: int) -> Reading:
+def read(step: int, table: pa.Table, names: Sequence[str], model: str) -> Reading:
     """The reading of the rows of one step."""
-    return Reading(step, {name: _read_batch(table, name, model, seed) for name in names})
+    return Reading(step, {name: _read_batch(table, name, model) for name in names})
 
 
 def measure_means(table: pa.Table, batch: str, *by: str) -> dict[tuple[str, ...], float | None]:
@@ -163,18 +172,39 @@ def measure_means(table: pa.Table, batch: str, *by: str) -> dict[tuple[str, ...]
     return dict(zip(keys, found["value_mean"].to_pylist(), strict=True))
 
 
-def _read_batch(table: pa.Table, batch: str, model: str, seed: int) -> BatchReading:
+def reading_layers(reading: Reading, table: pa.Table) -> pa.Table:
+    """A row per batch, theory and layer of the rows of one step: means over heads, and scores.
+
+    What was measured of the whole batch is taken from there, all else from its scored inputs.
+    """
+    inputs = table["input"].cast(pa.string())
+    measures = table["measure"].cast(pa.string())
+    parts: list[pa.Table] = []
+    scores: dict[tuple[str, str], list[Score]] = {}
+    for name, batch in reading.batches.items():
+        whole, scored = pc.equal(inputs, name), pc.starts_with(inputs, f"{name}/")
+        of_batch = pc.is_in(measures, value_set=pa.array(list(batch.means), pa.string()))
+        mine = table.filter(pc.or_(whole, pc.and_not(scored, of_batch)))
+        parts.append(mine.append_column("batch", pa.array([name] * mine.num_rows, pa.string())))
+        for measure, score in batch.scores.items():
+            scores.setdefault((name, _theory(measure)), []).append(score)
+    return layer_table(pa.concat_tables(parts), ("batch", "theory"), scores)
+
+
+def _theory(measure: str) -> str:
+    return PRIMAL_SVD.name if measure in SINGULAR else "kpca"
+
+
+def _read_batch(table: pa.Table, batch: str, model: str) -> BatchReading:
     means = {name: value for (name,), value in measure_means(table, batch).items()}
     scored = table.filter(pc.starts_with(table["input"].cast(pa.string()), f"{batch}/"))
     if not scored.num_rows:
         return BatchReading(batch, means, None, {})
     evidence = Evidence.of_table(scored)
-    theories = dict.fromkeys(ALIGNMENT, "kpca")
-    if pc.any(pc.equal(scored["theory"], PRIMAL_SVD.name)).as_py():
-        theories |= dict.fromkeys(SINGULAR, PRIMAL_SVD.name)
+    has_primal = pc.any(pc.equal(scored["theory"], PRIMAL_SVD.name)).as_py()
     scores = {
-        name: head_score(head_table(evidence, model, name, theory), measure_named(name))
-        for name, theory in theories.items()
+        name: head_score(head_table(evidence, model, name, _theory(name)), measure_named(name))
+        for name in (*ALIGNMENT, *(SINGULAR if has_primal else ()))
     }
     return BatchReading(batch, means, _explained(evidence), scores)
 
