@@ -112,8 +112,9 @@ def with_verdicts(run, *verdicts, **more):
 
 def test_an_audit_is_reported_model_by_model_with_a_card_for_each_claim(run):
     report = lines(audit_report(run))
-    assert report[0] == "model: 6 heads, 8 independent inputs"
-    assert report[1] == f"refuted: {', '.join(f'{claim} (at chance)' for claim in JUDGED)}"
+    assert report[0].startswith("No head of model has kernel-PCA values: 0 of 6 heads, score ")
+    assert report[1] == "model: 6 heads, 8 independent inputs"
+    assert report[2] == f"refuted: {', '.join(f'{claim} (at chance)' for claim in JUDGED)}"
     assert [line for line in report if line.startswith(tuple(f"{claim}: " for claim in JUDGED))] == [
         f"{claim}: refuted (at chance)" for claim in JUDGED
     ]

@@ -108,12 +108,13 @@ class CaptureSummary:
 
 @dataclass(frozen=True)
 class ClaimWords:
-    """What a reader of a run needs to know of a claim, which may be its author's own."""
+    """What a reader of a run needs to know of a claim, which may be its author's own; see `Claim`."""
 
     statement: str
     citation: str
     theory: str
     limits: str = ""
+    heads_have: str = ""
 
 
 @dataclass(frozen=True)

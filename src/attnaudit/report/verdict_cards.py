@@ -40,11 +40,7 @@ def verdict_text(word: VerdictWord, words: str | None = None) -> Text:
 def claim_words(claim: str) -> ClaimWords:
     """What a claim of ours says of itself; users' own claims come with their run."""
     known = CLAIMS.get(claim)
-    return (
-        ClaimWords("", "", "")
-        if known is None
-        else ClaimWords(known.statement, known.citation, known.theory, known.limits)
-    )
+    return ClaimWords("", "", "") if known is None else known.words
 
 
 def finding_meanings(claim: str, kind: RecordKind) -> Mapping[Finding, str]:

@@ -14,6 +14,7 @@ from attnaudit.claims.meanings import RecordKind
 from attnaudit.claims.registry import CLAIMS
 from attnaudit.records.audit import AuditRun
 from attnaudit.records.verdict import Verdict, VerdictWord
+from attnaudit.report.answers import answers
 from attnaudit.report.score_tables import ranking_table, score_table, tally_table
 from attnaudit.report.verdict_cards import claim_words, finding_meanings, null_words, verdict_card, verdict_text
 
@@ -32,13 +33,14 @@ _SCALE = (
 
 
 def audit_report(run: AuditRun, *, details: bool = False) -> RenderableType:
-    """The verdicts of an audit, a card for each; theorems once, and theories compared.
+    """The answer in a sentence per model; then the verdicts, a card for each, theorems once, and theories compared.
 
     Args:
         run: the audit.
         details: whether every measure is shown with its references.
     """
-    parts: list[RenderableType] = []
+    parts: list[RenderableType] = [Text(text, style="bold") for text in answers(run).values()]
+    parts.append(Text())
     theorems = {verdict.claim: verdict for verdict in run.verdicts if verdict.of_every_network}
     measured = [verdict for verdict in run.verdicts if not verdict.of_every_network]
 
