@@ -106,9 +106,17 @@ def test_an_undecided_claim_says_what_is_missing(finding, more, words):
 
 
 def test_a_claim_without_words_for_heads_is_called_by_its_name():
+    verdict = Verdict("mine", "MiniLM", REFUTED, Finding.AT_CHANCE, "r", (score(0.0),), (), 0, 72)
     own = ClaimWords("Mine.", "me", "mine")
-    assert said(REFUTED, Finding.AT_CHANCE, score(0.0), words=own).startswith("No head of MiniLM satisfies kpca-values")
-    assert "All 72 heads of MiniLM satisfy" in said(SUPPORTED, Finding.IN_ALL_HEADS, score(1.0), words=own)
+    assert answer(verdict, own).startswith("No head of MiniLM satisfies mine: 0 of 72 heads")
+    supported = replace(verdict, word=SUPPORTED, finding=Finding.IN_ALL_HEADS, satisfying=72)
+    assert answer(supported, own).startswith("All 72 heads of MiniLM satisfy mine: ")
+
+
+def test_a_run_that_is_older_than_these_words_is_answered_with_those_of_today():
+    old = ClaimWords("", "", "kpca")
+    assert "has kernel-PCA values" in said(REFUTED, Finding.AT_CHANCE, score(0.0), words=old)
+    assert said(UNDECIDED, Finding.TOO_FEW_INPUTS, score(0.0), words=old).endswith("values: the reason.")
 
 
 def test_a_claim_with_a_rule_of_its_own_is_answered_by_its_reason():

@@ -15,6 +15,7 @@ from attnaudit.display import counted
 from attnaudit.errors import RunFolderError, SettingError
 from attnaudit.protocol import Protocol
 from attnaudit.records.evidence import Evidence
+from attnaudit.records.json_file import added_later
 from attnaudit.records.run_folder import RunFolder, RunKind
 from attnaudit.records.schema import OBSERVED, Role
 from attnaudit.records.verdict import BestTheory, Rank, Verdict
@@ -114,7 +115,7 @@ class ClaimWords:
     citation: str
     theory: str
     limits: str = ""
-    heads_have: str = ""
+    heads_have: str = added_later("")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from attnaudit.records.json_file import added_later
+
 
 class VerdictWord(StrEnum):
     """What the evidence says of a claim."""
@@ -141,7 +143,7 @@ class Verdict:
     shown: tuple[Score, ...] = ()
     satisfying: int = 0
     heads: int = 0
-    missing: str = ""
+    missing: str = added_later("")
 
     @property
     def of_every_network(self) -> bool:

@@ -8,6 +8,7 @@ from attnaudit import defaults
 from attnaudit.display import counted, shortened
 from attnaudit.records.audit import AuditRun, ClaimWords
 from attnaudit.records.verdict import Finding, Score, Verdict, VerdictWord
+from attnaudit.report.verdict_cards import claim_words
 from attnaudit.statistics.decisions import decides
 
 #: What a mean over heads that differ is called.
@@ -28,9 +29,9 @@ class Predicate(NamedTuple):
 
     @staticmethod
     def of(claim: str, words: ClaimWords) -> Predicate:
-        """In the words of the claim, or with its name if it has none."""
-        if words.heads_have:
-            return Predicate(f"has {words.heads_have}", f"have {words.heads_have}")
+        """In the words of the claim, or with its name if it has none; those of older runs are in the registry."""
+        if have := words.heads_have or claim_words(claim).heads_have:
+            return Predicate(f"has {have}", f"have {have}")
         return Predicate(f"satisfies {claim}", f"satisfy {claim}")
 
 
@@ -91,8 +92,8 @@ def _supported(verdict: Verdict, model: str, predicate: Predicate) -> str:
 
 def _missing(verdict: Verdict) -> str:
     """What would decide the claim."""
-    if verdict.missing:
-        return verdict.missing
+    if verdict.finding not in (Finding.TOO_WIDE, Finding.MEASURES_DISAGREE):
+        return verdict.missing or verdict.reason.removesuffix(".")  # older runs have only the reason
     scores = "; ".join(f"{own.measure} {own.score}" for own in verdict.scores if decides(own))
     disagree = verdict.finding is Finding.MEASURES_DISAGREE
     return f"{'measures disagree' if disagree else 'the interval is too wide'} ({scores}), more inputs narrow it"

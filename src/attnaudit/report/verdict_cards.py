@@ -37,6 +37,13 @@ def verdict_text(word: VerdictWord, words: str | None = None) -> Text:
     return Text(words or word.value, style=_COLOURS[word])
 
 
+def verdict_title(verdict: Verdict) -> str:
+    """Word and finding as the title of a card, such as `refuted: at chance`."""
+    if verdict.word is VerdictWord.SUPPORTED:
+        return verdict.words
+    return f"{verdict.word}: {verdict.finding}"
+
+
 def claim_words(claim: str) -> ClaimWords:
     """What a claim of ours says of itself; users' own claims come with their run."""
     known = CLAIMS.get(claim)
