@@ -139,12 +139,12 @@ def _draw(run: Run) -> None:
 
     if run.ranking:
         with suppress(MissingExtraError):
-            theory_figure(run, [run.path / "theories.svg"])
-            say(f"Theories by layer: {run.path / 'theories.svg'}")
+            if theory_figure(run, [run.path / "theories.svg"]):
+                say(f"Theories by layer: {run.path / 'theories.svg'}")
     if run.verdicts:
         with suppress(MissingExtraError):
-            reference_figure(run, run.path / "references.svg")
-            say(f"Observed heads and their references: {run.path / 'references.svg'}")
+            if reference_figure(run, run.path / "references.svg"):
+                say(f"Observed heads and their references: {run.path / 'references.svg'}")
     try:
         say(f"Report, to open in a browser: {run.report()}")
     except AttnAuditError as error:  # the numbers are stored, and the verdicts still determine the exit code

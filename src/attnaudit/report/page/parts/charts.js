@@ -86,12 +86,13 @@ function profileFigure(profile) {
 function overlayFigures() {
   const keys = new Map();
   for (const subject of data.subjects) for (const strip of subject.strips) keys.set(`${strip.measure} ${strip.theory}`, strip);
-  return [...keys.values()].map(({ measure, theory, closer }) => {
+  return [...keys.values()].flatMap(({ measure, theory, closer }) => {
     const lines = data.subjects.flatMap((subject) => {
       const own = subject.strips.find((strip) => strip.measure === measure && strip.theory === theory);
       const row = own?.rows.find((each) => each.kind === "observed");
       return row?.points.length ? [{ name: subject.label, x: row.points, y: row.points.map((_, k) => (k + 1) / row.points.length), lower: [], upper: [] }] : [];
     });
+    if (!lines.length) return [];
     return lineFigure(titled(words(measure), theory), "", lines, { x: directed(measure, closer), y: "share of values" });
   });
 }

@@ -12,10 +12,6 @@ const titleOf = (measure) => titled(measure.name, measure.theory);
 
 function heatmap(root, subject) {
   const measures = subject.measures;
-  if (!measures.length) {
-    root.append(html("p", { class: "note" }, "This page has no heat map for this run."));
-    return;
-  }
   const choice = html("select", {}, measures.map((measure, k) => html("option", { value: k }, titleOf(measure) + (measure.decides ? " ★" : ""))));
   const starting = measures.findIndex((measure) => measure.decides);
   choice.value = String(Math.max(starting, 0));
