@@ -43,9 +43,9 @@ def summary(*models):
     )
 
 
-def printed(content):
+def printed(content, **options):
     console = Console(file=io.StringIO(), width=120)
-    console.print(robustness_report(content))
+    console.print(robustness_report(content, **options))
     return console.file.getvalue()
 
 
@@ -79,7 +79,9 @@ def test_models_in_one_folder_are_called_without_it():
 
 def test_many_models_are_shown_a_few_abreast_and_their_checks_counted():
     text = printed(summary(*(f"runs/model-{number}" for number in range(9))))
-    assert text.count("fog, mean of severities") == 3
+    assert text.count("fog, mean of severities") == 5
+    wide = printed(summary(*(f"runs/model-{number}" for number in range(9))), wide=True)
+    assert wide.count("fog, mean of severities") == 3
     assert text.count("model-8") == 3  # beside its accuracies, its score, and its failed check
     assert text.count("a finding") == 0
     (counted,) = (line for line in text.splitlines() if line.strip().startswith("a check"))

@@ -17,20 +17,21 @@ from attnaudit.records.evaluation import Accuracy, ConditionKind, EvaluationScor
 Named = TypeVar("Named", Accuracy, EvaluationScore, MaskingCheck)
 
 _TONES = {"pass": "green", "FAIL": "bold red", "not run": "dim"}
-#: The number of models that fit side by side in a terminal; for more, checks are only counted.
-_ABREAST = 4
+#: The number of models side by side in 80 columns, and in a wide table; for more, checks are only counted.
+_ABREAST, _WIDE = 2, 4
 
 
-def robustness_report(summary: EvaluationSummary) -> RenderableType:
+def robustness_report(summary: EvaluationSummary, *, wide: bool = False) -> RenderableType:
     """The tables of accuracies, scores and checks."""
     summary = with_short_names(summary)
     models = models_of(summary)
-    places = range(0, len(models), _ABREAST)
-    parts: list[RenderableType] = [_accuracies(summary, place, models[place : place + _ABREAST]) for place in places]
+    abreast = _WIDE if wide else _ABREAST
+    places = range(0, len(models), abreast)
+    parts: list[RenderableType] = [_accuracies(summary, place, models[place : place + abreast]) for place in places]
     if summary.scores:
         parts.append(_scores(summary))
     if summary.checks:
-        parts.append(_checks(summary) if len(models) <= _ABREAST else _counted_checks(summary))
+        parts.append(_checks(summary) if len(models) <= _WIDE else _counted_checks(summary))
     return Group(*parts)
 
 
