@@ -27,12 +27,34 @@ def robustness_report(summary: EvaluationSummary, *, wide: bool = False) -> Rend
     models = models_of(summary)
     abreast = _WIDE if wide else _ABREAST
     places = range(0, len(models), abreast)
-    parts: list[RenderableType] = [_accuracies(summary, place, models[place : place + abreast]) for place in places]
+    parts: list[RenderableType] = [Text(text, style="bold") for text in robustness_answers(summary)]
+    parts += [_accuracies(summary, place, models[place : place + abreast]) for place in places]
     if summary.scores:
         parts.append(_scores(summary))
     if summary.checks:
         parts.append(_checks(summary) if len(models) <= _WIDE else _counted_checks(summary))
     return Group(*parts)
+
+
+def robustness_answers(summary: EvaluationSummary) -> list[str]:
+    """One sentence per model: how often it is right, at worst under attack, and on average under corruption."""
+    return [_answer(summary, model) for model in models_of(summary)]
+
+
+def _answer(summary: EvaluationSummary, model: str) -> str:
+    parts = [f"{entry.accuracy:.1%} of clean images" for entry in summary.of(model, ConditionKind.CLEAN)[:1]]
+    if attacked := summary.of(model, ConditionKind.ATTACK):
+        worst = min(attacked, key=lambda entry: entry.accuracy)
+        parts.append(f"{worst.accuracy:.1%} under the strongest attack ({worst.condition.words})")
+    if corrupted := summary.of(model, ConditionKind.CORRUPTION):
+        parts.append(f"{fmean(entry.accuracy for entry in corrupted):.1%} of corrupted ones")
+    failed = [check.name for check in summary.checks if check.model == model and check.word == "FAIL"]
+    doubt = f"; but the attacks cannot be trusted, because of {', '.join(failed)}" if failed else ""
+    return f"{model} is right on {_listed(parts)}{doubt}."
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
 def with_short_names(summary: EvaluationSummary) -> EvaluationSummary:
