@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from attnaudit.papers.forensics import FACTOR, STATISTICS, EigenvalueMatch
+from attnaudit.papers.forensics import FACTOR, STATISTICS, Convention, EigenvalueMatch
 from attnaudit.papers.published_tables import TEO_NGUYEN_EIGENVALUES
 from attnaudit.papers.results import Forensics, RepeatedFigure, RepeatedTable
 from attnaudit.papers.tables import TABLES, Comparison, Table
@@ -28,7 +28,7 @@ def repetition_report(
         return Group(comparison_table(TABLES[result.name], result.comparisons, wide=wide), *tests)
     if isinstance(result, Forensics):
         found = result.findings.items()
-        return Group(*(forensics_table(label, findings, wide=wide) for label, findings in found))
+        return Group(*(forensics_table(label, findings) for label, findings in found))
     return None
 
 
@@ -88,25 +88,28 @@ def statistics_table(model: str, observed: Statistics, *, wide: bool = False) ->
     return terminal_table(model, columns, rows, wide=wide)
 
 
-def forensics_table(
-    model: str, findings: Sequence[EigenvalueMatch], shown: int = 8, *, wide: bool = False
-) -> RichTable:
+def forensics_table(model: str, findings: Sequence[EigenvalueMatch], shown: int = 8) -> RichTable:
     """The conventions whose eigenvalues are closest to those of Teo & Nguyen."""
     fitting = sum(finding.fits for finding in findings)
     title = f"{model}: {fitting} of {len(findings)} conventions are within a factor of {FACTOR:g} of all four numbers"
     columns = [
-        *(TableColumn(name) for name in ("kernel of", "over g g'", "centred", "√d", "standardised", "over N")),
-        *(TableColumn(name, number=True, extra=True) for name in STATISTICS),
+        TableColumn("convention"),
+        *(TableColumn(name, number=True, whole=True) for name in STATISTICS),
         TableColumn("worst factor", number=True),
     ]
-    published = [f"{v:g}" for v in TEO_NGUYEN_EIGENVALUES.values()]
-    rows = [TableRow(["published"] + [""] * 5 + published + [""], "bold")]
+    rows = [TableRow(["published", *(f"{v:g}" for v in TEO_NGUYEN_EIGENVALUES.values()), ""], "bold")]
     for finding in findings[:shown]:
-        c = finding.convention
-        flags = ["yes" if flag else "no" for flag in (c.normalised, c.centred, c.temperature)]
         numbers = [_number(getattr(finding, name)) for name in (*STATISTICS, "worst_factor")]
-        rows.append(TableRow([c.pairs, *flags, c.standardised, "yes" if c.over_n else "no", *numbers]))
-    return terminal_table(title, columns, rows, wide=wide)
+        rows.append(TableRow([_convention_words(finding.convention), *numbers]))
+    return terminal_table(title, columns, rows)
+
+
+def _convention_words(convention: Convention) -> str:
+    """Of which pairs the kernel is, and what is done to it."""
+    c = convention
+    done = {"over g g'": c.normalised, "centred": c.centred, "√d": c.temperature, "over N": c.over_n}
+    standardised = [] if c.standardised == "none" else [f"standardised {c.standardised}"]
+    return ", ".join([c.pairs, *(words for words, applies in done.items() if applies), *standardised])
 
 
 def _number(value: float | None) -> str:
