@@ -129,11 +129,43 @@ def test_hostile_names_and_missing_numbers_harm_nobody(opened, tmp_path, name):
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_a_run_in_which_nothing_could_be_computed_is_drawn(opened, tmp_path):
+def test_figures_without_a_number_are_not_drawn(opened, tmp_path):
     tab = opened(write_page([open_audit(write_run(tmp_path / "run", lost=1.0))], tmp_path / "page.html"))
     tab.evaluate("dispatchEvent(new Event('beforeprint'))")
-    tab.locator(".cell").first.click()
+    assert tab.locator("[data-draw=strips] svg").count() == 0
+    assert "There is nothing to draw" in tab.locator("main").inner_text()
+    assert tab.locator("[data-draw=heatmap] option").all_inner_texts() == ["kernel_rank"]
+
+
+def test_a_head_without_numbers_says_so_where_others_have_them(opened, tmp_path):
+    tab = opened(write_page([open_audit(write_run(tmp_path / "run", lost=0.9))], tmp_path / "page.html"))
+    tab.locator(".cell.empty").first.click()
     assert "missing, 8 inputs" in tab.locator(".detail").inner_text()
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("section", ["how", "settings"])
+def test_links_land_where_they_say(opened, plain, width, section):
+    tab = opened(plain, width)
+    tab.evaluate("document.documentElement.style.scrollBehavior = 'auto'")
+    tab.locator(f"nav a[href='#{section}']").click()
+    place = "document.getElementById('{}').getBoundingClientRect().top"
+    bottom = "document.documentElement.scrollHeight - innerHeight - scrollY"
+    assert abs(tab.evaluate(place.format(section))) < 2 or tab.evaluate(bottom) < 2
+    assert tab.locator("[data-draw]:empty").count() == 0
+
+
+def test_nothing_is_wider_than_a_phone_but_the_map_of_theories(opened, plain):
+    tab = opened(plain, 390)
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    beyond = "[...document.querySelectorAll('main *')].filter((e) => e.getBoundingClientRect().right > innerWidth + 1)"
+    assert tab.evaluate(f"{beyond}.map((e) => e.outerHTML.slice(0, 80))") == []
+
+
+def test_scores_beyond_the_scale_have_arrows(opened, tmp_path):
+    tab = opened(write_page([open_audit(write_run(tmp_path / "run", shift=-0.5))], tmp_path / "page.html"))
+    assert tab.locator(".gauge .beyond.left").count() >= 3
+    assert tab.locator(".gauge .mark").count() < tab.locator(".gauge").count()
 
 
 def test_38_400_heads_are_drawn(opened, large_page):

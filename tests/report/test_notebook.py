@@ -6,6 +6,9 @@ from torch import nn
 import attnaudit
 from attnaudit.display import html_table, shortened
 from attnaudit.kernel import spectrum
+from attnaudit.records.audit import open_audit
+from attnaudit.report.notebook import notebook_view
+from tests.report.synthetic import write_run
 
 
 class Encoder(nn.Module):
@@ -33,9 +36,20 @@ def test_a_run_has_a_page_and_a_face(tmp_path):
     assert isinstance(run, attnaudit.Run)
     assert repr(run).startswith("Run(")
     assert repr(run.rows) == f"Evidence({len(run.rows):,} rows)"
-    assert "kpca-values" in run._repr_html_()
+    shown = run._repr_html_()
+    assert "It is undecided whether heads of Encoder have kernel-PCA values: " in shown
+    assert "undecided: too few inputs" in shown
+    assert "kpca-values" in shown
     assert run.report() == run.path / "report.html"
     assert run.report(tmp_path / "mine.html").read_text() == (run.path / "report.html").read_text()
+
+
+def test_names_in_the_view_of_a_run_are_escaped(tmp_path):
+    run = open_audit(write_run(tmp_path / "run", model="<img src=x>"))
+    shown = notebook_view(run)
+    assert "&lt;img src=x&gt;" in shown
+    assert "<img" not in shown
+    assert "0 of 6" in shown
 
 
 def test_text_of_any_length_is_shown_short_and_escaped():

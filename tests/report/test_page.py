@@ -60,7 +60,8 @@ def content(tmp_path_factory):
 
 def test_the_first_screen_says_what_was_audited_and_what_came_out(content):
     text = Elements(content).text
-    for words in ("model", "48", "exact", "replay error 1.0e-07", *JUDGED, "refuted (at chance)", "truncated"):
+    assert "No head of model has kernel-PCA values: 0 of 6 heads" in text.partition("protocol")[0]
+    for words in ("model", "exact", "replay error 1.0e-07", *JUDGED, "refuted: at chance", "truncated"):
         assert words in text
 
 
@@ -154,7 +155,7 @@ def test_a_page_that_would_be_too_large_does_without_detail_and_says_so(tmp_path
 def test_38_400_heads_make_a_small_page(large_page):
     content = large_page.read_bytes()
     assert len(content) < LIMIT
-    assert "38,400" in content.decode()
+    assert "<dt>heads</dt><dd>384</dd>" in content.decode()
 
 
 def test_settings_do_not_tell_whose_machine_it_was(content):

@@ -1,6 +1,7 @@
 """Tables, curves and page of an evaluation."""
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -14,7 +15,14 @@ from attnaudit.records.evaluation import (
     MaskingCheck,
 )
 from attnaudit.report.page.robustness import write_robustness_page
-from attnaudit.report.robustness import accuracy_rows, lines, models_of, robustness_report, with_short_names
+from attnaudit.report.robustness import (
+    accuracy_rows,
+    lines,
+    models_of,
+    robustness_answers,
+    robustness_report,
+    with_short_names,
+)
 from attnaudit.report.robustness_figures import accuracy_curves
 from attnaudit.robustness.conditions import CLEAN
 from attnaudit.statistics.intervals import wilson_interval
@@ -43,10 +51,27 @@ def summary(*models):
     )
 
 
-def printed(content):
+def printed(content, **options):
     console = Console(file=io.StringIO(), width=120)
-    console.print(robustness_report(content))
+    console.print(robustness_report(content, **options))
     return console.file.getvalue()
+
+
+def test_the_answer_is_in_a_sentence_and_doubts_attacks_that_failed_a_check(tmp_path):
+    found = summary("m")
+    attacked = "10.0% under the strongest attack (pgd, ε = 4/255)"
+    answer = f"m is right on 90.0% of clean images, {attacked} and 60.0% of corrupted ones"
+    assert robustness_answers(found) == [f"{answer}; but the attacks cannot be trusted (a check failed)."]
+    assert robustness_answers(replace(found, checks=())) == [f"{answer}."]
+    clean = replace(found, accuracies=found.accuracies[:1], checks=())
+    assert robustness_answers(clean) == ["m is right on 90.0% of clean images."]
+    page = write_robustness_page(found, "100 images", None, tmp_path / "page.html").read_text()
+    assert page.index(answer) < page.index("<table>")
+
+
+def test_outliers_alone_have_no_answer():
+    outliers = accuracy("m", Condition(ConditionKind.OUTLIERS, "outliers", 0.0), 0)
+    assert robustness_answers(EvaluationSummary((outliers,), (), ())) == []
 
 
 def test_severities_are_one_line_and_budgets_are_several():
@@ -79,8 +104,11 @@ def test_models_in_one_folder_are_called_without_it():
 
 def test_many_models_are_shown_a_few_abreast_and_their_checks_counted():
     text = printed(summary(*(f"runs/model-{number}" for number in range(9))))
-    assert text.count("fog, mean of severities") == 3
+    assert text.count("fog, mean of severities") == 5
+    wide = printed(summary(*(f"runs/model-{number}" for number in range(9))), wide=True)
+    assert wide.count("fog, mean of severities") == 3
     assert text.count("model-8") == 3  # beside its accuracies, its score, and its failed check
+    assert "9 models are right on 90.0% to 90.0% of clean images, 10.0% to 10.0% under the strongest attack" in text
     assert text.count("a finding") == 0
     (counted,) = (line for line in text.splitlines() if line.strip().startswith("a check"))
     assert counted.split()[2:5] == ["9", "9", "9"]

@@ -112,8 +112,9 @@ def with_verdicts(run, *verdicts, **more):
 
 def test_an_audit_is_reported_model_by_model_with_a_card_for_each_claim(run):
     report = lines(audit_report(run))
-    assert report[0] == "model: 6 heads, 8 independent inputs"
-    assert report[1] == f"refuted: {', '.join(f'{claim} (at chance)' for claim in JUDGED)}"
+    assert report[0].startswith("No head of model has kernel-PCA values: 0 of 6 heads, score ")
+    assert report[1] == "model: 6 heads, 8 independent inputs"
+    assert report[2] == f"refuted: {', '.join(f'{claim} (at chance)' for claim in JUDGED)}"
     assert [line for line in report if line.startswith(tuple(f"{claim}: " for claim in JUDGED))] == [
         f"{claim}: refuted (at chance)" for claim in JUDGED
     ]
@@ -125,7 +126,7 @@ def test_an_audit_is_reported_model_by_model_with_a_card_for_each_claim(run):
 
 
 def test_details_show_every_measure_with_its_references(run):
-    report = lines(audit_report(run, details=True))
+    report = lines(audit_report(run, details=True, wide=True))
     assert "Measures and their references: model (null: random_projection)" in report
     (row,) = (line for line in report if line.startswith("value_subspace_overlap"))
     assert re.fullmatch(r"value_subspace_overlap 0\.\d+ 0\.\d+ 1 -?0\.\d\d \[-?0\.\d\d, 0\.\d\d\] -?0\.\d\d –", row)
@@ -189,7 +190,7 @@ def test_a_claim_of_a_users_own_is_shown_with_its_words(run):
 def test_a_ranking_needs_no_verdicts(run):
     rank = Rank("model", "kpca", 0.5, (SCORE,), *REFUTED)
     other = replace(run, summary=replace(run.summary, verdicts=(), ranking=(rank,)))
-    wanted = "– kpca 0.97 [0.90, 1.00] – – refuted (partial)"
+    wanted = "– kpca 0.97 [0.90, 1.00] – refuted (partial)"
     assert wanted in lines(audit_report(other))
 
 
@@ -228,7 +229,7 @@ def test_scores_are_shown_wherever_there_are_some():
     verdict = Verdict(
         "gaussian-alignment", "linear", VerdictWord.SUPPORTED, Finding.ON_AVERAGE, "r", (SCORE,), (SCORE,)
     )
-    report = lines(verdict_report([verdict], {}))
+    report = lines(verdict_report([verdict], {}, wide=True))
     assert "alignment 0.98 0.1 1 0.97 [0.90, 1.00] – 10.0%" in report
     assert "(alignment) 0.98 0.1 1 0.97 [0.90, 1.00] – 10.0%" in report
     none = Verdict("rpc-robust", "x", VerdictWord.REFUTED, Finding.LOSS, "")

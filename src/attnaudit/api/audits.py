@@ -25,7 +25,7 @@ from attnaudit.errors import UsageError
 from attnaudit.measures import DEFAULT_MEASURES, REFERENCES, Measure, Reference, select
 from attnaudit.numerics.devices import device_name, device_of, put_back
 from attnaudit.protocol import Protocol
-from attnaudit.records.audit import AuditedModel, AuditRun, ClaimWords
+from attnaudit.records.audit import AuditedModel, AuditRun
 from attnaudit.records.engine import Progress, Resources, default_memory, parse_memory
 from attnaudit.records.run_folder import RunFolder
 from attnaudit.report.progress import busy, shown_progress
@@ -202,9 +202,7 @@ def conclude(
     ]
     summary = replace(
         measured.summary,
-        claims={
-            claim.name: ClaimWords(claim.statement, claim.citation, claim.theory, claim.limits) for claim in claims
-        },
+        claims={claim.name: claim.words for claim in claims},
         verdicts=judgement.verdicts,
         ranking=tuple(entry for own_ranks in ranks for entry in own_ranks),
         best_theories=tuple(best for own_ranks in ranks for best in best_theories(own_ranks, theories)),

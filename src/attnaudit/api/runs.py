@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from attnaudit.display import html_table
 from attnaudit.records.audit import AuditRun, open_audit
 from attnaudit.records.frames import data_frame
 from attnaudit.records.layer_table import layer_table
 from attnaudit.records.verdict import Score
+from attnaudit.report.notebook import notebook_view
 from attnaudit.report.page import FILE, write_page
 
 
@@ -45,14 +45,7 @@ class Run(AuditRun):
         return write_page([self], self.path / FILE if path is None else Path(path))
 
     def _repr_html_(self) -> str:
-        several = len(self.models) > 1
-        return html_table(
-            f"{', '.join(self.models)}: {len(self.rows):,} rows of evidence in {self.path}",
-            [
-                (verdict.claim, *((verdict.model,) if several else ()), verdict.word.value, verdict.reason)
-                for verdict in self.verdicts
-            ],
-        )
+        return notebook_view(self)
 
 
 def open(path: str | Path) -> Run:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from attnaudit.claims.meanings import MEANINGS, RecordKind
-from attnaudit.claims.reasons import impossible_heads, measured_impossibility, reason_for
+from attnaudit.claims.reasons import impossible_heads, measured_impossibility, missing_for, reason_for
 from attnaudit.errors import UsageError
 from attnaudit.measures import REFERENCES, Measure, Reference, measure_named
 from attnaudit.measures.references.registry import with_nulls_of
-from attnaudit.records.audit import AuditedModel
+from attnaudit.records.audit import AuditedModel, ClaimWords
 from attnaudit.records.head_table import head_table
 from attnaudit.records.trials import Trials
 from attnaudit.records.verdict import Finding, Score, Verdict, VerdictWord
@@ -77,6 +77,8 @@ class Claim:
         name: how commands call it.
         statement: one sentence.
         citation: where it was made.
+        heads_have: what heads have if it is true, in the plural, such as "kernel-PCA values"; empty for claims that are
+            not about heads.
         formula: the same in mathematics.
         rule: in words, what supports and what refutes it.
         decided_by: the measures that decide, or for a rule of its own what it looks at, in words.
@@ -99,6 +101,7 @@ class Claim:
     rule: str
     decided_by: tuple[str, ...]
     shown: tuple[str, ...] = ()
+    heads_have: str = ""
     theory: str = "kpca"
     reads: tuple[RecordKind, ...] = (RecordKind.AUDIT,)
     needs: str = "an audit of a model with its references"
@@ -114,6 +117,11 @@ class Claim:
             raise UsageError(f"The claim {self.name!r} must say what it is decided by: decided_by is empty.")
         object.__setattr__(self, "meanings", {**MEANINGS[self.reads[0]], **self.meanings})
         object.__setattr__(self, "command", self.command or _COMMANDS[self.reads[0]].format(name=self.name))
+
+    @property
+    def words(self) -> ClaimWords:
+        """What is stored with a run, for its readers."""
+        return ClaimWords(self.statement, self.citation, self.theory, self.limits, self.heads_have)
 
     def judge(self, records: Sequence[Any], terms: Terms) -> list[Verdict]:
         """A verdict for each subject of the records, which are all of one kind that the claim reads."""
@@ -143,7 +151,8 @@ class Claim:
         if heads.satisfying:
             word = VerdictWord.SUPPORTED
             finding = Finding.IN_ALL_HEADS if len(heads.satisfying) == count else Finding.IN_SOME_HEADS
-        reason = reason_for(finding, scores, heads, terms.guard(self.theory), least)
+        missing = missing_for(finding, scores, terms.guard(self.theory), least)
+        reason = reason_for(finding, scores, heads, missing)
         return Verdict(
             self.name,
             subject,
@@ -154,6 +163,7 @@ class Claim:
             tuple(shown),
             len(heads.satisfying),
             count,
+            missing,
         )
 
     def _judge_heads(self, audits: Sequence[AuditedModel], terms: Terms) -> list[Verdict]:

@@ -7,6 +7,7 @@ CLAIM = Claim(
     statement=(
         "A head retrieves stored patterns: its outputs are a linear map of the fixed points that its queries come to."
     ),
+    heads_have="outputs that are a linear map of stored patterns",
     citation="Ramsauer et al. 2021, sections 2 and 3",
     formula="O = q*W + b, V = KW + b, q* = softmax(scale·q*Kᵀ + mask)K, from q* = q",
     rule=(

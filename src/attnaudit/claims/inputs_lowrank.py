@@ -5,6 +5,7 @@ from attnaudit.claims.claim import Claim
 CLAIM = Claim(
     name="inputs-lowrank",
     statement="The values of a head are a linear map of the layer's inputs: the baseline of all theories.",
+    heads_have="values that are a linear map of the layer's inputs",
     citation="Vaswani et al. 2017, section 3.2: it is how values are made",
     formula="V = XW + b",
     rule=(

@@ -5,6 +5,7 @@ from attnaudit.claims.claim import Claim
 CLAIM = Claim(
     name="kernel-regression",
     statement="The values of a head are a smooth function of its keys: similar keys have similar values.",
+    heads_have="values that are a smooth function of the keys",
     citation=("Nadaraya 1964 and Watson 1964; attention as kernel smoothing: Tsai et al. 2019, Nguyen et al. 2022"),
     formula="v_i ≈ Σ_{j≠i} κ(k_i, k_j)v_j / Σ_{j≠i} κ(k_i, k_j), κ(k, k') = exp(scale·k·k')",
     rule=(

@@ -5,6 +5,7 @@ from attnaudit.claims.claim import Claim
 CLAIM = Claim(
     name="keys-linear",
     statement="The values of a head are a linear map of its own keys, the same for all inputs.",
+    heads_have="values that are a linear map of the keys",
     citation=(
         "Ramsauer et al. 2021, section 2, where it is a definition; a hypothesis about trained softmax attention"
     ),

@@ -5,6 +5,7 @@ from attnaudit.claims.claim import Claim
 CLAIM = Claim(
     name="kpca-eigenvectors",
     statement="The coefficients that a head's values imply are eigenvectors of the centred Gram matrix of its keys.",
+    heads_have="values that imply kernel-PCA eigenvectors",
     citation="Teo & Nguyen 2024, eq. 11 (γ test); called infeasible by Sarıtaş & Yıldız 2025, section 5",
     formula="K̃ â_m = ρ_m â_m for Â = (I - 1_N)G⁻¹V, and 1ᵀG⁻¹V = 0",
     rule=(

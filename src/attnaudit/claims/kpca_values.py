@@ -5,6 +5,7 @@ from attnaudit.claims.claim import Claim
 CLAIM = Claim(
     name="kpca-values",
     statement="The values of a trained attention head equal the kernel-PCA value matrix of its keys.",
+    heads_have="kernel-PCA values",
     citation="Teo & Nguyen 2024, section 2.2; doubted by Sarıtaş & Yıldız 2025, section 3",
     formula="V = G(I - 1_N)A, G = diag(1/g), K̃ a_m = μ_m a_m, up to order and signs of the columns",
     rule=(

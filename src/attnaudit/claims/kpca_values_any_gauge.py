@@ -5,6 +5,7 @@ from attnaudit.claims.claim import Claim
 CLAIM = Claim(
     name="kpca-values-any-gauge",
     statement="In some gauge, the values of a trained attention head span the kernel-PCA values of its keys.",
+    heads_have="kernel-PCA values in some gauge",
     citation="Teo & Nguyen 2024, section 2.2, modulo the reparametrisations that change no output",
     formula="span V = span G(I - 1_N)A for a kernel exp((k + c)ᵀS(k' + c)) with S ≻ 0, the same for all inputs",
     rule=(

@@ -52,6 +52,7 @@ def _judge(records: Sequence[AuditedModel | TrainingRun], terms: Terms) -> list[
 CLAIM = Claim(
     name="ksvd-regularised",
     statement="With its regulariser, Primal-Attention's projection scores are those of a kernel SVD.",
+    heads_have="the projection scores of a kernel SVD",
     citation="Chen et al. 2023, sections 3 and 4, Lemma 4.2",
     formula="K R Λ/N = E and Kᵀ E Λ/N = R; span E the leading left, span R the leading right singular vectors of K",
     rule=(

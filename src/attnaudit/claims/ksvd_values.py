@@ -7,6 +7,7 @@ CLAIM = Claim(
     statement=(
         "The values of a head are the right singular vectors of its query-key kernel, also without the KSVD loss."
     ),
+    heads_have="kernel-SVD values",
     citation="Chen et al. 2023 (Primal-Attention), who derive it for values trained with their KSVD loss",
     formula="V = R[:, :d], softmax(QKᵀ·scale + mask) = U S Rᵀ, up to order and signs of the columns",
     rule=(

@@ -5,6 +5,7 @@ from attnaudit.claims.claim import Claim
 CLAIM = Claim(
     name="low-pass",
     statement="A head is an ideal low-pass filter: its outputs are the low-frequency part of its values.",
+    heads_have="outputs that are the low-frequency part of the values",
     citation="Wang et al. 2022, theorem 1 and section 2, who prove it in the limit of many layers",
     formula=(
         "O = UθUᵀV, D - (P + Pᵀ)/2 = UΛUᵀ, θ = 1 up to a frequency and 0 above it, both without their means over tokens"

@@ -7,6 +7,7 @@ CLAIM = Claim(
     statement=(
         "A head moves every token towards where tokens are dense: up the gradient of the log-density of its keys."
     ),
+    heads_have="outputs that move tokens towards where they are dense",
     citation="Fukunaga & Hostetler 1975 (mean shift); attention as such a step is a hypothesis here",
     formula=(
         "o_i - ō ∥ (PK)_i W_QᵀW_V, without its mean; log p(q) = log Σ_j exp(scale·q·k_j), ∇_q log p = scale·(PK)_i"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from attnaudit.display import counted
 from attnaudit.records.audit import Statistics
 from attnaudit.records.verdict import Finding, Score
 from attnaudit.statistics.judged_heads import JudgedHeads
@@ -30,8 +31,24 @@ def measured_impossibility(observed: Statistics) -> str:
     return "; ".join(parts)
 
 
-def reason_for(finding: Finding, scores: Sequence[Score], heads: JudgedHeads, guard: str, least: int) -> str:
-    """The deciding numbers, or why there are none, and how many heads a theorem excludes."""
+def missing_for(finding: Finding, scores: Sequence[Score], guard: str, least: int) -> str:
+    """What an undecided claim lacks, in words; empty for all others."""
+    if finding is Finding.NOT_IDENTIFIABLE:
+        if any(s.unidentifiable for s in scores) and not any(s.informative for s in scores):
+            return f"no head has {guard}"
+        return "no deciding measure tells planted heads from null ones"
+    if finding is Finding.NOT_MEASURED:
+        if all(s.informative + s.rejected == 0 for s in scores) or all(s.null is None for s in scores):
+            return "the run has no references for it"
+        worst = max(scores, key=lambda s: s.rejected)
+        return f"{worst.rejected:,} of {worst.informative + worst.rejected:,} values of {worst.measure} are missing"
+    if finding is Finding.TOO_FEW_INPUTS:
+        return f"{counted(max(s.inputs for s in scores), 'input')}, and {least} are needed"
+    return ""
+
+
+def reason_for(finding: Finding, scores: Sequence[Score], heads: JudgedHeads, missing: str) -> str:
+    """The deciding numbers, or what is missing, and how many heads a theorem excludes."""
     every = "all" if finding is Finding.IMPOSSIBLE else "Another"
     excluded = [
         f"{every} {count:,} heads are excluded by a theorem: {theorem}"
@@ -39,23 +56,8 @@ def reason_for(finding: Finding, scores: Sequence[Score], heads: JudgedHeads, gu
     ]
     if finding is Finding.IMPOSSIBLE:
         return ". ".join(excluded)
-    return ". ".join([_numbers(finding, scores, heads, guard, least), *excluded])
-
-
-def _numbers(finding: Finding, scores: Sequence[Score], heads: JudgedHeads, guard: str, least: int) -> str:
-    """The deciding numbers, or why there are none."""
-    if finding is Finding.NOT_IDENTIFIABLE:
-        lost = max((s.unidentifiable for s in scores), default=0)
-        if lost and not any(s.informative for s in scores):
-            return f"none of {lost:,} heads has {guard}"
-        return "no deciding measure tells planted heads from null ones"
-    if finding is Finding.NOT_MEASURED:
-        if all(s.informative + s.rejected == 0 for s in scores) or all(s.null is None for s in scores):
-            return "the run has no references for it"
-        worst = max(scores, key=lambda s: s.rejected)
-        return f"{worst.rejected:,} of {worst.informative + worst.rejected:,} heads are rejected by {worst.measure}"
-    numbers = "scores: " + "; ".join(f"{s.measure} {s.score}" for s in scores if s.score is not None)
-    if finding is Finding.TOO_FEW_INPUTS:
-        inputs = max(s.inputs for s in scores)
-        numbers = f"{inputs} inputs, and {least} are needed. {numbers[0].upper()}{numbers[1:]}"
-    return ". ".join(part for part in (numbers, str(heads)) if part)
+    if finding in (Finding.NOT_IDENTIFIABLE, Finding.NOT_MEASURED):
+        return ". ".join([missing, *excluded])
+    numbers = "; ".join(f"{s.measure} {s.score}" for s in scores if s.score is not None)
+    parts = (missing, f"{'Scores' if missing else 'scores'}: {numbers}", str(heads), *excluded)
+    return ". ".join(part for part in parts if part)

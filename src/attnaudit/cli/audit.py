@@ -62,6 +62,7 @@ def audit(
     memory: options.Memory = None,
     out: options.Out = None,
     details: Annotated[bool, typer.Option("--details", help="Also print every measure with its references.")] = False,
+    wide: options.Wide = False,
     json: options.Json = False,
 ) -> None:
     """Capture every attention head of MODELS, measure it against references, and judge what papers claim about it.
@@ -119,10 +120,10 @@ def audit(
     if json:
         print_json(json_file.plain(run.summary))
     elif run.verdicts or run.ranking:
-        data_console().print(audit_report(run, details=details))
+        data_console(wide=wide).print(audit_report(run, details=details, wide=wide))
     else:
         for label in run.models:
-            data_console().print(statistics_table(label, run.summary.observed(label)))
+            data_console(wide=wide).print(statistics_table(label, run.summary.observed(label), wide=wide))
     _draw(run)
     replay_error = run.summary.capture.replay_error
     certificate = "none, the model has no softmax attention" if replay_error is None else f"{replay_error:.1e}"
@@ -140,12 +141,12 @@ def _draw(run: Run) -> None:
 
     if run.ranking:
         with suppress(MissingExtraError):
-            theory_figure(run, [run.path / "theories.svg"])
-            say(f"Theories by layer: {run.path / 'theories.svg'}")
+            if theory_figure(run, [run.path / "theories.svg"]):
+                say(f"Theories by layer: {run.path / 'theories.svg'}")
     if run.verdicts:
         with suppress(MissingExtraError):
-            reference_figure(run, run.path / "references.svg")
-            say(f"Observed heads and their references: {run.path / 'references.svg'}")
+            if reference_figure(run, run.path / "references.svg"):
+                say(f"Observed heads and their references: {run.path / 'references.svg'}")
     try:
         with busy("writing the page"):
             page = run.report()

@@ -15,6 +15,7 @@ from attnaudit.report.console import data_console, print_json
 def diff(
     first: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN", show_default=False)],
     second: Annotated[Path, typer.Argument(help="Another run folder.", metavar="RUN", show_default=False)],
+    wide: options.Wide = False,
     json: options.Json = False,
 ) -> None:
     """Compare two runs head by head: the mean difference of every measure, with an interval over inputs.
@@ -37,4 +38,4 @@ def diff(
             entry["beyond_noise"] = change.beyond_noise
         print_json(content)
     else:
-        data_console().print(difference_report(found))
+        data_console(wide=wide).print(difference_report(found, wide=wide))

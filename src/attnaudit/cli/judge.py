@@ -19,6 +19,7 @@ def judge(
     ],
     claims: Annotated[str, typer.Option(help="Claims to judge: comma-separated, or `all`.")] = "all",
     out: Annotated[Path | None, typer.Option(help="Folder for figures and their numbers.", show_default=False)] = None,
+    wide: options.Wide = False,
     json: options.Json = False,
 ) -> None:
     """Judge claims about training and robustness from training runs, finished or not, and evaluations.
@@ -40,4 +41,4 @@ def judge(
     if json:
         print_json([asdict(verdict) for verdict in judgement.verdicts])
     elif judgement.verdicts:
-        data_console().print(verdict_report(judgement.verdicts, judgement.levels))
+        data_console(wide=wide).print(verdict_report(judgement.verdicts, judgement.levels, wide=wide))

@@ -29,6 +29,7 @@ class Listing(StrEnum):
 def ls(
     kind: Annotated[Listing, typer.Argument(help="What to list.", show_default=False)],
     name: Annotated[str | None, typer.Argument(help="A claim, to show it in full.", show_default=False)] = None,
+    wide: options.Wide = False,
     json: options.Json = False,
 ) -> None:
     """List models, claims, measures and other choices; with the name of a claim, show its page.
@@ -45,7 +46,7 @@ def ls(
 
     if name is None:
         rows = listing(kind.value)
-        print_json(rows) if json else data_console().print(listing_table(rows))
+        print_json(rows) if json else data_console(wide=wide).print(listing_table(rows, wide=wide))
     elif kind is Listing.CLAIMS:
         data_console().print(claim_page_named(name))
     else:

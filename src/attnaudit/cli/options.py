@@ -84,6 +84,7 @@ Corruptions = Annotated[
     str, typer.Option(help="Corruptions (attnaudit ls corruptions): comma-separated, `all` or `none`.")
 ]
 Severities = Annotated[str, typer.Option(help="Severities of corruptions, comma-separated.")]
+Wide = Annotated[bool, typer.Option("--wide", help="Print all columns of tables, even beyond 80 characters.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
 
 

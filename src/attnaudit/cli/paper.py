@@ -54,6 +54,7 @@ def paper(
     cluster: options.Cluster = None,
     memory: options.Memory = None,
     out: options.Out = None,
+    wide: options.Wide = False,
     json: options.Json = False,
 ) -> None:
     """Repeat a table or figure of Sarıtaş & Yıldız (2025) under their protocol.
@@ -93,5 +94,5 @@ def paper(
     )
     if json:
         print_json(result.rows)
-    elif (shown := repetition_report(result)) is not None:
-        data_console().print(shown)
+    elif (shown := repetition_report(result, wide=wide)) is not None:
+        data_console(wide=wide).print(shown)

@@ -76,6 +76,7 @@ def robust(
     out: Annotated[
         Path | None, typer.Option(help="Run folder. Default: attnaudit-runs/robust-<model>-….", show_default=False)
     ] = None,
+    wide: options.Wide = False,
     json: options.Json = False,
 ) -> None:
     """Measure the accuracy of MODELS under corruptions and attacks, with intervals, and check for gradient masking.
@@ -125,4 +126,4 @@ def robust(
     if json:
         print_json(json_file.plain(evaluation.summary))
     else:
-        data_console().print(robustness_report(evaluation.summary))
+        data_console(wide=wide).print(robustness_report(evaluation.summary, wide=wide))

@@ -15,6 +15,7 @@ from attnaudit.display import counted
 from attnaudit.errors import RunFolderError, SettingError
 from attnaudit.protocol import Protocol
 from attnaudit.records.evidence import Evidence
+from attnaudit.records.json_file import added_later
 from attnaudit.records.run_folder import RunFolder, RunKind
 from attnaudit.records.schema import OBSERVED, Role
 from attnaudit.records.verdict import BestTheory, Rank, Verdict
@@ -108,12 +109,13 @@ class CaptureSummary:
 
 @dataclass(frozen=True)
 class ClaimWords:
-    """What a reader of a run needs to know of a claim, which may be its author's own."""
+    """What a reader of a run needs to know of a claim, which may be its author's own; see `Claim`."""
 
     statement: str
     citation: str
     theory: str
     limits: str = ""
+    heads_have: str = added_later("")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from attnaudit.records.json_file import added_later
+
 
 class VerdictWord(StrEnum):
     """What the evidence says of a claim."""
@@ -129,7 +131,7 @@ class Score:
 class Verdict:
     """What the evidence says of one claim for one model: `satisfying` of `heads` heads satisfy it by every measure.
 
-    Among the heads are those of which it cannot be true, by a theorem.
+    Among the heads are those of which it cannot be true, by a theorem. `missing` says what an undecided claim lacks.
     """
 
     claim: str
@@ -141,6 +143,7 @@ class Verdict:
     shown: tuple[Score, ...] = ()
     satisfying: int = 0
     heads: int = 0
+    missing: str = added_later("")
 
     @property
     def of_every_network(self) -> bool:

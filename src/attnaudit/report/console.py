@@ -13,13 +13,15 @@ from typing import Any
 
 from rich.console import Console
 
-#: The width of tables if the output is not a terminal.
-_PIPE_WIDTH = 120
+#: The width of tables if the output is not a terminal, and of those with all of their columns.
+_PIPE_WIDTH, _WIDE = 120, 200
 
 
-def data_console() -> Console:
-    """The console for results."""
-    return Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH, highlight=False)
+def data_console(*, wide: bool = False) -> Console:
+    """The console for results; a wide one has room for all columns, whatever the width of the terminal."""
+    width = None if sys.stdout.isatty() else _PIPE_WIDTH
+    console = Console(width=width, highlight=False)
+    return Console(width=max(_WIDE, console.width), highlight=False) if wide else console
 
 
 def print_json(content: Any) -> None:

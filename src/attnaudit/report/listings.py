@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from rich import box
 from rich.table import Table
 
 from attnaudit.attention import VARIANTS
@@ -12,6 +11,7 @@ from attnaudit.claims.registry import CLAIMS
 from attnaudit.measures import MEASURES, REFERENCES
 from attnaudit.papers.published_tables import VISION_MODELS
 from attnaudit.protocol import Protocol
+from attnaudit.report.tables import TableColumn, TableRow, terminal_table
 from attnaudit.robustness.attacks import attacks
 from attnaudit.robustness.corruption_error import ALEXNET_ERRORS
 from attnaudit.robustness.corruptions import CORRUPTIONS
@@ -23,6 +23,9 @@ from attnaudit.theories.registry import PRIMAL_SVD, THEORIES
 from attnaudit.training.recipe_file import read_recipe, recipe_names
 
 Row = dict[str, str | None]
+#: Columns that say what something is; the others are shown on request where there are many.
+_MAIN = ("statement", "what", "closer", "role", "formula", "tag", "weights found")
+_FEW = 3
 
 
 def listing(kind: str) -> list[Row]:
@@ -30,14 +33,14 @@ def listing(kind: str) -> list[Row]:
     return LISTINGS[kind]()
 
 
-def listing_table(rows: list[Row]) -> Table:
-    """The rows for the terminal."""
-    table = Table(box=box.SIMPLE_HEAD)
-    for place, column in enumerate(rows[0]):
-        table.add_column(column, overflow="fold", no_wrap=place == 0)  # a name that is cut cannot be copied
-    for row in rows:
-        table.add_row(*("" if value is None else str(value) for value in row.values()))
-    return table
+def listing_table(rows: list[Row], *, wide: bool = False) -> Table:
+    """The rows for the terminal: without `wide` only the name and what it is."""
+    names = list(rows[0])
+    main = {names[0], *(name for name in names if name in _MAIN)} if len(names) > _FEW else set(names)
+    # A name that is cut cannot be copied.
+    columns = [TableColumn(name, whole=not place, extra=name not in main) for place, name in enumerate(names)]
+    cells = [TableRow(["" if value is None else str(value) for value in row.values()]) for row in rows]
+    return terminal_table("", columns, cells, wide=wide)
 
 
 def _claims() -> list[Row]:

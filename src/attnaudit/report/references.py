@@ -33,13 +33,19 @@ def reference_kinds(references: Mapping[str, ReferenceWords]) -> dict[str, str]:
     return {OBSERVED: "observed", **dict(sorted(kinds.items(), key=lambda kind: order.index(kind[1])))}
 
 
-def reference_figure(run: AuditRun, path: Path) -> None:
-    """A row per reference, a dot per head (at most about 500), the mean as a bar; a panel per measure and model."""
-    models, kinds = run.models, reference_kinds(run.summary.references)
+def reference_figure(run: AuditRun, path: Path) -> bool:
+    """A row per reference, a dot per head and input (at most about 500), the mean as a bar; False if there is no dot.
+
+    There is a panel per measure and model; models without any number have none.
+    """
+    kinds, scored = reference_kinds(run.summary.references), {model: _scored(run, model) for model in run.models}
+    models = [model for model, (_, tables) in scored.items() if any(map(_has_numbers, tables))]
+    if not models:
+        return False
     generator = np.random.default_rng(0)
-    with drawing([path], len(models), len(MEASURES), (7.2, 0.5 + 1.9 * len(models))) as axes:
+    with drawing([path], len(models), len(MEASURES), (7.2, 0.6 + 2.0 * len(models))) as axes:
         for row, model in enumerate(models):
-            theory, tables = _scored(run, model)
+            theory, tables = scored[model]
             # All panels of a model have the same rows, because only the first one names them.
             names = [name for name in kinds if any(name in table.references for table in tables)]
             for column, (measure, table) in enumerate(zip(MEASURES, tables, strict=True)):
@@ -57,9 +63,21 @@ def reference_figure(run: AuditRun, path: Path) -> None:
                 labels = [_label(name, tables) for name in names] if column == 0 else []
                 axis.set_yticks(range(len(names)), labels or [""] * len(names))
                 axis.set_ylim(len(names) - 0.5, -0.5)
-                axis.set_xlabel(measure.replace("_", " "))
+                axis.set_xlabel(_directed(measure, run))
                 axis.locator_params(axis="x", nbins=3)  # so that numbers of neighbouring panels stay apart
             axes[row, 0].set_title(f"{model}, {theory}" if theory != _FIRST else model, loc="left")
+    return True
+
+
+def _has_numbers(table: HeadTable) -> bool:
+    return any(bool(np.isfinite(values).any()) for values in table.references.values())
+
+
+def _directed(measure: str, run: AuditRun) -> str:
+    """The title of an axis: the measure, and which end of it is closer to the claim."""
+    words, known = measure.replace("_", " "), run.summary.measures.get(measure)
+    arrows = {"higher": f"{words}\nbetter →", "lower": f"{words}\n← better"}
+    return arrows.get(known.closer, words) if known else words
 
 
 def _scored(run: AuditRun, model: str) -> tuple[str, list[HeadTable]]:

@@ -17,21 +17,72 @@ from attnaudit.records.evaluation import Accuracy, ConditionKind, EvaluationScor
 Named = TypeVar("Named", Accuracy, EvaluationScore, MaskingCheck)
 
 _TONES = {"pass": "green", "FAIL": "bold red", "not run": "dim"}
-#: The number of models that fit side by side in a terminal; for more, checks are only counted.
-_ABREAST = 4
+_UNDER = {
+    ConditionKind.CLEAN: "of clean images",
+    ConditionKind.ATTACK: "under the strongest attack",
+    ConditionKind.CORRUPTION: "of corrupted ones",
+}
+#: The number of models side by side in 80 columns, and in a wide table; for more, checks are only counted.
+_ABREAST, _WIDE = 2, 4
 
 
-def robustness_report(summary: EvaluationSummary) -> RenderableType:
+def robustness_report(summary: EvaluationSummary, *, wide: bool = False) -> RenderableType:
     """The tables of accuracies, scores and checks."""
     summary = with_short_names(summary)
     models = models_of(summary)
-    places = range(0, len(models), _ABREAST)
-    parts: list[RenderableType] = [_accuracies(summary, place, models[place : place + _ABREAST]) for place in places]
+    abreast = _WIDE if wide else _ABREAST
+    places = range(0, len(models), abreast)
+    parts: list[RenderableType] = [Text(text, style="bold") for text in robustness_answers(summary)]
+    parts += [_accuracies(summary, place, models[place : place + abreast]) for place in places]
     if summary.scores:
         parts.append(_scores(summary))
     if summary.checks:
-        parts.append(_checks(summary) if len(models) <= _ABREAST else _counted_checks(summary))
+        parts.append(_checks(summary) if len(models) <= _WIDE else _counted_checks(summary))
     return Group(*parts)
+
+
+def robustness_answers(summary: EvaluationSummary) -> list[str]:
+    """How often models are right, at worst under attack and on average under corruption; a sentence for each of a few.
+
+    Models that were evaluated on outliers alone have none: there is nothing to be right about.
+    """
+    models = models_of(summary)
+    found = [_answer(summary, model) for model in models] if len(models) <= _WIDE else [_range_answer(summary, models)]
+    return [text for text in found if text]
+
+
+def _answer(summary: EvaluationSummary, model: str) -> str:
+    shares = _shares(summary, model)
+    attacked = summary.of(model, ConditionKind.ATTACK)
+    strongest = min(attacked, key=lambda entry: entry.accuracy).condition.words if attacked else ""
+    parts = [f"{share:.1%} {_UNDER[kind]}" for kind, share in shares.items()]
+    text = _listed(parts).replace("the strongest attack", f"the strongest attack ({strongest})")
+    failed = [check.name for check in summary.checks if check.model == model and check.word == "FAIL"]
+    doubt = f"; but the attacks cannot be trusted ({', '.join(failed)} failed)" if failed else ""
+    return f"{model} is right on {text}{doubt}." if parts else ""
+
+
+def _range_answer(summary: EvaluationSummary, models: Sequence[str]) -> str:
+    found = [_shares(summary, model) for model in models]
+    parts = []
+    for kind, words in _UNDER.items():
+        if own := [shares[kind] for shares in found if kind in shares]:
+            parts.append(f"{min(own):.1%} to {max(own):.1%} {words}")
+    return f"{len(models)} models are right on {_listed(parts)}." if parts else ""
+
+
+def _shares(summary: EvaluationSummary, model: str) -> dict[ConditionKind, float]:
+    """How often a model is right on clean images, under its strongest attack, and on average under corruption."""
+    of_kind = {kind: [entry.accuracy for entry in summary.of(model, kind)] for kind in _UNDER}
+    return {
+        kind: min(values) if kind is ConditionKind.ATTACK else fmean(values)
+        for kind, values in of_kind.items()
+        if values
+    }
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 
 
 def with_short_names(summary: EvaluationSummary) -> EvaluationSummary:

@@ -87,7 +87,7 @@ def _conditions(
 
 
 def gain_figure(records: Sequence[GainRecord], paths: Sequence[Path]) -> None:
-    """A panel per condition, a row per recipe: the gain in points with its interval over seeds.
+    """A panel per condition, a row per recipe: the gain in points with its interval over seeds, all on one scale.
 
     At least one record must have a gain.
     """
@@ -95,16 +95,18 @@ def gain_figure(records: Sequence[GainRecord], paths: Sequence[Path]) -> None:
     recipes = list(dict.fromkeys(record.recipe for record in compared))
     conditions = list(dict.fromkeys(record.condition for record in compared))
     places = {recipe: len(recipes) - 1 - place for place, recipe in enumerate(recipes)}
+    edge = _edge(compared)
     with drawing(paths, 1, len(conditions), (1.6 + 1.5 * len(conditions), 0.9 + 0.2 * len(recipes))) as axes:
         for axis, condition in zip(axes[0], conditions, strict=True):
             own = [record for record in compared if record.condition == condition]
-            edge = _edge(own)
             axis.axvline(0, color="0.5", lw=0.8)
             for record in own:
                 _row(axis, record, places[record.recipe], edge)
             axis.set(title=condition, yticks=[], ylim=(-0.7, len(recipes) - 0.3), xlim=(-edge, edge))
         axes[0, 0].set_yticks(list(places.values()), list(places))
-        axes[0, 0].figure.supxlabel("points over symmetric attention, 95 % over seeds", fontsize="small")
+        axes[0, 0].figure.supxlabel(
+            "← worse   points over symmetric attention, 95 % over seeds   better →", fontsize="small"
+        )
 
 
 def _ends(record: GainRecord) -> tuple[float, float, float]:

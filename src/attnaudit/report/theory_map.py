@@ -26,14 +26,16 @@ def theory_map(ranks: Sequence[Rank], chance: float) -> tuple[list[str], list[in
     return [entry.theory for entry in ranks], layers, cells
 
 
-def theory_figure(run: AuditRun, paths: Sequence[Path]) -> None:
-    """A panel per model."""
+def theory_figure(run: AuditRun, paths: Sequence[Path]) -> bool:
+    """A panel per model; False, and no file, if every theory is at chance in every layer."""
     chance = defaults.CHANCE if run.summary.chance is None else run.summary.chance
-    models = [model for model in run.models if any(entry.model == model for entry in run.ranking)]
-    maps = [theory_map([entry for entry in run.ranking if entry.model == model], chance) for model in models]
-    size = (7.2, sum(0.9 + 0.22 * len(theories) for theories, _, _ in maps))
-    with drawing(paths, len(models), 1, size) as axes:
-        for axis, model, (theories, layers, cells) in zip(axes[:, 0], models, maps, strict=True):
+    maps = {model: theory_map([entry for entry in run.ranking if entry.model == model], chance) for model in run.models}
+    maps = {model: own for model, own in maps.items() if any(cell is not None for row in own[2] for cell in row)}
+    if not maps:
+        return False
+    size = (7.2, sum(0.9 + 0.22 * len(theories) for theories, _, _ in maps.values()))
+    with drawing(paths, len(maps), 1, size) as axes:
+        for axis, (model, (theories, layers, cells)) in zip(axes[:, 0], maps.items(), strict=True):
             numbers = np.array([[np.nan if cell is None else cell for cell in row] for row in cells], dtype=np.float64)
             axis.imshow(np.ma.masked_invalid(numbers), cmap="Blues", vmin=0, vmax=1, aspect="auto")
             for (row, column), cell in np.ndenumerate(numbers):
@@ -44,3 +46,4 @@ def theory_figure(run: AuditRun, paths: Sequence[Path]) -> None:
             axis.set_xticks(range(len(layers)), [str(layer) for layer in layers])
             axis.set_xlabel("layer")
             axis.set_title(f"{model}: score by layer, 0 is chance and 1 the theory; empty at chance", loc="left")
+    return True

@@ -37,14 +37,17 @@ def verdict_text(word: VerdictWord, words: str | None = None) -> Text:
     return Text(words or word.value, style=_COLOURS[word])
 
 
+def verdict_title(verdict: Verdict) -> str:
+    """Word and finding as the title of a card, such as `refuted: at chance`."""
+    if verdict.word is VerdictWord.SUPPORTED:
+        return verdict.words
+    return f"{verdict.word}: {verdict.finding}"
+
+
 def claim_words(claim: str) -> ClaimWords:
     """What a claim of ours says of itself; users' own claims come with their run."""
     known = CLAIMS.get(claim)
-    return (
-        ClaimWords("", "", "")
-        if known is None
-        else ClaimWords(known.statement, known.citation, known.theory, known.limits)
-    )
+    return ClaimWords("", "", "") if known is None else known.words
 
 
 def finding_meanings(claim: str, kind: RecordKind) -> Mapping[Finding, str]:

@@ -14,6 +14,7 @@ from attnaudit.claims.meanings import RecordKind
 from attnaudit.claims.registry import CLAIMS
 from attnaudit.records.audit import AuditRun
 from attnaudit.records.verdict import Verdict, VerdictWord
+from attnaudit.report.answers import answers
 from attnaudit.report.score_tables import ranking_table, score_table, tally_table
 from attnaudit.report.verdict_cards import claim_words, finding_meanings, null_words, verdict_card, verdict_text
 
@@ -31,14 +32,16 @@ _SCALE = (
 )
 
 
-def audit_report(run: AuditRun, *, details: bool = False) -> RenderableType:
-    """The verdicts of an audit, a card for each; theorems once, and theories compared.
+def audit_report(run: AuditRun, *, details: bool = False, wide: bool = False) -> RenderableType:
+    """The answer in a sentence per model; then the verdicts, a card for each, theorems once, and theories compared.
 
     Args:
         run: the audit.
         details: whether every measure is shown with its references.
+        wide: whether tables have all of their columns, even if they need more than 80 characters.
     """
-    parts: list[RenderableType] = []
+    parts: list[RenderableType] = [Text(text, style="bold") for text in answers(run).values()]
+    parts.append(Text())
     theorems = {verdict.claim: verdict for verdict in run.verdicts if verdict.of_every_network}
     measured = [verdict for verdict in run.verdicts if not verdict.of_every_network]
 
@@ -53,9 +56,9 @@ def audit_report(run: AuditRun, *, details: bool = False) -> RenderableType:
             title = Text(f"{model}{_size(own)}", style="bold underline")
             parts += [title, *kinds, *_counts([*own, *theorems.values()]), Text(), *map(card, own)]
         if details and any(verdict.scores for verdict in own):
-            parts.append(score_table(model, [(verdict.claim, verdict) for verdict in own]))
+            parts.append(score_table(model, [(verdict.claim, verdict) for verdict in own], wide=wide))
         if ranks := [rank for rank in run.ranking if rank.model == model]:
-            parts.append(ranking_table(ranks))
+            parts.append(ranking_table(ranks, wide=wide))
     if len({verdict.model for verdict in measured}) > 1:
         parts.append(tally_table(measured))
     if theorems:
@@ -93,27 +96,28 @@ def _size(verdicts: Sequence[Verdict]) -> str:
     return f": {heads} heads, {inputs} independent inputs" if heads else ""
 
 
-def verdict_report(verdicts: Sequence[Verdict], levels: Mapping[str, float]) -> RenderableType:
+def verdict_report(verdicts: Sequence[Verdict], levels: Mapping[str, float], *, wide: bool = False) -> RenderableType:
     """By kind of record and claim: the verdicts, the scores behind them, and the meaning of the words.
 
     Args:
         verdicts: on trainings, evaluations or laboratory experiments.
         levels: the confidence level of the intervals of each claim.
+        wide: whether tables have all of their columns.
     """
     by_kind: dict[RecordKind, list[Verdict]] = {}
     for verdict in verdicts:
         by_kind.setdefault(CLAIMS[verdict.claim].reads[0], []).append(verdict)
     parts: list[RenderableType] = []
     for kind, own in by_kind.items():
-        parts += [*_tables(own), _legend(kind, own, levels)]
+        parts += [*_tables(own, wide=wide), _legend(kind, own, levels)]
     return Group(*parts)
 
 
-def _tables(verdicts: Sequence[Verdict]) -> Iterator[RenderableType]:
+def _tables(verdicts: Sequence[Verdict], *, wide: bool) -> Iterator[RenderableType]:
     for claim in dict.fromkeys(verdict.claim for verdict in verdicts):
         own = [(verdict.model, verdict) for verdict in verdicts if verdict.claim == claim]
         if any(verdict.scores for _, verdict in own):
-            yield score_table(claim, own)
+            yield score_table(claim, own, wide=wide)
         yield _verdicts(claim, own)
         if limits := CLAIMS[claim].limits:
             yield Text(limits, "dim")

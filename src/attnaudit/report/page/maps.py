@@ -28,6 +28,11 @@ class HeadMap:
     counted: Cells
     missing: Cells
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no head has a number."""
+        return all(mean is None for row in self.mean for mean in row)
+
 
 def head_map(rows: pa.Table) -> HeadMap:
     """The map of the observed rows of one measure; windows count as inputs."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from attnaudit.records.audit import ReferenceWords
+from attnaudit.records.audit import MeasureWords, ReferenceWords
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.head_table import head_table
 from attnaudit.records.head_values import HeadTable
@@ -20,9 +20,10 @@ POINTS = 200
 
 @dataclass(frozen=True)
 class StripRow:
-    """One reference: its mean over `counted` heads, and points at evenly spaced ranks, to show its distribution.
+    """One reference: its mean over `counted` values, and points at evenly spaced ranks, to show its distribution.
 
-    `inputs` is the number of inputs that it was measured on, and `missing` counts the heads without a number there.
+    There is a value for each head and input. `inputs` is the number of inputs that it was measured on, and `missing`
+    counts the values that could not be computed there.
     """
 
     reference: str
@@ -36,13 +37,23 @@ class StripRow:
 
 @dataclass(frozen=True)
 class Strip:
-    """One measure for one theory; `unidentifiable` heads cannot decide and are left out."""
+    """One measure for one theory, on so many heads; `closer` says which values are closer to the theory.
+
+    `unidentifiable` counts the values of heads that cannot decide and are left out.
+    """
 
     measure: str
     theory: str
     decides: bool
+    closer: str
+    heads: int
     unidentifiable: int
     rows: list[StripRow]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to draw."""
+        return not any(row.points for row in self.rows)
 
 
 def strip(
@@ -51,6 +62,7 @@ def strip(
     measure: str,
     theory: str,
     decides: bool,
+    words: MeasureWords,
     references: Mapping[str, ReferenceWords],
 ) -> Strip:
     """A strip with a row per reference, the observed heads first, then nulls, ideals, ceilings and others."""
@@ -58,7 +70,8 @@ def strip(
     kinds = reference_kinds(references)
     found = table.references if len(table) else {}
     rows = [_row(name, kind, table) for name, kind in kinds.items() if name in found]
-    return Strip(measure, theory, decides, table.unidentifiable, rows)
+    heads = len(np.unique(table.heads))
+    return Strip(measure, theory, decides, words.closer, heads, table.unidentifiable, rows)
 
 
 def _row(reference: str, kind: str, table: HeadTable) -> StripRow:

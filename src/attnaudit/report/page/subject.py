@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ from attnaudit.papers.tables import TABLES, Comparison, compare
 from attnaudit.records.audit import AuditRun, ClaimWords, MeasureWords, Statistic, Statistics
 from attnaudit.records.schema import OBSERVED
 from attnaudit.records.verdict import Rank, Score, Verdict
+from attnaudit.report.answers import answers
 from attnaudit.report.page.maps import HeadMap, head_map
 from attnaudit.report.page.profiles import PROFILED, Layers, Profile, by_layer, profiles
 from attnaudit.report.page.strips import Strip, strip
@@ -52,12 +53,22 @@ class TheoryMap:
     rows: list[tuple[str, list[float | None]]]
     winners: list[tuple[str | None, int]]
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether every theory is at chance everywhere."""
+        return all(cell is None for _, cells in self.rows for cell in cells)
+
 
 @dataclass(frozen=True)
 class Subject:
-    """One model of one run; `run` is the number of the run in the document, `null` what score 0 is."""
+    """One model of one run, and the answer in a sentence.
+
+    `run` is the number of the run in the document, `null` what score 0 is, `threshold` the score that counts as the
+    claim. Strips and maps without any number are left out.
+    """
 
     name: str
+    answer: str
     run: int
     protocol: str
     weights: str
@@ -65,6 +76,7 @@ class Subject:
     heads: int
     verdicts: list[Verdict]
     null: str
+    threshold: float
     claims: Mapping[str, ClaimWords]
     ranking: list[Rank]
     theories: TheoryMap
@@ -73,6 +85,12 @@ class Subject:
     profiles: list[Profile]
     published: list[tuple[str, list[Comparison]]]
     rejected: list[tuple[str, int, int]]
+
+    @property
+    def has_reach(self) -> bool:
+        """Whether any gauge shows what the best projection scores."""
+        scores = [own for verdict in self.verdicts for own in verdict.scores if own.score is not None]
+        return any(own.reach is not None and own.score and own.reach.mean > own.score.mean for own in scores)
 
 
 def subject(run: AuditRun, number: int, model: str, names: Sequence[str]) -> Subject:
@@ -84,9 +102,11 @@ def subject(run: AuditRun, number: int, model: str, names: Sequence[str]) -> Sub
     views: list[MeasureView] = []
     depths: dict[str, Layers] = {}
     inputs: set[str] = set()
+    heads: set[tuple[int, int]] = set()
     for name in names:
         rows = finite(run.rows.where(*_COLUMNS, model=model, measure=name, reference=OBSERVED))
         inputs.update(rows["input"].unique().to_pylist())
+        heads.update(_heads(rows))
         for theory in rows["theory"].unique().to_pylist():
             own = rows.filter(pc.equal(rows["theory"], theory))
             statistic = run.statistic(model, name, theory)
@@ -96,25 +116,37 @@ def subject(run: AuditRun, number: int, model: str, names: Sequence[str]) -> Sub
                 depths[name] = by_layer(own.select(["layer", "value"]))
     return Subject(
         name=shortened(model),
+        answer=answers(run)[model],
         run=number,
         protocol=run.protocol,
         weights=_end(run.settings.weights.get(model, "unknown")),
         inputs=len(inputs),
-        heads=max((view.statistic.n + view.statistic.lost for view in views), default=0),
+        heads=len(heads),
         verdicts=verdicts,
         null=null_words(verdicts, run.summary.references),
+        threshold=defaults.THRESHOLD if run.summary.threshold is None else run.summary.threshold,
         claims=run.summary.claims,
         ranking=[entry for entry in run.ranking if entry.model == model],
         theories=_theories(run, model),
-        strips=[
-            strip(run.rows, model, measure, theory, score is None or decides(score), run.summary.references)
-            for (measure, theory), score in deciding.items()
-        ],
+        strips=[own for own in _strips(run, model, deciding) if not own.is_empty],
         measures=views,
         profiles=profiles(depths),
         published=_published(model, run.summary.observed(model)),
         rejected=_rejected(views),
     )
+
+
+def _strips(run: AuditRun, model: str, deciding: Mapping[tuple[str, str], Score | None]) -> Iterator[Strip]:
+    for (measure, theory), score in deciding.items():
+        words = run.summary.measures.get(measure, _NO_WORDS)
+        decided = score is None or decides(score)
+        yield strip(run.rows, model, measure, theory, decided, words, run.summary.references)
+
+
+def _heads(rows: pa.Table) -> Iterator[tuple[int, int]]:
+    """Every head once, whatever the number of inputs."""
+    found = rows.group_by(["layer", "head"]).aggregate([])
+    return zip(found["layer"].to_pylist(), found["head"].to_pylist(), strict=True)
 
 
 def _theories(run: AuditRun, model: str) -> TheoryMap:
@@ -149,8 +181,16 @@ def _end(path: str) -> str:
 def _view(
     name: str, theory: str, words: MeasureWords, rows: pa.Table, statistic: Statistic, decides: bool
 ) -> MeasureView:
+    drawn = head_map(rows)
     return MeasureView(
-        shortened(name), theory, shortened(words.text), words.closer, words.ideal, decides, statistic, head_map(rows)
+        shortened(name),
+        theory,
+        shortened(words.text),
+        words.closer,
+        words.ideal,
+        decides,
+        statistic,
+        None if drawn.is_empty else drawn,
     )
 
 
@@ -166,7 +206,7 @@ def _published(model: str, observed: Statistics) -> list[tuple[str, list[Compari
 
 
 def _rejected(views: list[MeasureView]) -> list[tuple[str, int, int]]:
-    """(reason, largest number of heads rejected in one measure, number of measures), largest first."""
+    """(reason, largest number of values rejected in one measure, number of measures), largest first."""
     losses: dict[str, tuple[int, int]] = {}
     for view in views:
         for reason, count in view.statistic.rejected.items():

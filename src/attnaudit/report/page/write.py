@@ -17,7 +17,7 @@ from attnaudit.records.files import write_whole
 from attnaudit.report.page.document import Document, document
 from attnaudit.report.page.numbers import embedded
 from attnaudit.report.page.templates import part, templates
-from attnaudit.report.verdict_cards import chance_words, finding_meanings, limits_of, sentence
+from attnaudit.report.verdict_cards import chance_words, finding_meanings, limits_of, sentence, verdict_title
 from attnaudit.statistics.decisions import decides
 
 #: The name of the page in a run folder.
@@ -61,6 +61,7 @@ def _rendered(content: Document) -> bytes:
         .render(
             document=content,
             decides=decides,
+            verdict_title=verdict_title,
             sentence=sentence,
             chance_words=chance_words,
             limits_of=limits_of,

@@ -30,23 +30,24 @@ function stripFigure(strip) {
   const left = 14 + 6.2 * longest, each = 26, bottom = 8 + each * Math.max(1, strip.rows.length);
   const logarithmic = spreadsWide(strip);
   const title = titled(words(strip.measure), strip.theory) + (logarithmic ? ", log scale" : "");
-  const lost = strip.unidentifiable ? ` ${strip.unidentifiable.toLocaleString("en")} heads with too few tokens to decide are left out.` : "";
-  const counts = strip.rows.map((row) => `${named(row)} ${shown(row.mean)}${row.missing ? ` (missing: ${row.missing.toLocaleString("en")} heads)` : ""}`);
+  const lost = strip.unidentifiable ? ` Heads with too few tokens to decide are left out (${strip.unidentifiable.toLocaleString("en")} values).` : "";
+  const counts = strip.rows.map((row) => `${named(row)} ${shown(row.mean)}${row.missing ? ` (missing: ${row.missing.toLocaleString("en")} values)` : ""}`);
   const role = strip.decides ? "" : " Decides nothing.";
-  const caption = (strip.rows.length ? `${strip.rows[0].counted.toLocaleString("en")} heads.` : "Missing: no head can decide.") + role + lost;
-  const drawing = canvas(width, bottom + 22, `${title}, means: ${counts.join(", ")}`);
+  const caption = `${counted(strip.heads, "head")} on ${counted(strip.rows[0].inputs, "input")}.` + role + lost;
+  const drawing = canvas(width, bottom + 36, `${title}, means: ${counts.join(", ")}`);
   const across = scale(strip.rows.flatMap((row) => row.points), left, width - 8, logarithmic);
   axis(drawing, true, across.ticks, across.place, left, bottom, width);
+  drawing.append(svg("text", { class: "soft", x: (left + width) / 2, y: bottom + 30, "text-anchor": "middle" }, directed(strip.measure, strip.closer)));
   strip.rows.forEach((row, place) => {
     const middle = 8 + each * (place + 0.5), group = svg("g", { fill: COLOURS[row.kind] });
     drawing.append(svg("text", { x: left - 8, y: middle + 4, "text-anchor": "end", "font-weight": row.kind === "observed" ? 700 : 400 }, named(row)));
     row.points.forEach((value, k) => group.append(svg("circle", { class: "dot", cx: across.place(value).toFixed(1), cy: (middle + jitter(k) * each * 0.66).toFixed(1), r: 2 })));
-    tipped(group, `${named(row)}\nmean ${shown(row.mean)} over ${row.counted.toLocaleString("en")} heads\nmissing: ${row.missing.toLocaleString("en")}`);
+    tipped(group, `${named(row)}\nmean ${shown(row.mean)} of ${row.counted.toLocaleString("en")} values, one for each head and input\nmissing: ${row.missing.toLocaleString("en")}`);
     drawing.append(group);
-    if (!row.points.length) drawing.append(svg("text", { class: "soft", x: left + 8, y: middle + 4 }, `missing, ${row.missing.toLocaleString("en")} heads`));
+    if (!row.points.length) drawing.append(svg("text", { class: "soft", x: left + 8, y: middle + 4 }, `missing, ${row.missing.toLocaleString("en")} values`));
     if (isNumber(row.mean)) drawing.append(svg("line", { class: "mean", x1: across.place(row.mean), x2: across.place(row.mean), y1: middle - 10, y2: middle + 10 }));
   });
-  const rows = () => strip.rows.flatMap((row) => row.points.map((value) => ({ measure: strip.measure, theory: strip.theory, reference: row.reference, value, mean: row.mean, heads: row.counted, inputs: row.inputs, missing: row.missing })));
+  const rows = () => strip.rows.flatMap((row) => row.points.map((value) => ({ measure: strip.measure, theory: strip.theory, reference: row.reference, value, mean: row.mean, values: row.counted, inputs: row.inputs, missing: row.missing })));
   return figure(title, caption, drawing, rows);
 }
 
@@ -85,12 +86,13 @@ function profileFigure(profile) {
 function overlayFigures() {
   const keys = new Map();
   for (const subject of data.subjects) for (const strip of subject.strips) keys.set(`${strip.measure} ${strip.theory}`, strip);
-  return [...keys.values()].map(({ measure, theory }) => {
+  return [...keys.values()].flatMap(({ measure, theory, closer }) => {
     const lines = data.subjects.flatMap((subject) => {
       const own = subject.strips.find((strip) => strip.measure === measure && strip.theory === theory);
       const row = own?.rows.find((each) => each.kind === "observed");
       return row?.points.length ? [{ name: subject.label, x: row.points, y: row.points.map((_, k) => (k + 1) / row.points.length), lower: [], upper: [] }] : [];
     });
-    return lineFigure(titled(words(measure), theory), "", lines, { x: words(measure), y: "share of heads" });
+    if (!lines.length) return [];
+    return lineFigure(titled(words(measure), theory), "", lines, { x: directed(measure, closer), y: "share of values" });
   });
 }

@@ -17,6 +17,9 @@ const words = (name) => name.replaceAll("_", " ");
 
 // The name of a measure, with its theory unless that is kernel PCA.
 const titled = (name, theory) => name + (theory === "kpca" ? "" : ` (${theory})`);
+const counted = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
+// The title of an axis: the measure, and which end of it is closer to the claim.
+const directed = (name, closer) => ({ higher: `${words(name)}, closer to the claim →`, lower: `← closer to the claim, ${words(name)}` })[closer] ?? words(name);
 // A name that may break at its underscores.
 const breakable = (name) => name.split("_").flatMap((part, k) => (k ? ["_", html("wbr"), part] : [part]));
 

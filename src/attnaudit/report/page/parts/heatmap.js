@@ -12,10 +12,6 @@ const titleOf = (measure) => titled(measure.name, measure.theory);
 
 function heatmap(root, subject) {
   const measures = subject.measures;
-  if (!measures.length) {
-    root.append(html("p", { class: "note" }, "This page has no heat map for this run."));
-    return;
-  }
   const choice = html("select", {}, measures.map((measure, k) => html("option", { value: k }, titleOf(measure) + (measure.decides ? " ★" : ""))));
   const starting = measures.findIndex((measure) => measure.decides);
   choice.value = String(Math.max(starting, 0));
@@ -37,15 +33,16 @@ function heatmap(root, subject) {
 
 function mapFigure(measure, state, choose) {
   const map = measure.map, columns = Math.max(0, ...map.mean.map((row) => row.length));
-  const size = Math.max(9, Math.min(48, Math.floor(620 / Math.max(columns, 1)))), high = Math.max(12, Math.min(size, 34, Math.floor(400 / map.layers.length))), left = 46, top = 20;
+  const size = Math.max(9, Math.min(48, Math.floor(620 / Math.max(columns, 1)))), high = Math.max(12, Math.min(size, 34, Math.floor(400 / map.layers.length))), left = 46, top = 34;
   const values = map.mean.flat().filter(isNumber), low = Math.min(...values), range = Math.max(...values) - low || 1;
-  const drawing = canvas(left + Math.max(columns * size, 124) + 4, top + map.layers.length * high + 34, `${titleOf(measure)} by layer and head`);
+  const drawing = canvas(left + Math.max(columns * size, 124) + 4, top + map.layers.length * high + 48, `${titleOf(measure)} by layer and head`);
   drawing.setAttribute("role", "grid");
   const every = Math.ceil(24 / size);
+  drawing.append(svg("text", { class: "soft", x: left, y: 12 }, "head →"), svg("text", { class: "soft", x: left - 6, y: top - 6, "text-anchor": "end" }, "layer ↓"));
   for (let column = 0; column < columns; column += every) drawing.append(svg("text", { class: "soft", x: left + (column + 0.5) * size, y: top - 6, "text-anchor": "middle" }, column));
   map.layers.forEach((layer, row) => {
     const group = svg("g", { role: "row" });
-    if (row % Math.ceil(14 / high) === 0) drawing.append(svg("text", { class: "soft", x: left - 6, y: top + (row + 0.5) * high + 4, "text-anchor": "end" }, row ? layer : `layer ${layer}`));
+    if (row % Math.ceil(14 / high) === 0) drawing.append(svg("text", { class: "soft", x: left - 6, y: top + (row + 0.5) * high + 4, "text-anchor": "end" }, layer));
     map.mean[row].forEach((mean, column) => {
       const counted = cellOf(map.counted, row, column), missing = cellOf(map.missing, row, column);
       if (!isNumber(mean) && !missing) return;
@@ -58,7 +55,7 @@ function mapFigure(measure, state, choose) {
   });
   const base = top + map.layers.length * high + 12;
   for (let k = 0; k < 40; k++) drawing.append(svg("rect", { x: left + k * 3, y: base, width: 3.2, height: 8, fill: heat(k / 39) }));
-  drawing.append(svg("text", { class: "soft", x: left, y: base + 20 }, shown(low)), svg("text", { class: "soft", x: left + 120, y: base + 20, "text-anchor": "end" }, shown(low + range)));
+  drawing.append(svg("text", { class: "soft", x: left, y: base + 20 }, shown(low)), svg("text", { class: "soft", x: left + 120, y: base + 20, "text-anchor": "end" }, shown(low + range)), svg("text", { class: "soft", x: left, y: base + 34 }, { higher: "closer to the claim →", lower: "← closer to the claim" }[measure.closer] ?? ""));
   chosenByKeyboardOrPointer(drawing, choose);
   const rows = () => map.mean.flatMap((line, row) => line.map((mean, column) => ({ measure: measure.name, theory: measure.theory, layer: map.layers[row], head: column, mean: mean ?? "", deviation: map.spread[row][column] ?? "", inputs: cellOf(map.counted, row, column), missing: cellOf(map.missing, row, column) })));
   return figure(titleOf(measure), measure.text + ". Mean over inputs; rows are layers, columns heads.", drawing, rows);

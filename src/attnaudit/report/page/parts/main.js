@@ -11,10 +11,17 @@ function draw(root) {
 }
 const NEAR = 1500;
 for (const root of [...pending]) if (root.getBoundingClientRect().top < innerHeight + NEAR) draw(root);
+// A figure that is drawn on the way would move what a link points to.
+const drawAll = () => [...pending].forEach(draw);
+document.addEventListener("click", (event) => event.target.closest('a[href^="#"]') && drawAll(), true);
+if (location.hash) {
+  drawAll();
+  document.getElementById(location.hash.slice(1))?.scrollIntoView({ behavior: "instant" });
+}
 const watcher = new IntersectionObserver((entries) => entries.forEach((entry) => entry.isIntersecting && draw(entry.target)), { rootMargin: `${NEAR}px` });
 pending.forEach((root) => watcher.observe(root));
 addEventListener("beforeprint", () => {
-  [...pending].forEach(draw);
+  drawAll();
   document.querySelectorAll("details").forEach((hidden) => { hidden.open = true; });
 });
 document.querySelectorAll("table.sortable").forEach(sortable);

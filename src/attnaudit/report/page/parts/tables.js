@@ -17,6 +17,8 @@ function sortable(table) {
     };
     body.append(...[...body.rows].sort((a, b) => compare(key(a.cells[column]), key(b.cells[column]))));
   }));
+  // On a phone every number stands below the name of its column.
+  for (const row of body.rows) [...row.cells].forEach((cell, k) => { cell.dataset.label = headings[k].textContent; });
   const rows = () => [...body.rows].map((row) => Object.fromEntries([...row.cells].map((cell, k) => [headings[k].textContent, cell.textContent.trim()])));
   table.parentElement.after(html("div", { class: "tools" }, button("CSV", `Download the table ${table.dataset.name} as CSV`, () => saved(`${table.dataset.name}.csv`, "text/csv", csv(rows())))));
 }
