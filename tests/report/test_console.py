@@ -12,3 +12,10 @@ def test_messages_of_the_package_are_printed_only_while_a_command_runs(capsys):
         log.info("%d heads", 3)
     log.info("after")
     assert capsys.readouterr() == ("", "3 heads\n")
+
+
+def test_results_in_a_file_have_the_width_of_columns_if_it_is_set(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert console.data_console().width == 80
+    monkeypatch.delenv("COLUMNS")
+    assert console.data_console().width == 120

@@ -9,6 +9,7 @@ import sys
 import typer
 
 from attnaudit.cli import audit, bench, corrupt, diff, doctor, gaussian, judge, ls, paper, report, robust, train
+from attnaudit.cli.help_text import help_text
 from attnaudit.cli.stopping import watched_signals
 from attnaudit.display import escaped_if_unencodable
 from attnaudit.errors import AttnAuditError
@@ -23,18 +24,18 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("audit")(audit.audit)
-app.command("paper")(paper.paper)
-app.command("report")(report.report)
-app.command("diff")(diff.diff)
-app.command("train")(train.train)
-app.command("judge")(judge.judge)
-app.command("robust")(robust.robust)
-app.command("corrupt")(corrupt.corrupt)
+app.command("audit", help=help_text(audit.audit))(audit.audit)
+app.command("paper", help=help_text(paper.paper))(paper.paper)
+app.command("report", help=help_text(report.report))(report.report)
+app.command("diff", help=help_text(diff.diff))(diff.diff)
+app.command("train", help=help_text(train.train))(train.train)
+app.command("judge", help=help_text(judge.judge))(judge.judge)
+app.command("robust", help=help_text(robust.robust))(robust.robust)
+app.command("corrupt", help=help_text(corrupt.corrupt))(corrupt.corrupt)
 app.add_typer(gaussian.app, name="gaussian")
-app.command("ls")(ls.ls)
-app.command("bench")(bench.bench)
-app.command("doctor")(doctor.doctor)
+app.command("ls", help=help_text(ls.ls))(ls.ls)
+app.command("bench", help=help_text(bench.bench))(bench.bench)
+app.command("doctor", help=help_text(doctor.doctor))(doctor.doctor)
 
 
 @app.callback(invoke_without_command=True)

@@ -33,7 +33,9 @@ RandomWeights = Annotated[
 Download = Annotated[bool, typer.Option("--download", help="Allow network access to download weights.")]
 Images = Annotated[
     Path | None,
-    typer.Option(help="Folder of images, nested or flat. Default: $ATTNAUDIT_DATA/imagenet_val.", show_default=False),
+    typer.Option(
+        help="Folder of images, nested or flat. Default: imagenet_val in $ATTNAUDIT_DATA.", show_default=False
+    ),
 ]
 TextOption = Annotated[
     Path | None,
@@ -66,7 +68,7 @@ Memory = Annotated[
 ]
 Out = Annotated[
     Path | None,
-    typer.Option(help="Run folder. Default: attnaudit-runs/<model>-<protocol>-<hash>.", show_default=False),
+    typer.Option(help="Run folder. Default: `<model>-<protocol>-…` in attnaudit-runs.", show_default=False),
 ]
 ClassFolders = Annotated[
     Path | None,
@@ -75,8 +77,8 @@ ClassFolders = Annotated[
 Parquet = Annotated[
     Path | None,
     typer.Option(
-        help="Parquet file with columns img and label. Default: cifar10/test.parquet (10 classes) or imagenet_val/ "
-        "(1,000 classes) in $ATTNAUDIT_DATA.",
+        help="Parquet file with columns img and label. Default: test.parquet of cifar10 (10 classes), or imagenet_val "
+        "(1,000 classes), in $ATTNAUDIT_DATA.",
         show_default=False,
     ),
 ]

@@ -74,7 +74,7 @@ def robust(
     batch: Annotated[int | None, typer.Option(min=1, help="Batch size. Default: 64, on a GPU 256.")] = None,
     device: options.DeviceOption = Device(defaults.DEVICE),
     out: Annotated[
-        Path | None, typer.Option(help="Run folder. Default: attnaudit-runs/robust-<model>-….", show_default=False)
+        Path | None, typer.Option(help="Run folder. Default: `robust-<model>-…` in attnaudit-runs.", show_default=False)
     ] = None,
     wide: options.Wide = False,
     json: options.Json = False,

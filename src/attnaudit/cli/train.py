@@ -46,7 +46,7 @@ def train(
         int, typer.Option(min=0, help="Processes that read images, with timm's augmentation.")
     ] = defaults.READERS,
     out: Annotated[
-        Path | None, typer.Option(help="Run folder. Default: attnaudit-runs/<recipe>-<seed>.", show_default=False)
+        Path | None, typer.Option(help="Run folder. Default: `<recipe>-<seed>` in attnaudit-runs.", show_default=False)
     ] = None,
     json: options.Json = False,
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,13 +14,13 @@ from typing import Any
 
 from rich.console import Console
 
-#: The width of tables if the output is not a terminal, and of those with all of their columns.
+#: The width of tables if the output is not a terminal and COLUMNS is not set, and of those with all of their columns.
 _PIPE_WIDTH, _WIDE = 120, 200
 
 
 def data_console(*, wide: bool = False) -> Console:
     """The console for results; a wide one has room for all columns, whatever the width of the terminal."""
-    width = None if sys.stdout.isatty() else _PIPE_WIDTH
+    width = None if sys.stdout.isatty() or os.environ.get("COLUMNS") else _PIPE_WIDTH
     console = Console(width=width, highlight=False)
     return Console(width=max(_WIDE, console.width), highlight=False) if wide else console
 

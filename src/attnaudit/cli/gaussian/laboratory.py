@@ -33,7 +33,9 @@ Rate = Annotated[float, typer.Option(min=1e-6, help="Initial learning rate; it f
 OptimiserOption = Annotated[OptimiserChoice, typer.Option(help="Optimiser.")]
 Out = Annotated[
     Path | None,
-    typer.Option(help="Folder for figure and data. Default: attnaudit-runs/gaussian-<command>.", show_default=False),
+    typer.Option(
+        help="Folder for figure and data. Default: `gaussian-<command>` in attnaudit-runs.", show_default=False
+    ),
 ]
 
 
