@@ -34,3 +34,12 @@ def test_a_long_list_of_names_is_not_printed():
     text = str(errors.unknown("optimiser", "optimiser100", names))
     assert "optimiser10 " in text
     assert text.count("optimiser") == 5  # the kind, the name and three suggestions
+
+
+def test_a_name_of_a_family_suggests_its_first_members_alone():
+    known = ["deit_tiny_patch16_224", "deit_tiny_distilled_patch16_224", "rdnet_tiny", "deit_small_patch16_224"]
+    assert errors.similar("DeiT-tiny", known) == known[:2]
+
+
+def test_no_name_suggests_nothing():
+    assert errors.similar("", ["deit_tiny_patch16_224"]) == []

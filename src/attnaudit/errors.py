@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 #: Longer lists of names are not printed: a reader looks for the closest one.
 _LISTED = 30
+#: How many names a message suggests.
+_SUGGESTED = 3
 
 
 class AttnAuditError(Exception):
@@ -75,10 +77,27 @@ def unknown(kind: str, name: object, known: Iterable[object]) -> UsageError:
     "Unknown corruption 'fogg': did you mean fog? Known: fog, snow."
     """
     names = [str(each) for each in known]
-    close = difflib.get_close_matches(str(name), names, n=3)
+    close = similar(str(name), names)
     hint = f": did you mean {' or '.join(close)}?" if close else "."
     listed = f" Known: {', '.join(names)}." if len(names) <= _LISTED else ""
     return UsageError(f"Unknown {kind} {name!r}{hint}{listed}")
+
+
+def similar(name: str, known: Iterable[str]) -> list[str]:
+    """Up to three of the `known` names that may be meant: the first of the family of that name, or those spelt like it.
+
+    >>> similar("deit-tiny", ["deit_small_patch16_224", "deit_tiny_patch16_224"])
+    ['deit_tiny_patch16_224']
+    """
+    plain = {_plain(each): each for each in known}
+    family = [each for each in plain if name and each.startswith(f"{_plain(name)}_")]
+    close = family or difflib.get_close_matches(_plain(name), plain, n=_SUGGESTED)
+    return [plain[each] for each in close[:_SUGGESTED]]
+
+
+def _plain(name: str) -> str:
+    """A name without what is easily mixed up."""
+    return name.lower().replace("-", "_")
 
 
 def first_line(error: Exception) -> str:

@@ -26,6 +26,29 @@ def test_names_of_our_own_are_near_matches_too_and_without_any_it_is_said_where_
         parse_model("runs/zzz")
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("deit_tiny", "did you mean deit_tiny_patch16_224 or deit_tiny_distilled_patch16_224"),
+        ("swin-tiny", "did you mean swin_tiny_patch4_window7_224"),
+        ("timm/deit_tiny_patch16_224.fb_in1k", "did you mean timm:deit_tiny_patch16_224.fb_in1k"),
+        ("bert-base-uncased", "is called hf:bert-base-uncased"),
+        ("facebook/opt-125m", "is called hf:facebook/opt-125m"),
+        ("./nowhere", "there is no such folder"),
+        ("hf:", "has no name of a model"),
+    ],
+)
+def test_what_is_no_model_suggests_what_may_be_meant(name, words):
+    with pytest.raises(ModelError, match=words):
+        parse_model(name)
+
+
+def test_a_weights_file_in_place_of_a_model_is_said_to_be_one(tmp_path):
+    (tmp_path / "deit.safetensors").touch()
+    with pytest.raises(ModelError, match="it is a file; .* --weights"):
+        parse_model(str(tmp_path / "deit.safetensors"))
+
+
 def test_an_unknown_source_is_named():
     with pytest.raises(ModelError, match=r"model source 'torchhub'.*timm, hf, trained"):
         parse_model("torchhub:resnet")

@@ -126,6 +126,8 @@ def parse_model(
     prefix = prefix or _prefix(Path(rest))
     if prefix not in SOURCES:
         raise ModelError(f"Unknown model source {prefix!r} in {name!r}. Known: {', '.join(SOURCES)}.")
+    if not rest:
+        raise ModelError(f"{name!r} has no name of a model: attnaudit ls models lists names.")
     if random_weights and weights is not None:
         raise UsageError("--random-weights and --weights exclude each other: give only one.")
     source = _source(prefix)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 from torch import nn
 
 from attnaudit.display import readable
-from attnaudit.errors import ModelError, WeightsError, first_line
+from attnaudit.errors import ModelError, WeightsError, first_line, similar
 from attnaudit.numerics.digest import digest
 from attnaudit.numerics.randomness import seeded
 from attnaudit.protocol import Protocol
@@ -21,14 +20,29 @@ from attnaudit.sources.preprocess import squashed
 from attnaudit.sources.timm_library import the_timm, timm_data
 from attnaudit.sources.weights import fingerprint, fit_weights, read_weights
 
+#: The usual sizes of patches, windows and images, which are suggested first.
+_USUAL = ("_patch16_224", "_patch4_window7_224")
+
 
 def check(name: str) -> None:
-    """Check that timm knows the architecture (a `.tag` may follow); the error suggests similar names."""
-    if the_timm().is_model(name.partition(".")[0]):
-        return
-    close = difflib.get_close_matches(name, [*ALIASES, *the_timm().list_models()], n=3, cutoff=0.6)
-    hint = f"did you mean {' or '.join(close)}?" if close else "attnaudit ls models lists names."
-    raise ModelError(f"Unknown model {name!r}: {hint}")
+    """Check that timm knows the architecture (a `.tag` may follow); the error suggests what may be meant."""
+    if not the_timm().is_model(name.partition(".")[0]):
+        raise ModelError(f"Unknown model {name!r}: {_suggestion(name)}")
+
+
+def _suggestion(name: str) -> str:
+    if Path(name).is_file():
+        return "it is a file; give the name of its network, and the file as --weights."
+    if name.startswith((".", "/", "~")) or name.count("/") > 1:
+        return "there is no such folder."
+    owner, _, rest = name.rpartition("/")
+    if owner and the_timm().is_model(rest.partition(".")[0]):
+        return f"did you mean timm:{rest}?"
+    networks = sorted(the_timm().list_models(), key=lambda each: (not each.endswith(_USUAL), len(each), each))
+    close = [] if owner else similar(name, [*ALIASES, *networks])
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    return f"timm does not have it; one of the Hugging Face hub is called hf:{name}; attnaudit ls models lists others."
 
 
 def locate_weights(spec: ModelSpec) -> ModelSpec:
