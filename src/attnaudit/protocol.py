@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from attnaudit.errors import SettingError, unknown
+
 
 class Protocol(StrEnum):
     """`exact` is the default; `paper` lands on the published digits, quirks included.
@@ -20,3 +22,7 @@ class Protocol(StrEnum):
 
     EXACT = "exact"
     PAPER = "paper"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Protocol:
+        raise SettingError(str(unknown("protocol", value, cls)))

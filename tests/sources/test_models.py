@@ -45,7 +45,7 @@ def test_what_is_no_model_suggests_what_may_be_meant(name, words):
 
 def test_a_weights_file_in_place_of_a_model_is_said_to_be_one(tmp_path):
     (tmp_path / "deit.safetensors").touch()
-    with pytest.raises(ModelError, match="it is a file; .* --weights"):
+    with pytest.raises(ModelError, match=r"it is a file; .* --weights"):
         parse_model(str(tmp_path / "deit.safetensors"))
 
 

@@ -23,6 +23,7 @@ from attnaudit.claims.registry import claims_about, claims_named, theories_for
 from attnaudit.display import counted
 from attnaudit.errors import UsageError
 from attnaudit.measures import DEFAULT_MEASURES, REFERENCES, Measure, Reference, select
+from attnaudit.measures.selection import entries_of
 from attnaudit.numerics.devices import device_name, device_of, put_back
 from attnaudit.protocol import Protocol
 from attnaudit.records.audit import AuditedModel, AuditRun
@@ -116,12 +117,13 @@ def audit(
     """
     allowed = default_memory() if memory is None else parse_memory(str(memory))
     resources = Resources(workers, cluster, allowed)
-    own = {measure.name for measure in measures if not isinstance(measure, str)}
+    bounds = Bounds(threshold, chance)
+    own = {measure.name for measure in measures if isinstance(measure, Measure)}
     audits = RecordKind.AUDIT
     judged = claims_about(audits) if claims == "all" else claims_named(claims, audits, own_measures=own)
     selection = select(
         measures=measures,
-        theories=(*theories_for(judged), *(ALL if theories == "all" else theories)),
+        theories=(*theories_for(judged), *(ALL if theories == "all" else entries_of("theory", theories))),
         references=tuple(REFERENCES) if references == "all" else references,
         repeats=repeats,
         seed=seed,
@@ -139,8 +141,8 @@ def audit(
     else:
         subjects = select_specs(models, weights=weights, random_weights=random_weights, seed=seed, download=download)
     if inputs is not None and not isinstance(inputs, (str, Path)):
-        if groups == "folder":
-            raise UsageError('A batch or loader has no folders: give the group of each input instead of "folder".')
+        if isinstance(groups, str) or not isinstance(groups, Sequence | None):
+            raise UsageError("A batch or loader has no folders: give a list with the group of each input.")
         if isinstance(inputs, (Tensor, Mapping)):
             selected = select_batch(inputs, settings.device, groups)
         else:
@@ -155,7 +157,7 @@ def audit(
         selected = select_inputs(subjects, asked, settings.protocol, settings.device)
     with busy("loading models and inputs") if progress is True else nullcontext():
         plan = plan_audit(subjects, selected.shards, settings, selection.own)
-    _announce(plan, selected, judged, Bounds(threshold, chance))
+    _announce(plan, selected, judged, bounds)
     folder = RunFolder(Path(out) if out is not None else Path(defaults.RUNS) / plan.name)
     with folder.locked():
         with (
@@ -168,7 +170,7 @@ def audit(
         for line in losses(measured.summary):
             _log.warning(line)
         with busy(f"judging {counted(len(judged), 'claim')}") if progress is True else nullcontext():
-            run = conclude(measured, judged, Bounds(threshold, chance), own=selection.own)
+            run = conclude(measured, judged, bounds, own=selection.own)
     for claim in judged if claims != "all" else ():
         if claim.name not in {verdict.claim for verdict in run.verdicts}:
             _log.warning("%s is not judged: it needs %s.", claim.name, claim.needs)

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from attnaudit import defaults
-from attnaudit.errors import UsageError
+from attnaudit.errors import UsageError, unknown
 from attnaudit.numerics.devices import device_name
 from attnaudit.protocol import Protocol
 from attnaudit.records.engine import Progress
+from attnaudit.records.ranges import check_whole
 from attnaudit.report.progress import shown_progress
 from attnaudit.report.robustness_files import write_evaluation_files
 from attnaudit.robustness import EvaluationPlan, EvaluationSettings, Robustness, evaluate
@@ -32,6 +33,8 @@ _log = logging.getLogger(__name__)
 _LESS = "--limit N draws fewer images"
 #: Images at a time, by device.
 _BATCH = {"cpu": 64, "cuda": 256}
+#: Of matrix products.
+_PRECISIONS = ("fp32", "tf32", "bf16")
 
 
 def robust(
@@ -89,6 +92,10 @@ def robust(
             are added.
         progress: a function that is told of every finished batch; True for a bar, False for none.
     """
+    check_whole(1, limit=limit, batch=batch)
+    check_whole(0, seed=seed)
+    if precision not in _PRECISIONS:
+        raise unknown("precision", precision, _PRECISIONS)
     names = [models] if isinstance(models, str) else list(models)
     if baseline is not None and baseline not in names:
         raise UsageError(f"--baseline must be one of the models to evaluate ({', '.join(names)}), got {baseline}.")
@@ -168,6 +175,8 @@ def corrupt(
         out: the folder: `clean.parquet`, and `CORRUPTION/SEVERITY.parquet`.
         progress: a function that is told of every finished file; True for a bar, False for none.
     """
+    check_whole(1, limit=limit, workers=workers)
+    check_whole(0, seed=seed)
     conditions = corrupting_conditions(corruptions, severities)
     if not conditions:
         raise UsageError("--corruptions none leaves nothing to write: name some, or use --corruptions all.")

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from attnaudit import defaults
-from attnaudit.errors import InputError
+from attnaudit.errors import InputError, UsageError
 from attnaudit.numerics.devices import device_name
 from attnaudit.records.engine import Progress
+from attnaudit.records.ranges import check_whole
 from attnaudit.report.progress import shown_progress
 from attnaudit.sources.data import VARIABLE, data_file
 from attnaudit.training.cuda_graph import check_recordable
@@ -62,7 +63,11 @@ def train(
     Raises:
         InputError: there is no data, or it cannot be learned from.
     """
-    chosen = read_recipe(recipe, [*(change or ()), *([f"epochs={epochs}"] if epochs else [])])
+    check_whole(1, epochs=epochs, limit=limit)
+    check_whole(0, seed=seed, workers=workers)
+    if isinstance(change, str):
+        raise UsageError(f"change must be a list of settings, as in [{change!r}], got {change!r} alone.")
+    chosen = read_recipe(recipe, [*(change or ()), *([] if epochs is None else [f"epochs={epochs}"])])
     with joined_processes(device_name(device)) as (ranks, own_device):
         settings = DeviceSettings(own_device, workers, compiled, graph, ranks=ranks)
         if graph:

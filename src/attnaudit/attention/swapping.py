@@ -92,6 +92,8 @@ def swap(model: nn.Module, variant: str, layers: Sequence[int] | None = None, **
         UsageError: the variant, a layer or an option is unknown or does not fit.
     """
     kind = variant_named(variant)
+    if not isinstance(model, nn.Module):
+        raise UsageError(f"swap needs a torch module, got {type(model).__name__}.")
     found = swappable_layers(model)
     if not found or any("" in layer.names for layer in found):
         raise ModelError(
@@ -100,7 +102,7 @@ def swap(model: nn.Module, variant: str, layers: Sequence[int] | None = None, **
         )
     if fixed := sorted(set(options) & set(AttentionArguments.__annotations__)):
         raise UsageError(f"A swap takes {', '.join(fixed)} from the replaced layer: remove this option.")
-    if isinstance(layers, int):
+    if isinstance(layers, (int, str)):
         raise UsageError(f"layers must be a list of numbers, such as [{layers}], got {layers}.")
     built = []
     for number in range(len(found)) if layers is None else [_index(layer, len(found)) for layer in layers]:

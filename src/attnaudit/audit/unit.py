@@ -15,8 +15,9 @@ from attnaudit.audit.gathering import SAMPLE, Gatherings
 from attnaudit.audit.memory import check_fits, room_for_inputs
 from attnaudit.audit.settings import AuditSettings
 from attnaudit.capture import Capture, Heads, capture
+from attnaudit.capture.capture import naming_failures
 from attnaudit.capture.key_heads import by_key_head
-from attnaudit.errors import AttnAuditError, CaptureError, WeightsError, first_line
+from attnaudit.errors import WeightsError
 from attnaudit.measures import Measure, Reference
 from attnaudit.measures.batches import batches, joined_layers, of_first_inputs
 from attnaudit.measures.ceiling import Ceiling, has_ceiling
@@ -275,7 +276,7 @@ def capture_prepared(module: nn.Module, prepared: Prepared, device: str, label: 
     Raises:
         CaptureError: attention cannot be captured, or the model fails on these inputs.
     """
-    try:
+    with naming_failures(label, prepared.names[0]):
         return capture(
             module.to(device),
             on_device(prepared, device),
@@ -283,13 +284,6 @@ def capture_prepared(module: nn.Module, prepared: Prepared, device: str, label: 
             model_name=label,
             keep_padding=prepared.keep_padding,
         )
-    except AttnAuditError:
-        raise
-    except Exception as error:  # whatever a model raises, such as for inputs of a shape that it was not made for
-        raise CaptureError(
-            f"{label} fails on {prepared.names[0]} ({type(error).__name__}: {first_line(error)}): give inputs of the "
-            "shape and type that it takes."
-        ) from error
 
 
 def on_device(prepared: Prepared, device: str) -> Tensor | dict[str, Tensor]:

@@ -13,7 +13,8 @@ from attnaudit.capture.collector import Collector
 from attnaudit.capture.heads import Heads
 from attnaudit.capture.primal import PrimalCall, recording_primal
 from attnaudit.capture.result import Capture, CaptureLog
-from attnaudit.errors import CaptureError, InputError
+from attnaudit.errors import AttnAuditError, CaptureError, InputError, UsageError, first_line
+from attnaudit.numerics.finite import first_not_finite
 
 #: The inputs of a model, batch first: a tensor, positional arguments, or keyword arguments.
 Inputs = Tensor | tuple[Any, ...] | Mapping[str, Any]
@@ -41,10 +42,13 @@ def capture(
             captured, or have a replay error above `collector.TOLERANCE`, they are listed in `Capture.refusals`.
     """
     model = getattr(model, "_orig_mod", model)  # torch.compile keeps the module it wraps here
+    if not isinstance(model, nn.Module):
+        raise UsageError(f"capture needs a torch module, got {type(model).__name__}: attnaudit.audit takes names too.")
     names = tuple(names) if names is not None else tuple(f"input-{i}" for i in range(batch_size(inputs)))
     model_name = model_name or type(model).__name__
+    _check_finite(inputs)
     layers: list[Heads] = []
-    with evaluating(model):
+    with evaluating(model), naming_failures(model_name, names[0]):
         seen = capture_each(
             model,
             inputs,
@@ -112,6 +116,20 @@ def _with_primal(log: CaptureLog, calls: Mapping[str, PrimalCall], names: Sequen
 
 
 @contextmanager
+def naming_failures(model_name: str, first_input: str) -> Iterator[None]:
+    """Turn whatever a model raises, such as for inputs of a shape that it was not made for, into our error."""
+    try:
+        yield
+    except AttnAuditError:
+        raise
+    except Exception as error:
+        raise CaptureError(
+            f"{model_name} fails on {first_input} ({type(error).__name__}: {first_line(error)}): give inputs of the "
+            "shape and type that it takes."
+        ) from error
+
+
+@contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
     """Put the model in evaluation mode; restore the mode of every module afterwards."""
     modes = {module: module.training for module in model.modules()}
@@ -139,6 +157,16 @@ def batch_size(inputs: Inputs) -> int:
     return tensors[0].shape[0]
 
 
-def _tensors(inputs: Inputs) -> list[Tensor]:
+def _check_finite(inputs: Inputs) -> None:
+    named = inputs.items() if isinstance(inputs, Mapping) else enumerate(_tensors(inputs))
+    for name, tensor in named:
+        is_mask = "mask" in name or "bias" in name if isinstance(name, str) else name > 0
+        if isinstance(tensor, Tensor) and first_not_finite(tensor, is_mask=is_mask) is not None:
+            raise InputError("The inputs hold NaN or infinite numbers, of which no head can be measured: remove them.")
+
+
+def _tensors(inputs: Any) -> list[Tensor]:
+    if not isinstance(inputs, (Tensor, Mapping, Sequence)):
+        return []
     parts = (inputs,) if isinstance(inputs, Tensor) else inputs.values() if isinstance(inputs, Mapping) else inputs
     return [part for part in parts if isinstance(part, Tensor)]

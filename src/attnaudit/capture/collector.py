@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -63,7 +64,9 @@ class Collector:
         if not error <= tolerance:
             self.recorder.refuse(
                 layer,
-                f"it is not softmax(QKᵀ·scale + bias)V: the replay differs from the model by {error:.1e}, "
+                "it computes NaN or infinite numbers on these inputs"
+                if math.isnan(error)
+                else f"it is not softmax(QKᵀ·scale + bias)V: the replay differs from the model by {error:.1e}, "
                 f"more than {tolerance:.0e}",
             )
             return

@@ -115,6 +115,11 @@ class Claim:
     def __post_init__(self) -> None:
         if not self.decided_by:
             raise UsageError(f"The claim {self.name!r} must say what it is decided by: decided_by is empty.")
+        decided_by: Any = self.decided_by  # a single name would be taken letter by letter
+        if isinstance(decided_by, str):
+            raise UsageError(f"decided_by of the claim {self.name!r} must be a tuple, as in ({decided_by!r},).")
+        if not self.reads:
+            raise UsageError(f"The claim {self.name!r} must say which records it is judged on: reads is empty.")
         object.__setattr__(self, "meanings", {**MEANINGS[self.reads[0]], **self.meanings})
         object.__setattr__(self, "command", self.command or _COMMANDS[self.reads[0]].format(name=self.name))
 

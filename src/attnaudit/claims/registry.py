@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from attnaudit.claims import (
     gaussian_alignment,
@@ -82,6 +82,8 @@ def claims_named(
     Raises:
         UsageError: a name is unknown or occurs twice, or a claim needs another kind of record or an unknown measure.
     """
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise UsageError(f'claims must be "all" or a list, as in [{names!r}], got {names!r} alone.')
     claims = tuple(name if isinstance(name, Claim) else _named(name, kinds) for name in names)
     for claim in claims:
         _check(claim, kinds, own_measures)

@@ -21,6 +21,7 @@ from attnaudit.measures.key_kernel import KeyKernel, Reasons, first_problem
 from attnaudit.measures.shared_work import SharedWork
 from attnaudit.protocol import Protocol
 from attnaudit.theories.base import Theory, guard_of, impossible, needs_spectrum
+from attnaudit.theories.checking import check_prediction
 from attnaudit.theories.kernel_pca import KernelPCA
 
 #: Values outside of these bounds have squares that overflow or underflow.
@@ -46,12 +47,15 @@ class PredictedValues(SharedWork):
     @cached_property
     def prediction(self) -> Prediction:
         """The predicted values; a head with fewer tokens than value columns has no prediction, of the right shape."""
+        heads = self.keys.heads
         if self.given is not None:
+            check_prediction(self.theory.name, self.given, heads)
             return self.given
-        device = self.keys.heads.value.device
-        found = self.theory.predict(self.keys.heads, cast("Spectrum", self.spectrum), self.keys.protocol)
+        found = self.theory.predict(heads, cast("Spectrum", self.spectrum), self.keys.protocol)
+        check_prediction(self.theory.name, found, heads)
+        device = heads.value.device
         found = replace(found, values=found.values.to(device), log_scale=found.log_scale.to(device))
-        missing = self.keys.heads.value.shape[-1] - found.values.shape[-1]
+        missing = heads.value.shape[-1] - found.values.shape[-1]
         if missing <= 0:
             return found
         values = torch.full_like(pad(found.values, (0, missing)), torch.nan)

@@ -11,6 +11,7 @@ from attnaudit.measures.measure import Measure
 from attnaudit.measures.references import REFERENCES, Reference
 from attnaudit.measures.registry import DEFAULT_MEASURES, MEASURES
 from attnaudit.protocol import Protocol
+from attnaudit.records.ranges import check_whole
 from attnaudit.theories.base import Theory, is_fitted
 from attnaudit.theories.registry import PRIMAL_SVD, THEORIES
 
@@ -29,8 +30,8 @@ class Selection:
     protocol: Protocol = Protocol.EXACT
 
     def __post_init__(self) -> None:
-        if self.repeats < 1:
-            raise UsageError(f"repeats must be ≥ 1, got {self.repeats}.")
+        check_whole(1, repeats=self.repeats)
+        check_whole(0, seed=self.seed)
         if not self.theories:
             raise UsageError("theories must name at least one theory of values, got none.")
 
@@ -86,14 +87,25 @@ def select(
     )
 
 
+def entries_of(kind: str, given: Iterable[T | str]) -> list[T | str]:
+    """The entries of a list that a user gave.
+
+    Raises:
+        UsageError: it is a single name, of which Python would take the letters.
+    """
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise UsageError(f"Each {kind} must be an entry of a list, as in [{given!r}], got {given!r} alone.")
+    return list(given)
+
+
 def _resolved(kind: str, wanted: type[Any], known: Mapping[str, T], given: Iterable[str | T]) -> tuple[T, ...]:
     """Objects by name, or as they are, each once; a name may also mean an object that is given beside it."""
-    entries = list(given)
+    entries = entries_of(kind, given)
     own: dict[str, T] = {}
     for entry in entries:
         if isinstance(entry, str):
             continue
-        if not isinstance(entry, wanted):
+        if isinstance(entry, type) or not isinstance(entry, wanted):
             raise UsageError(f"A {kind} must be a name or a {wanted.__name__}, got {entry!r}.")
         if own.setdefault(entry.name, entry) is not entry or known.get(entry.name, entry) is not entry:
             raise UsageError(f"Two objects are a {kind} called {entry.name!r}: give yours another name.")

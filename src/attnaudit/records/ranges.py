@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from numbers import Integral
+from typing import Any
 
 from attnaudit.errors import SettingError
 
@@ -17,6 +19,19 @@ def check_range(low: float, high: float = math.inf, *, open_low: bool = False, *
         if value is not None and not (low < value <= high if open_low else low <= value <= high):
             bounds = f"{'>' if open_low else '≥'} {low:g}" + (f" and ≤ {high:g}" if high < math.inf else "")
             raise SettingError(f"{name} must be {bounds}, got {value:g}.")
+
+
+def check_whole(low: int, **values: Any) -> None:
+    """Fail, naming the setting, for a value that is not a whole number from `low` on; None is allowed.
+
+    Raises:
+        SettingError: a value is none.
+    """
+    for name, value in values.items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, Integral)):
+            raise SettingError(f"{name} must be an integer ≥ {low}, got {value!r}.")
+        if value is not None and value < low:
+            raise SettingError(f"{name} must be ≥ {low}, got {value}.")
 
 
 def check_rate(**values: float) -> None:

@@ -70,12 +70,14 @@ class Pace:
 def duration(seconds: float) -> str:
     """Seconds in the unit that a reader would use.
 
-    >>> duration(42.4), duration(600), duration(10_000)
-    ('42 s', '10 min', '2.8 h')
+    >>> duration(42.4), duration(600), duration(10_000), duration(1e6)
+    ('42 s', '10 min', '2.8 h', '12 days')
     """
     if seconds < 90:
         return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 2 * 86400 else f"{seconds / 86400:.0f} days"
 
 
 @contextmanager

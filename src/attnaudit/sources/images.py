@@ -74,7 +74,8 @@ def find_images(folder: Path) -> list[Path]:
         InputError: there is no such folder, or no image in it.
     """
     if not folder.is_dir():
-        raise InputError(f"The folder {folder} does not exist: give --images a folder of images.")
+        fault = "is a file" if folder.exists() else "does not exist"
+        raise InputError(f"The folder {folder} {fault}: give --images a folder of images.")
     found = sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
     if not found:
         raise InputError(f"{folder} and its subfolders have no images ({', '.join(sorted(SUFFIXES))}).")

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from attnaudit.errors import InputError
 from attnaudit.numerics.digest import content_digest
+from attnaudit.numerics.finite import first_not_finite
 from attnaudit.protocol import Protocol
 from attnaudit.sources.model import LoadedModel
 from attnaudit.sources.weights import tensor_bytes, without_values
@@ -91,6 +92,7 @@ def tensor_shards(
         raise InputError(f"Got {len(labels)} names for a batch of {count} inputs.")
     if groups is not None and len(groups) != count:
         raise InputError(f"Got {len(groups)} groups for a batch of {count} inputs.")
+    _check_finite(batch, labels)
     return tuple(
         TensorShard(
             batch_part(batch, own),
@@ -99,6 +101,15 @@ def tensor_shards(
         )
         for own in (slice(start, start + size) for start in range(0, count, size))
     )
+
+
+def _check_finite(batch: Batch, names: Sequence[str]) -> None:
+    for word, tensor in {"": batch}.items() if isinstance(batch, Tensor) else batch.items():
+        if (place := first_not_finite(tensor, is_mask="mask" in word or "bias" in word)) is not None:
+            raise InputError(
+                f"{names[place]}{f' ({word})' if word else ''} holds NaN or infinite numbers, of which no head can be "
+                "measured: remove it."
+            )
 
 
 def batch_part(batch: Batch, own: slice) -> Batch:

@@ -6,13 +6,14 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from torch import nn
 
 from attnaudit.display import readable
 from attnaudit.errors import InputError, UsageError
 from attnaudit.protocol import Protocol
+from attnaudit.records.ranges import check_whole
 from attnaudit.sources.data import VARIABLE, data_file
 from attnaudit.sources.images import ImageItem, choose_images, find_images, image_shards, sample_images
 from attnaudit.sources.inputs import Batch, Shard, shard_size, tensor_shards
@@ -37,9 +38,12 @@ def select_specs(
     Raises:
         UsageError: there is none, or a weights file for more than one.
     """
-    given = [names] if isinstance(names, str) else list(names)
+    given = list(names) if isinstance(names, Sequence) and not isinstance(names, str) else [names]
     if not given:
         raise UsageError("No model is given: name at least one.")
+    for name in given:
+        if not isinstance(name, str):
+            raise UsageError(f"models must be one torch module, or names of models, got {type(name).__name__}.")
     if weights is not None and len(given) != 1:
         raise UsageError(f"--weights needs exactly one model, got {len(given)}.")
     file = None if weights is None else Path(weights)
@@ -75,8 +79,9 @@ class InputSelection:
     known_only: bool = False
 
     def __post_init__(self) -> None:
-        if self.limit is not None and self.limit < 1:
-            raise UsageError(f"--limit must be ≥ 1, got {self.limit}.")
+        check_whole(1, **{"--limit": self.limit})
+        if self.kind not in (None, *get_args(InputKind)):
+            raise UsageError(f"kind must be images, text or None, got {self.kind!r}.")
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         WeightsError: the file is missing or damaged, contains code, or something else than plain tensors by name.
     """
     if not path.is_file():
-        raise WeightsError(f"The weights file {path} does not exist.")
+        raise WeightsError(f"The weights file {path} {'is a folder' if path.is_dir() else 'does not exist'}.")
     try:
         if path.suffix == ".safetensors":
             content = load_file(path) if _is_utf8(path) else load(path.read_bytes())

@@ -20,11 +20,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnaudit import defaults
+from attnaudit.errors import UsageError
 from attnaudit.measures import REFERENCES, Measure, Reference
 from attnaudit.measures.references.best_projection import BEST_PROJECTION, BEST_PROJECTION_FITTED
 from attnaudit.measures.references.planted import NOISES, PLANTED_WITH_NOISE
@@ -49,6 +51,15 @@ class Bounds:
     chance: float = defaults.CHANCE
     level: float = CONFIDENCE
     false_discoveries: float = 1 - CONFIDENCE
+
+    def __post_init__(self) -> None:
+        for name in ("threshold", "chance"):
+            if not isinstance(getattr(self, name), Real):
+                raise UsageError(f"{name} must be a number, got {getattr(self, name)!r}.")
+        if not 0 <= self.chance < self.threshold <= 1:
+            raise UsageError(
+                f"chance must be below threshold, and both between 0 and 1, got {self.chance:g} and {self.threshold:g}."
+            )
 
 
 def head_score(

@@ -64,6 +64,8 @@ def fixed_batches(
     named: Mapping[str, Any] = batches if isinstance(batches, Mapping) else {UNNAMED: batches}
     if not named:
         raise UsageError("A monitor needs at least one batch, got none.")
+    if not isinstance(model, nn.Module):
+        raise UsageError(f"A monitor needs a torch module, got {type(model).__name__}.")
     known = inspect.signature(model.forward).parameters
     arguments = [str(name) for name in named if name in known and isinstance(batches, Mapping)]
     if arguments:

@@ -1,0 +1,41 @@
+"""What a theory returns, checked before anything is computed from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from attnaudit.capture.heads import Heads
+from attnaudit.errors import ShapeError, UsageError
+from attnaudit.kernel.prediction import Prediction
+
+
+def check_prediction(theory: str, found: Any, heads: Heads) -> None:
+    """Check that a theory, which may be the user's own, predicts values for these heads.
+
+    Raises:
+        UsageError: it returned something else than a prediction.
+        ShapeError: its tensors do not have the shapes of the heads.
+    """
+    if not isinstance(found, Prediction):
+        raise UsageError(f"The theory {theory!r} must return a Prediction, got {type(found).__name__}.")
+    count, tokens, dim = heads.value.shape
+    columns = {dim, min(tokens, dim)}  # a theory that runs out of tokens leaves out columns
+    _check_shape(theory, "values", found.values, [(count, tokens, own) for own in sorted(columns, reverse=True)])
+    _check_shape(theory, "log_scale", found.log_scale, [(count,)])
+    if found.outputs is not None:
+        _check_shape(theory, "outputs", found.outputs, [tuple(heads.output.shape)])
+    if len(found.problems) != count:
+        raise ShapeError(
+            f"The theory {theory!r} must return problems for {count} heads, None for those without, got "
+            f"{len(found.problems)}."
+        )
+
+
+def _check_shape(theory: str, name: str, found: Any, shapes: list[tuple[int, ...]]) -> None:
+    wanted = " or ".join(map(str, shapes))
+    if not isinstance(found, Tensor):
+        raise UsageError(f"The theory {theory!r} must return {name} as a torch tensor, got {type(found).__name__}.")
+    if tuple(found.shape) not in shapes:
+        raise ShapeError(f"The theory {theory!r} must return {name} of shape {wanted}, got {tuple(found.shape)}.")
