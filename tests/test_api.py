@@ -64,14 +64,14 @@ def test_a_theory_defined_in_a_script_is_computed_in_its_process(tmp_path, image
 
 
 #: Options that only one side has: tables of the terminal, objects of Python.
-ONE_SIDED = {"json", "fail_on", "details", "measures", "progress"}
+ONE_SIDED = {"json", "wide", "fail_on", "details", "measures", "progress"}
 #: Options of the terminal that are one argument in Python, or take more there.
 PLACES = {"images", "text", "parquet", "inputs", "kind", "groups", "group_by_folder"}
 
 
 def functions():
     from attnaudit import cli
-    from attnaudit.api import audits, benchmark, judging, laboratory, machine, papers, robustness, trainings
+    from attnaudit.api import audits, benchmark, judging, laboratory, machine, papers, reports, robustness, trainings
 
     return {
         "audit": (cli.audit.audit, audits.audit),
@@ -83,7 +83,7 @@ def functions():
         "train": (cli.train.train, trainings.train),
         "judge": (cli.judge.judge, judging.judge),
         "diff": (cli.diff.diff, judging.diff),
-        "report": (cli.report.report, judging.report),
+        "report": (cli.report.report, reports.report),
         "gaussian align": (cli.gaussian.align.align, laboratory.align),
         "gaussian landscape": (cli.gaussian.landscape.landscape, laboratory.landscape),
         "gaussian finite-prompt": (cli.gaussian.finite_prompt.finite_prompt, laboratory.finite_prompt),

@@ -107,6 +107,18 @@ def test_doctor_lists_packages_and_looks_at_models(cli, capsys):
     assert "channels" in report["xcit_nano_12_p16_224 (random weights): refused"]["blocks.0.attn"]
 
 
+def test_doctor_warns_of_heads_with_too_few_tokens_to_decide(cli, capsys):
+    assert cli("doctor", "swin_tiny_patch4_window7_224", "--json") == 0
+    report = json.loads(capsys.readouterr().out)
+    warning = report["swin_tiny_patch4_window7_224 (random weights): warning"]["12 of 12 layers"]
+    assert "N = 49 tokens are fewer than 2d = 64" in warning
+
+
+def test_doctor_exits_with_1_if_nothing_can_be_captured(cli, capsys):
+    assert cli("doctor", "resnet18") == 1
+    assert "makes no attention call" in capsys.readouterr().out
+
+
 def test_missing_extras_are_named_with_their_install_line(cli, capsys, monkeypatch):
     import attnaudit.sources.environment as module
 

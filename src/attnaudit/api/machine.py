@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from attnaudit.audit.inspection import inspect_model
 from attnaudit.report.progress import busy
 from attnaudit.sources.environment import machine, packages
 
-#: Titles, and under each names with what there is to say of them.
-Diagnosis = dict[str, dict[str, str]]
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Titles, and under each names with what there is to say of them; and whether a model can be audited."""
+
+    sections: dict[str, dict[str, str]]
+    is_usable: bool = True
 
 
 def doctor(model: str | None = None, *, download: bool = False) -> Diagnosis:
@@ -19,10 +26,10 @@ def doctor(model: str | None = None, *, download: bool = False) -> Diagnosis:
         download: allow the network for weights.
     """
     if model is None:
-        return {"Machine": machine(), "Packages": packages()}
+        return Diagnosis({"Machine": machine(), "Packages": packages()})
     with busy(f"running {model} once"):
         found = inspect_model(model, download=download)
     if found.failure is not None:
-        return {f"{found.label}: nothing can be captured": {"reason": found.failure}}
-    refused = {f"{found.label}: refused": dict(found.refused)} if found.refused else {}
-    return {f"{found.label}: captured": dict(found.captured)} | refused
+        return Diagnosis({f"{found.label}: nothing can be captured": {"reason": found.failure}}, is_usable=False)
+    sections = {"captured": found.captured, "refused": found.refused, "warning": found.undecidable}
+    return Diagnosis({f"{found.label}: {title}": dict(rows) for title, rows in sections.items() if rows})

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from attnaudit.audit.unit import capture_prepared
 from attnaudit.capture import Heads
+from attnaudit.display import counted
 from attnaudit.errors import CaptureError, WeightsError
 from attnaudit.protocol import Protocol
 from attnaudit.sources.model import ModelSpec, load_model, parse_model
 from attnaudit.sources.selection import InputSelection, select_inputs
+from attnaudit.theories.base import too_few_tokens
 
 
 @dataclass(frozen=True)
 class Inspection:
-    """What a capture of one input came to: sizes of the layers, reasons for refused ones, or why there is nothing."""
+    """What a capture of one input came to: sizes of the layers, reasons for refused ones, or why there is nothing.
+
+    `undecidable` says, for a few of the captured layers, why their heads count in no verdict.
+    """
 
     label: str
     captured: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
+    undecidable: Mapping[str, str] = field(default_factory=dict)
     failure: str | None = None
 
 
@@ -39,12 +46,23 @@ def inspect_model(name: str, *, download: bool = False) -> Inspection:
             for layer, heads in zip(found.layer_names, found.layers, strict=True)
         },
         {refusal.layer: refusal.reason for refusal in found.refusals},
+        _undecidable(found.layers),
     )
 
 
 def _described(heads: Heads, kind: str, error: float) -> str:
     size = f"{len(heads)} heads x {heads.tokens} tokens x {heads.dim} dims"
     return f"{size}{', ' + kind if kind else ''}, replay error {error:.1e}"
+
+
+def _undecidable(layers: Sequence[Heads]) -> dict[str, str]:
+    """Reasons why layers count in no verdict, by how many have them."""
+    reasons = Counter(reason for heads in layers if (reason := too_few_tokens(heads, None)[0]))
+    return {
+        f"{count} of {counted(len(layers), 'layer')}": f"{reason}, so that their heads cannot be told from chance and "
+        "decide nothing"
+        for reason, count in reasons.items()
+    }
 
 
 def with_any_weights(name: str, *, download: bool = False) -> ModelSpec:

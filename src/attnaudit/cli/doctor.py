@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -20,7 +21,9 @@ def doctor(
 ) -> None:
     """Show what is installed or, for a model, which attention layers can be captured, and why others cannot.
 
-    A model without local weights is examined with random ones, because capturing does not depend on the weights.
+    A model without local weights is examined with random ones, because capturing does not depend on the weights. A
+    warning names layers whose heads have too few tokens, N < 2d, to be told from chance. The exit code is 1 if nothing
+    can be captured.
 
     Examples:
         attnaudit doctor
@@ -31,12 +34,18 @@ def doctor(
 
     diagnosis = diagnose(model, download=download)
     if json:
-        print_json(diagnosis)
-        return
-    for title, rows in diagnosis.items():
-        table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_header=False)
-        table.add_column(no_wrap=True)
-        table.add_column(overflow="fold")
-        for name, value in rows.items():
-            table.add_row(Text(name), Text(value))
-        data_console().print(table)
+        print_json(diagnosis.sections)
+    else:
+        for title, rows in diagnosis.sections.items():
+            data_console().print(_table(title, rows))
+    if not diagnosis.is_usable:
+        raise typer.Exit(1)
+
+
+def _table(title: str, rows: Mapping[str, str]) -> Table:
+    table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, show_header=False)
+    table.add_column(overflow="fold")
+    table.add_column(overflow="fold")
+    for name, value in rows.items():
+        table.add_row(Text(name), Text(value))
+    return table
