@@ -55,7 +55,7 @@ def test_a_script_without_a_main_guard_may_use_workers(tmp_path, image_folder):
     result = run_script(UNGUARDED, tmp_path)
     assert result.stdout.count("started") == 1
     assert result.stdout.count("rows") == 1
-    assert result.stderr == ""  # no bar where nobody would see it
+    assert all("so far" in line for line in result.stderr.splitlines())  # no bar where nobody would see it
 
 
 def test_a_theory_defined_in_a_script_is_computed_in_its_process(tmp_path, image_folder):
