@@ -17,6 +17,7 @@ def main(path: Path) -> None:
             ("first-screen", 1440, 900, "light"),
             ("first-screen-dark", 1440, 900, "dark"),
             ("narrow", 390, 844, "light"),
+            ("narrow-dark", 390, 844, "dark"),
         ):
             tab = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
             _open(tab, path)

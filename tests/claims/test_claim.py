@@ -33,7 +33,7 @@ def test_repeated_trainings_come_to_a_word(observed, words):
 
 def test_one_repetition_is_said_to_be_too_few():
     (verdict,) = judge([ALIGNMENT], [trials(0.99)]).verdicts
-    assert verdict.reason.startswith("1 input, and 2 are needed. Scores: alignment 0.99")
+    assert verdict.reason.startswith("1 independent input, and 2 are needed. Scores: alignment 0.99")
 
 
 def test_a_measure_that_chance_reaches_decides_nothing():

@@ -76,7 +76,7 @@ def test_fewer_than_eight_independent_inputs_decide_nothing():
         (verdict,) = judged(Encoder(tied=True), KEYS, theories=[ValuesAreKeys()], **more).verdicts
         assert verdict.words == "undecided (too few inputs)"
         assert verdict.reason.startswith(
-            f"{INPUTS - 1} inputs, and {INPUTS} are needed. Scores: column_cosine_matched 1.00"
+            f"{INPUTS - 1} independent inputs, and {INPUTS} are needed. Scores: column_cosine_matched 1.00"
         )
         assert verdict.satisfying == 0
 

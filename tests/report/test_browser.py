@@ -145,10 +145,17 @@ def test_a_head_without_numbers_says_so_where_others_have_them(opened, tmp_path)
 
 @pytest.mark.parametrize("width", [1440, 390])
 @pytest.mark.parametrize("section", ["how", "settings"])
-def test_links_land_where_they_say(opened, plain, width, section):
+@pytest.mark.parametrize("way", ["link", "address"])
+def test_links_land_where_they_say(opened, plain, width, section, way):
     tab = opened(plain, width)
     tab.evaluate("document.documentElement.style.scrollBehavior = 'auto'")
-    tab.locator(f"nav a[href='#{section}']").click()
+    if way == "link":
+        tab.locator(f"nav a[href='#{section}']").click()
+    else:
+        tab.evaluate(
+            "(section) => new Promise((done) => { addEventListener('hashchange', done); location.hash = section; })",
+            section,
+        )
     place = "document.getElementById('{}').getBoundingClientRect().top"
     bottom = "document.documentElement.scrollHeight - innerHeight - scrollY"
     assert abs(tab.evaluate(place.format(section))) < 2 or tab.evaluate(bottom) < 2

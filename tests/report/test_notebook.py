@@ -39,6 +39,7 @@ def test_a_run_has_a_page_and_a_face(tmp_path):
     shown = run._repr_html_()
     assert "It is undecided whether heads of Encoder have kernel-PCA values: " in shown
     assert "undecided: too few inputs" in shown
+    assert ">heads</th>" not in shown  # an empty column is left out
     assert "kpca-values" in shown
     assert run.report() == run.path / "report.html"
     assert run.report(tmp_path / "mine.html").read_text() == (run.path / "report.html").read_text()

@@ -43,7 +43,7 @@ def missing_for(finding: Finding, scores: Sequence[Score], guard: str, least: in
         worst = max(scores, key=lambda s: s.rejected)
         return f"{worst.rejected:,} of {worst.informative + worst.rejected:,} values of {worst.measure} are missing"
     if finding is Finding.TOO_FEW_INPUTS:
-        return f"{counted(max(s.inputs for s in scores), 'input')}, and {least} are needed"
+        return f"{counted(max(s.inputs for s in scores), 'independent input')}, and {least} are needed"
     return ""
 
 

@@ -21,20 +21,22 @@ def notebook_view(run: AuditRun) -> str:
         f"<p style='font-size:1.15em'><b><bdi>{escape(text)}</bdi></b></p>" for text in answers(run).values()
     )
     several = len(run.models) > 1
-    rows = "".join(_row(verdict, several=several) for verdict in run.verdicts)
-    names = ["claim", *(["model"] if several else []), "verdict", "heads", "score: 0 is chance, 1 the claim"]
+    counts = any(verdict.heads for verdict in run.verdicts)
+    rows = "".join(_row(verdict, several=several, counts=counts) for verdict in run.verdicts)
+    optional = [*(["model"] if several else []), "verdict", *(["heads"] if counts else [])]
+    names = ["claim", *optional, "score: 0 is chance, 1 the claim"]
     head = "".join(f"<th style='{_LEFT}'>{name}</th>" for name in names)
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>" if rows else ""
     folder = f"{len(run.rows):,} rows of evidence in {run.path}; run.report() writes a page to look at."
     return f"<div>{said}{table}<p><small><bdi>{escape(folder)}</bdi></small></p></div>"
 
 
-def _row(verdict: Verdict, *, several: bool) -> str:
+def _row(verdict: Verdict, *, several: bool, counts: bool) -> str:
     word = f"<b style='color:{_COLOURS[verdict.word]}'>{escape(verdict_title(verdict))}</b>"
     heads = f"{verdict.satisfying} of {verdict.heads}" if verdict.heads else ""
     scores = "".join(_scored(own, _COLOURS[verdict.word]) for own in verdict.scores if own.score is not None)
     model = [f"<bdi>{escape(shortened(verdict.model))}</bdi>"] if several else []
-    cells = [*model, word, heads, scores or escape(shortened(verdict.reason))]
+    cells = [*model, word, *([heads] if counts else []), scores or escape(shortened(verdict.reason))]
     name = f"<th scope='row' style='{_LEFT}'>{escape(shortened(verdict.claim))}</th>"
     return f"<tr>{name}{''.join(_cell(cell) for cell in cells)}</tr>"
 

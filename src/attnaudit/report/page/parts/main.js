@@ -14,10 +14,13 @@ for (const root of [...pending]) if (root.getBoundingClientRect().top < innerHei
 // A figure that is drawn on the way would move what a link points to.
 const drawAll = () => [...pending].forEach(draw);
 document.addEventListener("click", (event) => event.target.closest('a[href^="#"]') && drawAll(), true);
-if (location.hash) {
+function land() {
+  if (!location.hash || !pending.size) return;
   drawAll();
   document.getElementById(location.hash.slice(1))?.scrollIntoView({ behavior: "instant" });
 }
+land();
+addEventListener("hashchange", land);
 const watcher = new IntersectionObserver((entries) => entries.forEach((entry) => entry.isIntersecting && draw(entry.target)), { rootMargin: `${NEAR}px` });
 pending.forEach((root) => watcher.observe(root));
 addEventListener("beforeprint", () => {
