@@ -23,8 +23,8 @@ def notebook_view(run: AuditRun) -> str:
     several = len(run.models) > 1
     counts = any(verdict.heads for verdict in run.verdicts)
     rows = "".join(_row(verdict, several=several, counts=counts) for verdict in run.verdicts)
-    optional = [*(["model"] if several else []), "verdict", *(["heads"] if counts else [])]
-    names = ["claim", *optional, "score: 0 is chance, 1 the claim"]
+    columns = [*(["model"] if several else []), "verdict", *(["heads"] if counts else [])]
+    names = ["claim", *columns, "score: 0 is chance, 1 the claim"]
     head = "".join(f"<th style='{_LEFT}'>{name}</th>" for name in names)
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>" if rows else ""
     folder = f"{len(run.rows):,} rows of evidence in {run.path}; run.report() writes a page to look at."
