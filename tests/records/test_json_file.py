@@ -11,7 +11,7 @@ from pydantic import Discriminator
 
 from attnaudit.errors import NumericalError, RunFolderError, SettingError, UsageError
 from attnaudit.records import json_file
-from attnaudit.records.json_file import added_later
+from attnaudit.records.later_fields import added_later
 from tests.sealed import seal
 
 WHAT = "a test"

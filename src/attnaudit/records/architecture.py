@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from attnaudit.errors import SettingError
-from attnaudit.records.json_file import added_later
+from attnaudit.records.later_fields import added_later
 from attnaudit.records.ranges import check_range, check_rate
 
 REFERENCE_ATTENTION = "softmax"

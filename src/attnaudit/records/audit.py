@@ -15,7 +15,7 @@ from attnaudit.display import counted
 from attnaudit.errors import RunFolderError, SettingError
 from attnaudit.protocol import Protocol
 from attnaudit.records.evidence import Evidence
-from attnaudit.records.json_file import added_later
+from attnaudit.records.later_fields import added_later
 from attnaudit.records.run_folder import RunFolder, RunKind
 from attnaudit.records.schema import OBSERVED, Role
 from attnaudit.records.verdict import BestTheory, Rank, Verdict

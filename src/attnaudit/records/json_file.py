@@ -31,6 +31,7 @@ from attnaudit.errors import (
 )
 from attnaudit.numerics.digest import digest
 from attnaudit.records.files import write_whole
+from attnaudit.records.later_fields import is_added_later
 
 Content = TypeVar("Content")
 
@@ -39,7 +40,6 @@ DIGEST = "digest"
 
 _CONFIG = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants")
 _SHOWN = 40
-_ADDED_LATER = "added later"
 _UNKNOWN = "unexpected_keyword_argument"
 
 #: What a value must be, by the type of pydantic's error.
@@ -55,11 +55,6 @@ _EXPECTED = {
     "string_type": "text",
     "tuple_type": "a list",
 }
-
-
-def added_later(default: Any) -> Any:
-    """A field that files written before it was added lack: they have the default."""
-    return dataclasses.field(default=default, metadata={_ADDED_LATER: True})
 
 
 def read(kind: type[Content], file: Path, what: str, *, digest_required: bool = True) -> Content:
@@ -160,7 +155,7 @@ def _missing(content: Any, written: Any) -> Iterator[list[int | str]]:
             if field.name in written:
                 deeper = _missing(getattr(content, field.name), written[field.name])
                 yield from ([field.name, *steps] for steps in deeper)
-            elif _ADDED_LATER not in field.metadata:
+            elif not is_added_later(field):
                 yield [field.name]
     elif isinstance(content, tuple):
         for place, (own, there) in enumerate(zip(content, written, strict=True)):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from attnaudit.records import json_file
+from attnaudit.records.later_fields import added_later
 from attnaudit.records.run_folder import RunKind
 
 
@@ -28,5 +28,5 @@ class MonitorFile:
     identity: MonitorIdentity
     attnaudit: str
     versions: Mapping[str, str]
-    parts: tuple[str, ...] = json_file.added_later(())
-    steps: Mapping[str, str] | None = json_file.added_later(None)
+    parts: tuple[str, ...] = added_later(())
+    steps: Mapping[str, str] | None = added_later(None)

@@ -13,6 +13,7 @@ import pyarrow as pa
 from attnaudit.errors import RunFolderError
 from attnaudit.records import json_file
 from attnaudit.records.evidence import Evidence
+from attnaudit.records.later_fields import added_later
 from attnaudit.records.ranges import check_range
 from attnaudit.records.recipe import AnyRecipe, ImageRecipe, TextRecipe
 from attnaudit.records.run_folder import RunFolder, RunKind
@@ -49,8 +50,8 @@ class TrainingFile:
     attnaudit: str
     versions: Mapping[str, str]
     steps_per_epoch: int
-    parts: tuple[str, ...] = json_file.added_later(())
-    steps: Mapping[str, str] | None = json_file.added_later(None)
+    parts: tuple[str, ...] = added_later(())
+    steps: Mapping[str, str] | None = added_later(None)
 
     def __post_init__(self) -> None:
         check_range(1, steps_per_epoch=self.steps_per_epoch)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from attnaudit.records.json_file import added_later
+from attnaudit.records.later_fields import added_later
 
 
 class VerdictWord(StrEnum):

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +53,7 @@ class Bounds:
 
     def __post_init__(self) -> None:
         for name in ("threshold", "chance"):
-            if not isinstance(getattr(self, name), Real):
+            if not isinstance(getattr(self, name), (int, float)):
                 raise UsageError(f"{name} must be a number, got {getattr(self, name)!r}.")
         if not 0 <= self.chance < self.threshold <= 1:
             raise UsageError(
