@@ -9,6 +9,7 @@ import sys
 import typer
 
 from attnaudit.cli import audit, bench, corrupt, diff, doctor, gaussian, judge, ls, paper, report, robust, train
+from attnaudit.cli.options import KeepMapsCommand
 from attnaudit.cli.stopping import watched_signals
 from attnaudit.display import escaped_if_unencodable
 from attnaudit.errors import AttnAuditError
@@ -23,7 +24,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("audit")(audit.audit)
+app.command("audit", cls=KeepMapsCommand)(audit.audit)
 app.command("paper")(paper.paper)
 app.command("report")(report.report)
 app.command("diff")(diff.diff)
