@@ -95,10 +95,10 @@ def _one_query(heads: Heads, query_heads: int, is_missing: bool) -> int | None:
 
 def _rows(attention: Float[Tensor, "queries tokens"], head: Heads, query: int | None) -> QuantisedRows:
     """The mean over the queries that see a key, which under a causal mask are fewer for later keys; and one query."""
-    count = len(attention)
-    if head.seen is not None:
-        count = head.seen[0].sum(dim=0).clamp_min(1) * (len(attention) // head.tokens)
-    rows = [attention.sum(dim=0) / count]
+    total = attention.sum(dim=0)
+    repeats = len(attention) // head.tokens  # of the mask, where heads share their keys
+    mean = total / len(attention) if head.seen is None else total / (repeats * head.seen[0].sum(dim=0).clamp_min(1))
+    rows = [mean]
     return _quantised(torch.stack(rows if query is None else [*rows, attention[query]]), low=0.0)
 
 

@@ -38,8 +38,8 @@ def input_views(captured: Capture, prepared: Prepared, model: LoadedModel, proto
     longest = max((layer.tokens for layer in captured.layers), default=0)
     if longest > MOST_TOKENS:
         raise UsageError(
-            f"Maps are kept of heads with at most {MOST_TOKENS:,} tokens, and these have {longest:,}: leave --keep-maps "
-            "out, or use shorter inputs."
+            f"Maps are kept of heads with at most {MOST_TOKENS:,} tokens, and these have {longest:,}: leave "
+            "--keep-maps out, or use shorter inputs."
         )
     found = []
     for place, name in enumerate(prepared.names):
@@ -94,11 +94,8 @@ def _picture(pixels: Float[Tensor, "channels height width"]) -> bytes:
 def _tokens(prepared: Prepared, place: int, model: LoadedModel) -> tuple[str, ...] | None:
     """The tokens of a text that are no padding, in words if the model has a tokenizer, else as numbers."""
     given = prepared.inputs
-    if isinstance(given, Tensor):
-        ids, mask = given, None
-    else:
-        batch = given or {}
-        ids, mask = batch.get("input_ids"), batch.get("attention_mask")
+    batch = {"input_ids": given} if isinstance(given, Tensor) else given or {}
+    ids, mask = batch.get("input_ids"), batch.get("attention_mask")
     if ids is None or ids.dim() != 2 or ids.is_floating_point():
         return None
     numbers = ids[place] if mask is None or prepared.keep_padding else ids[place][mask[place].bool()]

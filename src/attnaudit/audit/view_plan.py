@@ -1,4 +1,4 @@
-"""The views of heads on the first inputs of an audit, as units of work of their own: they change nothing of its parts."""
+"""The views of heads on the first inputs of an audit, as units of work that change nothing of its own parts."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def _cosines(at: MeasureInput) -> Float[Tensor, "heads components dim"]:
 
 @dataclass(frozen=True)
 class MatchedColumns:
-    """The pairs behind `column_cosine_matched` of one head: |cosine|, and both columns, with the sign that fits best."""
+    """The pairs behind `column_cosine_matched` of one head: |cosine|, and both columns, with the sign that fits."""
 
     cosines: Float[Tensor, "pairs"]
     values: Float[Tensor, "pairs tokens"]

@@ -1,6 +1,6 @@
 """What a person sees of single heads: attention on a few inputs, eigenvalues, and values beside the predicted ones.
 
-It is kept on request, in a folder of its own inside the run folder, so that the evidence is the same with it or without.
+It is kept on request, in a folder inside that of the run, so that the evidence is the same with it and without.
 """
 
 from __future__ import annotations

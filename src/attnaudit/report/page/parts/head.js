@@ -10,17 +10,16 @@ function rowsOf(kept) {
 const viewOf = (subject, layer, head, state) => subject.views[state.input]?.heads.find((own) => own.layer === layer && own.head === head);
 const percent = (share) => `${shown(100 * share)} %`;
 
-// Beside the map: the choice of an input, attention on it, and the scales.
+// Beside the map: the choice of an input, and attention on it.
 function headLook(subject, layer, head, state, again) {
   const parts = [];
   const input = subject.views[state.input];
   if (!input) parts.push(html("p", { class: "note" }, NOT_KEPT));
   if (subject.views.length > 1) parts.push(chosen("Input", subject.views.map((own) => own.input), state, "input", again));
   const view = viewOf(subject, layer, head, state);
-  if (view) parts.push(...(view.grid ? [pictureFigure(input, view)] : textFigures(input, view, state, again)));
+  if (view) parts.push(...(view.grid ? [pictureFigure(input, view)] : textParts(input, view, state, again)));
   if (input?.note) parts.push(html("p", { class: "note" }, `${input.input}: ${input.note}.`));
   else if (input && !view) parts.push(html("p", { class: "note" }, "Of this head no map was kept: its layer has no softmax attention that was captured on this input."));
-  parts.push(scaleFigure(subject, layer, head));
   return parts;
 }
 
@@ -29,8 +28,9 @@ function chosen(label, names, state, key, again) {
   choice.value = String(state[key]);
   choice.addEventListener("change", () => {
     state[key] = Number(choice.value);
+    const around = choice.closest(".detail");
     again();
-    document.querySelector(`[data-choice="${key}"] select`)?.focus();
+    around.querySelector(`[data-choice="${key}"] select`)?.focus();
   });
   return html("p", { "data-choice": key }, html("label", {}, [`${label}: `, choice]));
 }
@@ -59,7 +59,7 @@ function pictureFigure(input, view) {
     patches.forEach((share, at) => group.append(svg("rect", { x: (place(tile) + ((at % wide) * side) / wide).toFixed(2), y: (16 + (Math.floor(at / wide) * height) / high).toFixed(2), width: (side / wide + 0.1).toFixed(2), height: (height / high + 0.1).toFixed(2), fill: heat(Math.sqrt(share / most)) })));
     if (framed) group.setAttribute("opacity", 0.62);
     const rest = all.slice(0, others).reduce((sum, share) => sum + share, 0);
-    const text = `${name}: at most ${percent(most)} on one patch (${percent(1 / view.tokens)} if even)` + (others ? `, ${percent(rest)} on ${others === 1 ? "the class token" : `the ${others} tokens before the patches`}` : "");
+    const text = `${k ? name : "All tokens, mean"}: at most ${percent(most)} on one patch (${percent(1 / view.tokens)} if even)` + (others ? `, ${percent(rest)} on ${others === 1 ? "the class token" : `the ${others} tokens before the patches`}` : "");
     tipped(group, text);
     drawing.append(group);
     return text;
@@ -71,22 +71,22 @@ function pictureFigure(input, view) {
 const tokenNames = (input, view) => input.tokens ?? Array.from({ length: view.tokens }, (_, k) => String(k));
 const visibleToken = (text) => (text.trim() === "" ? "␣" : text.trim());
 
-// The text coloured by attention, and a small map of its first tokens.
-function textFigures(input, view, state, again) {
+// The text coloured by attention.
+function textParts(input, view, state, again) {
   const names = tokenNames(input, view), row = rowsOf(view.attention);
   const queries = ["all tokens, mean"].concat(view.one_query === null ? [] : [`the ${view.causal ? "last" : "first"} token, ${visibleToken(names[view.one_query] ?? "")}`]);
   const query = Math.min(state.query, queries.length - 1), shares = row(query), most = Math.max(...shares);
-  const text = html("p", { class: "tokens" }, shares.flatMap((share, k) => {
-    const token = html("span", { style: `--share: ${(share / most).toFixed(2)}` }, visibleToken(names[k]));
+  const text = html("p", { class: "tokens", tabindex: 0, role: "region", "aria-label": "The text, coloured by attention" }, shares.flatMap((share, k) => {
+    const token = html("span", { style: `--share: ${Math.sqrt(share / most).toFixed(2)}` }, visibleToken(names[k]));
     tipped(token, `token ${k}: ${percent(share)}`);
     return [token, " "];
   }));
   const top = shares.indexOf(most);
-  const caption = html("p", { class: "caption" }, [html("strong", {}, "What it attends to"), ` Most on ${visibleToken(names[top])} (token ${top}): ${percent(most)}, ${percent(1 / view.tokens)} if even.${simplified(view)}`]);
-  const parts = [queries.length > 1 ? chosen("Attention of", queries, state, "query", again) : "", caption, text];
-  return view.block ? [...parts, blockFigure(view, names)] : parts;
+  const caption = html("p", { class: "caption" }, [html("strong", {}, "What it attends to"), ` Most on ${visibleToken(names[top])} (token ${top}): ${percent(most)}, ${percent(1 / view.tokens)} if even. Colours go by square roots.${simplified(view)}`]);
+  return [queries.length > 1 ? chosen("Attention of", queries, state, "query", again) : "", caption, text];
 }
 
+// A small map of its first tokens among themselves.
 function blockFigure(view, names) {
   const row = rowsOf(view.block), count = view.block.low.length, cell = 10, left = 62, top = 62, size = Math.min(count, view.tokens);
   const short = (k) => { const name = visibleToken(names[k] ?? String(k)); return name.length > 10 ? `${name.slice(0, 9)}…` : name; };
@@ -121,22 +121,23 @@ function scaleFigure(subject, layer, head) {
     drawing.append(svg("line", { class: "grid", x1: 8, x2: width - 8, y1: y, y2: y }));
     for (const end of [0, 1]) drawing.append(svg("line", { class: "mean", x1: at(end), x2: at(end), y1: y - 5, y2: y + 5, opacity: 0.5 }));
     if (isNumber(own.reach)) drawing.append(svg("path", { d: `M${at(own.reach)} ${y - 6}l6 6l-6 6l-6 -6z`, fill: "none", stroke: PALETTE[4], "stroke-width": 1.6 }));
-    const mark = svg("circle", { cx: at(own.score), cy: y, r: 5, fill: PALETTE[0] });
+    const beyond = own.score < -0.1 ? "◀" : own.score > 1.1 ? "▶" : "";
+    const mark = beyond ? svg("text", { x: at(own.score), y: y + 4, "text-anchor": "middle", style: "fill: var(--observed)" }, beyond) : svg("circle", { cx: at(own.score), cy: y, r: 5, fill: PALETTE[0] });
     tipped(mark, `${own.name}: ${shown(own.value)}\nchance ${shown(own.chance)}, the claim ${shown(own.claim)}` + (isNumber(own.best) ? `\nbest projection ${shown(own.best)}` : "") + `\nscore ${shown(own.score)}`);
     drawing.append(mark);
   });
-  drawing.classList.add("small");
   const base = found.length * each + 14;
   drawing.append(svg("text", { class: "soft", x: at(0), y: base, "text-anchor": "middle" }, "0 chance"), svg("text", { class: "soft", x: at(1), y: base, "text-anchor": "middle" }, "1 the claim"));
   const rows = () => found.map(({ name, value, chance, claim, best, score }) => ({ measure: name, value, chance, claim, "best projection": best ?? "", score }));
-  return figure("Between chance and the claim", " The head (●) and the best value projection (◇), means over all inputs.", drawing, rows);
+  return figure("Between chance and the claim", " The head (●) and the best value projection (◇), means over all inputs; ◀ ▶ beyond the scale.", drawing, rows);
 }
 
-// Below the map: eigenvalues and columns.
+// Below the map: scales, eigenvalues and columns.
 function headFigures(subject, layer, head, state) {
   const view = viewOf(subject, layer, head, state), input = subject.views[state.input];
-  if (!view) return [];
-  const figures = html("div", { class: "figures" });
+  const figures = html("div", { class: "figures" }, scaleFigure(subject, layer, head));
+  if (!view) return figures;
+  if (view.block) figures.append(blockFigure(view, tokenNames(input, view)));
   if (view.eigenvalues.length) {
     const line = { name: "eigenvalue μ of its keys", x: view.eigenvalues.map((_, k) => k + 1), y: view.eigenvalues, lower: [], upper: [] };
     figures.append(lineFigure("Eigenvalue spectrum", ` Of the centred kernel of its ${counted(view.tokens, "key")} on ${input.input}.`, [line], { x: "component", y: "μ (log scale)", whole: true, logarithmic: true, bound: view.bound }));
@@ -148,7 +149,7 @@ function headFigures(subject, layer, head, state) {
     const line = { name: "|cosine| of a pair", x: view.cosines.map((_, k) => k + 1), y: view.cosines, lower: [], upper: [] };
     figures.append(lineFigure("All columns in the best assignment", " From the best pair to the worst; the theory says 1 for all.", [line], { x: "pair", y: "|cosine|", whole: true, bound: 1, boundName: "the theory" }));
   } else figures.append(html("p", { class: "note" }, `Its values have no prediction to be compared with: ${view.problem}.`));
-  return [figures];
+  return figures;
 }
 
 // The largest entry as 1, so that both columns of a pair have one scale.

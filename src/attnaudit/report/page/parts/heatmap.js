@@ -25,7 +25,7 @@ function heatmap(root, subject) {
     const current = measures[Number(choice.value)], layer = current.map.layers[row];
     said.textContent = `Layer ${layer}, head ${column} is open below the map.`;
     detail.replaceChildren(html("h3", {}, `Layer ${layer}, head ${column}`), highlights(measures, layer, column), ...headLook(subject, layer, column, state, () => choose(row, column)));
-    opened.replaceChildren(...headFigures(subject, layer, column, state), numbersTable(measures, current, row, column));
+    opened.replaceChildren(headFigures(subject, layer, column, state), numbersTable(measures, current, row, column));
     const title = detail.firstChild; // on a phone it is below the map
     if (title.getBoundingClientRect().bottom > innerHeight) title.scrollIntoView({ block: "center", behavior: "instant" });
   };
