@@ -127,8 +127,8 @@ _MOST_OTHERS = 16
 
 def _patches(height: int, width: int, tokens: int) -> tuple[int, int] | None:
     for others in range(min(_MOST_OTHERS, tokens - 1) + 1):
-        rows = round(float(np.sqrt((tokens - others) * height / width)))
-        columns = (tokens - others) // max(rows, 1)
-        if rows > 0 and columns > 0 and rows * columns == tokens - others and height * columns == width * rows:
+        rows = max(1, round(float(np.sqrt((tokens - others) * height / width))))
+        columns = (tokens - others) // rows
+        if rows * columns == tokens - others and height % rows == 0 and height * columns == width * rows:
             return rows, columns
     return None

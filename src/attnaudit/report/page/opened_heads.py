@@ -67,7 +67,7 @@ def drawn_views(views: Sequence[InputView]) -> list[dict[str, Any]]:
         {
             "input": shortened(view.input, 60),
             "picture": None if view.picture is None else base64.b64encode(view.picture).decode(),
-            "tokens": view.tokens,
+            "tokens": view.tokens and [shortened(token, 40) for token in view.tokens],
             "note": view.note,
             "heads": [_drawn(head) for head in view.heads],
         }

@@ -36,8 +36,9 @@ function chosen(label, names, state, key, again) {
 }
 
 // What was simplified to show one picture of a head.
-function simplified(view) {
-  return (view.windows > 1 ? ` Attention runs in ${view.windows.toLocaleString("en")} windows: this is the first, whose place in the picture is not known.` : "")
+function simplified(input, view) {
+  return (input.picture && !view.grid ? " Its tokens are no grid of patches: their numbers are shown." : "")
+    + (view.windows > 1 ? ` Attention runs in ${view.windows.toLocaleString("en")} windows: this is the first, whose place in the picture is not known.` : "")
     + (view.query_heads > 1 ? ` ${view.query_heads} heads share these keys and are taken together.` : "")
     + (view.causal ? " Causal: no token sees a later one, and the mean is over the queries that see a token." : "");
 }
@@ -65,7 +66,7 @@ function pictureFigure(input, view) {
     return text;
   });
   const rows = () => names.flatMap((name, k) => row(k).map((share, token) => ({ query: name, token, attention: share })));
-  return figure("What it attends to", ` ${sentences.join("; ")}. Yellow is the most, violet none; colours go by square roots.${simplified(view)}`, drawing, rows);
+  return figure("What it attends to", ` ${sentences.join("; ")}. Yellow is the most, violet none; colours go by square roots.${simplified(input, view)}`, drawing, rows);
 }
 
 const tokenNames = (input, view) => input.tokens ?? Array.from({ length: view.tokens }, (_, k) => String(k));
@@ -82,7 +83,7 @@ function textParts(input, view, state, again) {
     return [token, " "];
   }));
   const top = shares.indexOf(most);
-  const caption = html("p", { class: "caption" }, [html("strong", {}, "What it attends to"), ` Most on ${visibleToken(names[top])} (token ${top}): ${percent(most)}, ${percent(1 / view.tokens)} if even. Colours go by square roots.${simplified(view)}`]);
+  const caption = html("p", { class: "caption" }, [html("strong", {}, "What it attends to"), ` Most on ${visibleToken(names[top])} (token ${top}): ${percent(most)}, ${percent(1 / view.tokens)} if even. Colours go by square roots.${simplified(input, view)}`]);
   return [queries.length > 1 ? chosen("Attention of", queries, state, "query", again) : "", caption, text];
 }
 
