@@ -1,5 +1,6 @@
 """Maps of heads are kept beside an audit: the same bytes however it ran, and nothing else changes."""
 
+import json
 import os
 import shutil
 import signal
@@ -12,8 +13,10 @@ import torch
 
 import attnaudit
 from attnaudit.audit import keeping_views
+from attnaudit.audit.input_views import bytes_of
 from attnaudit.errors import RunFolderError, UsageError
 from attnaudit.records.head_views import FOLDER, read_views
+from attnaudit.report.page.opened_heads import drawn_views
 
 pytest.importorskip("timm")
 
@@ -120,6 +123,13 @@ def test_too_much_is_refused_with_its_size_before_anything_is_written(six_images
     with pytest.raises(UsageError, match="leave --keep-maps out"):
         run(six_images, tmp_path / "run", keep_maps=1)
     assert not (tmp_path / "run").exists()
+
+
+def test_the_estimate_is_what_a_page_takes(kept):
+    for view in read_views(kept.path):
+        taken = len(json.dumps(drawn_views([view]), separators=(",", ":")))
+        estimated = len(view.picture) * 4 // 3 + sum(map(bytes_of, view.heads))
+        assert taken <= estimated <= 1.25 * taken
 
 
 @pytest.mark.parametrize("count", [0, -1])

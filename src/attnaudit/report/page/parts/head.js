@@ -48,8 +48,7 @@ function pictureFigure(input, view) {
   const row = rowsOf(view.attention), [high, wide] = view.grid, others = view.tokens - high * wide;
   const side = 150, height = (side * high) / wide, gap = 10, framed = input.picture && view.windows === 1;
   const names = view.one_query === null ? ["all tokens, mean"] : ["all tokens, mean", "class token"];
-  const tiles = (framed ? 1 : 0) + names.length;
-  const drawing = canvas(tiles * (side + gap) - gap, height + 18, `Attention of layer ${view.layer}, head ${view.head}, on ${input.input}`);
+  const drawing = canvas(3 * (side + gap) - gap, height + 18, `Attention of layer ${view.layer}, head ${view.head}, on ${input.input}`);
   const place = (k) => k * (side + gap);
   const picture = (k) => svg("image", { href: `data:image/jpeg;base64,${input.picture}`, x: place(k), y: 16, width: side, height, preserveAspectRatio: "none" });
   if (framed) drawing.append(svg("text", { x: 0, y: 11 }, "the input"), picture(0));
@@ -113,7 +112,7 @@ function scaleFigure(subject, layer, head) {
     if (![value, chance, claim].every(isNumber) || claim === chance) return [];
     return [{ name: titled(words(own.measure), own.theory), value, chance, claim, best, score: (value - chance) / (claim - chance), reach: isNumber(best) ? (best - chance) / (claim - chance) : null }];
   });
-  if (!found.length) return html("p", { class: "note" }, "No measure of this head can be placed between chance and a claim: see the reasons under Rejected heads.");
+  if (!found.length) return html("p", { class: "note" }, "No measure of this head can be placed between chance and a claim: its value is missing, or chance or the claim were not measured.");
   const width = 330, each = 40, at = (score) => 16 + ((Math.min(Math.max(score, -0.1), 1.1) + 0.1) / 1.2) * (width - 32);
   const drawing = canvas(width, found.length * each + 22, found.map((own) => `${own.name} ${shown(own.value)}, score ${shown(own.score)}`).join("; "));
   found.forEach((own, k) => {
