@@ -17,6 +17,7 @@ from attnaudit.audit.input_views import bytes_of
 from attnaudit.errors import RunFolderError, UsageError
 from attnaudit.records.head_views import FOLDER, read_views
 from attnaudit.report.page.opened_heads import drawn_views
+from tests.sources.hf_folders import TEXT, tiny_bert
 
 pytest.importorskip("timm")
 
@@ -163,3 +164,22 @@ def test_padding_is_left_out_of_the_tokens_and_numbers_stand_for_unknown_words(t
     assert padded.tokens == tuple(f"#{number}" for number in ids[1, :13].tolist())
     assert all(head.tokens == 13 for head in padded.heads)
     assert padded.picture is None
+
+
+def test_tokens_of_a_named_model_are_words(tmp_path, monkeypatch):
+    pytest.importorskip("transformers")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    text = tmp_path / "text.txt"
+    text.write_text(TEXT)
+    bert = tiny_bert(tmp_path / "bert")
+    found = attnaudit.audit(str(bert), text, kind="text", out=tmp_path / "run", progress=False, keep_maps=1, **CHEAP)
+    (view,) = read_views(found.path)
+    assert view.tokens == ("[CLS]", *TEXT.split(), "[SEP]")
+    assert all(head.block is not None and head.grid is None for head in view.heads)
+
+
+def test_heads_that_are_too_long_are_refused_before_anything_is_written(tmp_path):
+    model = torch.nn.TransformerEncoderLayer(4, 1, 4, batch_first=True)
+    with pytest.raises(UsageError, match="at most 4,096 tokens, and these have 4,097"):
+        attnaudit.audit(model, torch.randn(1, 4097, 4), out=tmp_path / "run", progress=False, keep_maps=1, **CHEAP)
+    assert not (tmp_path / "run").exists()
