@@ -22,7 +22,7 @@ from attnaudit.report.drawing import BLUE, GREEN, VERMILION, drawing
 _BATCHES = {"train": (BLUE, "-"), "test": (VERMILION, "--")}
 #: Symbol of a measure of Figure 1, its look, and where its name stands beside the end of its curve, in points. J is a
 #: line, and ‖h‖² dots on it: the two are nearly equal once ‖φ‖² is small.
-_NORMS = {
+_NORMS: dict[str, tuple[str, dict[str, Any], int]] = {
     "projection_error_mae": (r"$J$", {"color": BLUE}, 5),
     "output_norm2": (r"$\|h\|^2$", {"color": VERMILION, "ls": "", "marker": "o", "ms": 2}, -7),
     "phi_norm2": (r"$\|\varphi(q)\|^2$", {"color": GREEN}, -2),
