@@ -14,6 +14,8 @@ REPEATS = 4
 THRESHOLD = 0.8
 #: The score up to which a claim counts as being at chance.
 CHANCE = 0.05
+#: On how many inputs `--keep-maps` keeps maps of heads, if it is given no number.
+KEPT_MAPS = 2
 #: Where runs go that are given no folder.
 RUNS = "attnaudit-runs"
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from attnaudit.records.head_views import read_views
 from tests.cli.conftest import read_csv
 
 pytest.importorskip("timm")
@@ -44,6 +45,21 @@ def test_audit_in_json_prints_nothing_else_on_stdout(cli, capsys, image_folder):
     assert cli("audit", "test_vit", "--random-weights", "--images", image_folder, *CHEAP, "--json") == 0
     content = json.loads(capsys.readouterr().out)
     assert content["models"]["test_vit (random weights)"]["observed"]["linear_cka"]["n"] > 0
+
+
+@pytest.mark.parametrize(("given", "kept"), [(("--keep-maps",), 2), (("--keep-maps", "1"), 1), (("--keep-maps=1",), 1)])
+def test_maps_are_kept_of_two_inputs_or_as_many_as_asked_for(cli, capsys, image_folder, given, kept):
+    arguments = ("audit", *given, "test_vit", "--random-weights", "--images", image_folder, *CHEAP)
+    assert cli(*arguments, "--out", "run") == 0
+    assert len(read_views(Path("run"))) == kept
+
+
+def test_the_help_says_what_keeping_maps_means(cli, capsys):
+    assert cli("audit", "--help") == 0
+    words = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "--keep-maps [N]" in words
+    assert "on the first N inputs (2 without a number)" in words
+    assert "It then has small pictures, or the text." in words
 
 
 def test_audit_without_images_takes_those_of_an_installed_package(cli, capsys):
@@ -105,6 +121,7 @@ BAD = [
     (("audit", "test_vit", "--random-weights", "--images", "IMAGES", "--limit", "0"), 2, "≥ 1, got 0"),
     (("audit", "test_vit", "--random-weights", "--images", "IMAGES", "--limit", "0", "--first"), 2, "≥ 1, got 0"),
     (("audit", "test_vit", "--random-weights", "--images", "IMAGES", "--out", "/proc/nope"), 1, "cannot be written"),
+    (("audit", "test_vit", "--random-weights", "--images", "IMAGES", "--keep-maps", "0"), 2, "--keep-maps must be ≥ 1"),
     (("audit", "test_vit", "--random-weights", "--protocol", "vibes"), 2, "vibes"),
     (("audit",), 2, "Missing argument"),
     (("audit", "resnet18", "--random-weights", "--images", "IMAGES"), 1, "attention layer of resnet18"),

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from attnaudit.records.evaluated_networks import open_evaluations
-from attnaudit.report.accuracy_by_strength import strength_records
+from attnaudit.report.accuracy_by_strength import strength_figure, strength_records
 from tests.claims.evaluations import EPSILONS, RPC, SYMMETRIC, network, write_evaluation
 
 
@@ -60,3 +60,13 @@ def test_one_seed_has_no_interval_and_what_was_not_run_no_record(tmp_path):
     records = strength_records(open_evaluations([path]))
     assert {record.kind for record in records} == {"attack"}
     assert {(record.low, record.high) for record in records} == {(None, None)}
+
+
+def test_the_figure_names_every_recipe_once_and_every_strength_in_its_panel(tmp_path):
+    pytest.importorskip("matplotlib")
+    records = strength_records(open_evaluations([write_evaluation(tmp_path / "run", harder(0.01))]))
+    strength_figure(records, [tmp_path / "figure.svg"])
+    text = (tmp_path / "figure.svg").read_text()
+    for name in ("sym", "rpc4", "1", "5", *(f"{255 * own:.3g}/255" for own in EPSILONS)):
+        assert text.count(f">{name}</text>") == 1, name
+    assert text.count(">clean</text>") == 2

@@ -8,6 +8,7 @@ import pytest
 
 from attnaudit.records.audit import open_audit
 from attnaudit.report.page import write_page
+from tests.report.head_views import picture_view, text_view, write_views
 from tests.report.synthetic import write_run
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -43,7 +44,7 @@ def opened(browser):
     for tab in tabs:
         tab.close()
     assert not complaints
-    assert all(url.startswith(("file:", "blob:")) for url in requests), requests
+    assert all(url.startswith(("file:", "blob:", "data:image/jpeg;")) for url in requests), requests
 
 
 @pytest.fixture(scope="module")
@@ -70,9 +71,75 @@ def test_a_click_on_the_heat_map_opens_the_head(opened, plain):
     detail = tab.locator(".detail")
     assert detail.locator("h3").inner_text() == "Layer 1, head 2"
     assert "largest over its bound" in detail.inner_text()
-    assert "eigenvalue_bound_ratio" in detail.inner_text()
+    assert "repeat the command with --keep-maps" in detail.inner_text()
+    assert "Between chance and the claim" in tab.locator(".opened").inner_text()
+    tab.locator(".opened summary").click()
+    assert "eigenvalue_bound_ratio" in tab.locator(".opened").inner_text()
     tab.locator("select").select_option(label="linear_cka")
     assert "linear_cka" in tab.locator(".heat figcaption").inner_text()
+
+
+def written(folder, *views):
+    run = open_audit(write_views(write_run(folder / "run"), views))
+    return write_page([run], folder / "page.html")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 390])
+def test_a_head_opens_with_attention_on_the_picture_spectrum_and_columns(opened, tmp_path, width, scheme):
+    tab = opened(written(tmp_path, picture_view("one"), picture_view("two")), width, scheme)
+    tab.locator(".cell[data-row='1'][data-column='0']").click()
+    assert tab.locator(".detail image").count() == 3  # the input, and two rows of attention over it
+    assert tab.locator(".detail rect").count() == 2 * 16
+    titles = tab.locator(".opened figcaption strong").all_inner_texts()
+    assert titles == [
+        *("Between chance and the claim", "Eigenvalue spectrum"),
+        *("Values beside the theory", "All columns in the best assignment"),
+    ]
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_another_input_is_chosen_by_keyboard(opened, tmp_path):
+    tab = opened(written(tmp_path, picture_view("one"), picture_view("two")))
+    tab.locator(".cell[tabindex='0']").focus()
+    tab.keyboard.press("Enter")
+    tab.get_by_label("Input:").focus()
+    tab.keyboard.press("ArrowDown")
+    assert "on two" in tab.locator(".opened").inner_text()
+    assert tab.evaluate("document.activeElement.value") == "1"
+
+
+def test_a_head_of_a_text_colours_its_tokens(opened, tmp_path):
+    tab = opened(written(tmp_path, text_view([f"word{k}" for k in range(30)], causal=True, one_query=29)))
+    tab.locator(".cell").first.click()
+    assert tab.locator(".tokens span").all_inner_texts() == [f"word{k}" for k in range(30)]
+    assert "no token sees a later one" in tab.locator(".detail").inner_text()
+    tab.get_by_label("Attention of:").select_option(label="the last token, word29")
+    assert tab.locator(".opened figcaption strong").all_inner_texts()[1] == "Among the first 24 tokens"
+
+
+def test_windows_are_shown_beside_the_picture_and_missing_columns_have_a_reason(opened, tmp_path):
+    view = picture_view(windows=64, columns=None, cosines=(), problem="the keys are all equal")
+    tab = opened(written(tmp_path, view))
+    tab.locator(".cell").first.click()
+    assert tab.locator(".detail image").count() == 0
+    assert "64 windows: this is the first" in tab.locator(".detail").inner_text()
+    assert "the keys are all equal" in tab.locator(".opened").inner_text()
+
+
+@pytest.mark.parametrize("token", ["</script><img src=x onerror=alert(1)>", "x" * 10_000, "\u202eשלום 🤖", " ", ""])
+def test_hostile_tokens_harm_nobody(opened, tmp_path, token):
+    tab = opened(written(tmp_path, text_view([token] * 30, name=token)), 390)
+    tab.locator(".cell").first.click()
+    assert tab.locator(".tokens img, .opened img").count() == 0
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_an_opened_head_comes_into_sight_on_a_phone(opened, tmp_path):
+    tab = opened(written(tmp_path, picture_view()), 390)
+    tab.locator(".cell").last.click()
+    box = tab.locator(".detail h3").bounding_box()
+    assert 0 <= box["y"] <= 900
 
 
 def test_the_heat_map_works_by_keyboard_and_tells_its_values(opened, plain):
@@ -140,7 +207,8 @@ def test_figures_without_a_number_are_not_drawn(opened, tmp_path):
 def test_a_head_without_numbers_says_so_where_others_have_them(opened, tmp_path):
     tab = opened(write_page([open_audit(write_run(tmp_path / "run", lost=0.9))], tmp_path / "page.html"))
     tab.locator(".cell.empty").first.click()
-    assert "missing, 8 inputs" in tab.locator(".detail").inner_text()
+    tab.locator(".opened summary").click()
+    assert "missing, 8 inputs" in tab.locator(".opened").inner_text()
 
 
 @pytest.mark.parametrize("width", [1440, 390])

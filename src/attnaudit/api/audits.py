@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from attnaudit import defaults
 from attnaudit.api.runs import Run
 from attnaudit.audit import AuditPlan, AuditSettings, measure, plan_audit
+from attnaudit.audit.keeping_views import check_size, keep_views
 from attnaudit.audit.ranking import best_theories, rank
 from attnaudit.audit.summary import losses
 from attnaudit.claims.claim import Claim, Terms
@@ -75,6 +76,7 @@ def audit(
     workers: int | None = None,
     cluster: str | None = None,
     memory: str | int | None = None,
+    keep_maps: int | None = None,
     out: str | Path | None = None,
     progress: Progress | bool = True,
 ) -> Run:
@@ -112,6 +114,8 @@ def audit(
         workers: processes, for named models; as many as pay off if None.
         cluster: address of a dask scheduler whose workers do the work instead, for named models.
         memory: what the audit may take, as bytes or `"8GB"`; half of the machine's memory if None.
+        keep_maps: keep the attention maps, eigenvalues and best-aligned value columns of every head on so many inputs,
+            the first ones, with small pictures or the tokens of these: the page shows them of a head that is clicked.
         out: the run folder, by default in `attnaudit-runs`. Repeating the call resumes.
         progress: a function that is told of every finished unit; True for a bar, False for none.
     """
@@ -159,12 +163,24 @@ def audit(
         plan = plan_audit(subjects, selected.shards, settings, selection.own)
     _announce(plan, selected, judged, bounds)
     folder = RunFolder(Path(out) if out is not None else Path(defaults.RUNS) / plan.name)
+    if keep_maps is not None:
+        with (
+            busy("finding how much the maps take") if progress is True else nullcontext(),
+            nullcontext() if in_memory is None else put_back(in_memory),
+        ):
+            check_size(plan, keep_maps, allowed)
     with folder.locked():
         with (
             shown_progress(progress, "measuring heads and references", _LESS) as told,
             nullcontext() if in_memory is None else put_back(in_memory),
         ):
             measured = measure(plan, folder, resources=resources, progress=told)
+        if keep_maps is not None:
+            with (
+                shown_progress(progress, "keeping maps of heads", "--keep-maps 1 keeps those of one input") as told,
+                nullcontext() if in_memory is None else put_back(in_memory),
+            ):
+                keep_views(plan, folder.path, keep_maps, resources, told)
         for words in measured.settings.kinds_of_attention:
             _log.info("Attention: %s.", words)
         for line in losses(measured.summary):

@@ -94,6 +94,8 @@ def _shown_kind(path: Path) -> RunKind:
     kind = folder.kind
     if kind is RunKind.ROBUSTNESS:
         raise RunFolderError(f"{path} holds {kind.words}, which has a page of its own: open {path / FILE}.")
+    if kind is RunKind.HEAD_VIEWS:
+        raise RunFolderError(f"{path} holds {kind.words}, which the page of their audit shows: give {path.parent}.")
     if kind is RunKind.AUDIT and not folder.summary_file.exists():
         raise RunFolderError(f"{path} holds an audit that is not finished: repeat its command.")
     return kind

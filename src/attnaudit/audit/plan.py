@@ -119,7 +119,11 @@ class AuditPlan:
 
     def recipe(self, unit: AuditUnit | FitUnit) -> AuditRecipe | None:
         """How to load the model of a unit elsewhere; None for one that was given in memory."""
-        return self._recipes[unit.model_label, unit.model_fingerprint]
+        return self.recipe_of(unit.model_label, unit.model_fingerprint)
+
+    def recipe_of(self, label: str, fingerprint: str) -> AuditRecipe | None:
+        """The same for a model by its label and fingerprint."""
+        return self._recipes[label, fingerprint]
 
     @cached_property
     def _recipes(self) -> dict[tuple[str, str], AuditRecipe | None]:

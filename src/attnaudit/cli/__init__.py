@@ -10,6 +10,7 @@ import typer
 
 from attnaudit.cli import audit, bench, corrupt, diff, doctor, gaussian, judge, ls, paper, report, robust, train
 from attnaudit.cli.help_text import help_text
+from attnaudit.cli.options import KeepMapsCommand
 from attnaudit.cli.stopping import watched_signals
 from attnaudit.display import escaped_if_unencodable
 from attnaudit.errors import AttnAuditError
@@ -24,7 +25,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("audit", help=help_text(audit.audit))(audit.audit)
+app.command("audit", cls=KeepMapsCommand, help=help_text(audit.audit))(audit.audit)
 app.command("paper", help=help_text(paper.paper))(paper.paper)
 app.command("report", help=help_text(report.report))(report.report)
 app.command("diff", help=help_text(diff.diff))(diff.diff)

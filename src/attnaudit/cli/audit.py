@@ -60,6 +60,7 @@ def audit(
     workers: options.Workers = None,
     cluster: options.Cluster = None,
     memory: options.Memory = None,
+    keep_maps: options.KeepMaps = None,
     out: options.Out = None,
     details: Annotated[bool, typer.Option("--details", help="Also print every measure with its references.")] = False,
     wide: options.Wide = False,
@@ -69,6 +70,8 @@ def audit(
 
     Examples:
         attnaudit audit minilm
+
+        attnaudit audit minilm --keep-maps 3
 
         attnaudit audit timm:deit_tiny_patch16_224 --weights deit_tiny.safetensors --images photos/
 
@@ -115,6 +118,7 @@ def audit(
         workers=workers,
         cluster=cluster,
         memory=memory,
+        keep_maps=keep_maps,
         out=out,
     )
     if json:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperCommand
 
+from attnaudit import defaults
 from attnaudit.errors import UsageError
 
 
@@ -63,6 +65,17 @@ Memory = Annotated[
     typer.Option(
         metavar="SIZE",
         help="Memory limit, such as 8GB; on a cluster, per worker. Default: half of this machine's memory.",
+        show_default=False,
+    ),
+]
+KEEP_MAPS = "--keep-maps"
+KeepMaps = Annotated[
+    int | None,
+    typer.Option(
+        KEEP_MAPS,
+        metavar="[N]",
+        help="Keep attention maps, eigenvalues and value columns of all heads on the first N inputs "
+        f"({defaults.KEPT_MAPS} without a number), for the page to show. It then has small pictures, or the text.",
         show_default=False,
     ),
 ]
@@ -132,3 +145,17 @@ def whole_numbers(text: str, option: str) -> tuple[int, ...]:
         return tuple(int(part) for part in listed(text, option))
     except ValueError as error:
         raise UsageError(f"{option} must be a list of integers, such as 1,4,16, got {text}.") from error
+
+
+class KeepMapsCommand(TyperCommand):
+    """A command whose `--keep-maps` needs no number."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Fill in the number where what follows is none."""
+        filled = []
+        for place, word in enumerate(args):
+            filled.append(word)
+            following = args[place + 1] if place + 1 < len(args) else ""
+            if word == KEEP_MAPS and not following.lstrip("-").isdigit():
+                filled.append(str(defaults.KEPT_MAPS))
+        return super().parse_args(ctx, filled)

@@ -28,13 +28,18 @@ def matched(scores: Float[Tensor, "heads rows columns"]) -> Float[Tensor, "heads
         row_of = gpu_assignment.assigned_rows(-scores[usable])
         picked[usable] = scores[usable].gather(1, row_of[:, None, :])[:, 0]
         return picked
-    from scipy.optimize import linear_sum_assignment  # a GPU does without it, and importing it takes a while
-
     for place in usable.nonzero().flatten().tolist():
         matrix = scores[place].double().numpy(force=True)
-        rows, columns = linear_sum_assignment(_reduced(matrix), maximize=True)
-        picked[place] = scores.new_tensor(matrix[rows, columns])
+        picked[place] = scores.new_tensor(matrix[assigned(matrix)])
     return picked
+
+
+def assigned(matrix: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows and columns of the assignment with the largest sum, in order of the rows."""
+    from scipy.optimize import linear_sum_assignment  # a GPU does without it, and importing it takes a while
+
+    rows, columns = linear_sum_assignment(_reduced(matrix), maximize=True)
+    return rows, columns
 
 
 def _reduced(matrix: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from attnaudit.kernel.gram import PerHead
 from attnaudit.kernel.solvers import singular_values
-from attnaudit.measures.assignment import matched
+from attnaudit.measures.assignment import assigned, matched
 from attnaudit.measures.guards import PREDICTED
 from attnaudit.measures.measure import Cost, Measure
 from attnaudit.measures.measure_input import MeasureInput, OwnValues, PredictedValues
@@ -57,9 +57,32 @@ def column_cosine_matched(at: MeasureInput) -> PerHead:
 
     Neither signs nor order matter.
     """
+    return matched(at.shared(_cosines).abs()).mean(dim=-1)
+
+
+def _cosines(at: MeasureInput) -> Float[Tensor, "heads components dim"]:
     columns = at.shared(column_products)
     sizes = columns.predicted_lengths[:, :, None] * columns.value_lengths[:, None, :]
-    return matched((columns.product / (sizes + at.epsilons.norm)).abs()).mean(dim=-1)
+    return columns.product / (sizes + at.epsilons.norm)
+
+
+@dataclass(frozen=True)
+class MatchedColumns:
+    """The pairs behind `column_cosine_matched` of one head: |cosine|, and both columns, with the sign that fits."""
+
+    cosines: Float[Tensor, "pairs"]
+    values: Float[Tensor, "pairs tokens"]
+    predicted: Float[Tensor, "pairs tokens"]
+
+
+def matched_columns(at: MeasureInput, head: int) -> MatchedColumns:
+    """Of one head of a batch, which must have a prediction."""
+    cosines = at.shared(_cosines)[head]
+    components, columns = map(torch.from_numpy, assigned(cosines.abs().double().numpy(force=True)))
+    signed = cosines[components, columns]
+    (value, _), (predicted, _) = at.values.shared(_values), at.predicted.shared(_predicted)
+    flipped = predicted[head].mT[components] * torch.where(signed < 0, -1.0, 1.0)[:, None]
+    return MatchedColumns(signed.abs(), value[head].mT[columns], flipped)
 
 
 def procrustes(at: MeasureInput) -> PerHead:

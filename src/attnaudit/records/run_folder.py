@@ -37,6 +37,7 @@ class RunKind(StrEnum):
     TRAINING = "training"
     ROBUSTNESS = "robustness"
     MONITOR = "monitor"
+    HEAD_VIEWS = "head views"
 
     @property
     def words(self) -> str:
@@ -54,12 +55,14 @@ _WORDS = {
     RunKind.TRAINING: "a training",
     RunKind.ROBUSTNESS: "an evaluation of robustness",
     RunKind.MONITOR: "the measurements of a monitor",
+    RunKind.HEAD_VIEWS: "maps of heads",
 }
 _COMMANDS = {
     RunKind.AUDIT: "attnaudit audit",
     RunKind.TRAINING: "attnaudit train",
     RunKind.ROBUSTNESS: "attnaudit robust",
     RunKind.MONITOR: "a monitor",
+    RunKind.HEAD_VIEWS: "attnaudit audit --keep-maps",
 }
 
 

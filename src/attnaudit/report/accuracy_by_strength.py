@@ -16,11 +16,9 @@ from attnaudit.robustness.shared_conditions import SharedConditions, clean_accur
 from attnaudit.statistics.intervals import CONFIDENCE, student_interval
 
 _NAMES = {
-    ConditionKind.CORRUPTION: ("mean over corruptions", "severity"),
-    ConditionKind.ATTACK: ("under the strongest attack", "255 ε"),
+    ConditionKind.CORRUPTION: "mean over corruptions, by severity",
+    ConditionKind.ATTACK: "under the strongest attack, by ε",
 }
-#: Columns of the legend; few, because the names of recipes are long.
-_COLUMNS = 3
 
 
 @dataclass(frozen=True)
@@ -67,23 +65,36 @@ def _records(
 
 
 def strength_figure(records: Sequence[StrengthRecord], paths: Sequence[Path]) -> None:
-    """A panel per kind, a line per recipe, with the interval over seeds as a bar at every point."""
+    """A panel per kind and a row per recipe: a dot for every strength, with its interval over seeds, on one scale.
+
+    The dots of a strength stand below one another, as far as recipes agree, and its name above them.
+    """
     recipes = list(dict.fromkeys(record.recipe for record in records))
     kinds = [kind for kind in _NAMES if any(record.kind == kind for record in records)]
-    with drawing(paths, 1, len(kinds), (3.4 * len(kinds), 2.4 + 0.14 * -(-len(recipes) // _COLUMNS))) as axes:
-        for axis, kind in zip(axes[0], kinds, strict=True):
-            unit = 255 if kind is ConditionKind.ATTACK else 1
-            for place, recipe in enumerate(recipes):
-                own = [record for record in records if (record.recipe, record.kind) == (recipe, kind)]
-                at = [unit * record.strength for record in own]
-                axis.plot(
-                    at, [100 * record.accuracy for record in own], marker="o", ms=2.5, label=recipe, **look(place)
-                )
-                for x, record in zip(at, own, strict=True):
+    with drawing(paths, 1, len(kinds), (1.2 + 2.9 * len(kinds), 0.9 + 0.17 * len(recipes))) as axes:
+        for place, (axis, kind) in enumerate(zip(axes[0], kinds, strict=True)):
+            own = [record for record in records if record.kind == kind]
+            for number, strength in enumerate(sorted({record.strength for record in own})):
+                column = [record for record in own if record.strength == strength]
+                colour = look(number)["color"]
+                for record in column:
+                    row = recipes.index(record.recipe)
                     if record.low is not None and record.high is not None:
-                        axis.plot([x, x], [100 * record.low, 100 * record.high], color=look(place)["color"], lw=0.6)
-            title, label = _NAMES[kind]
-            axis.set(title=title, xlabel=label, ylim=(0, 100))
-        axes[0, 0].set_ylabel("accuracy in %, mean over seeds")
-        labelled = axes[0, 0].get_legend_handles_labels()  # every panel has every recipe, even if its line is empty
-        axes[0, 0].figure.legend(*labelled, loc="outside upper center", ncols=_COLUMNS)
+                        axis.plot([100 * record.low, 100 * record.high], [row, row], color=colour, lw=0.8)
+                    axis.plot(100 * record.accuracy, row, color=colour, marker="o", ms=3, ls="")
+                middle = 100 * float(np.mean([record.accuracy for record in column]))
+                axis.annotate(
+                    _strength(kind, strength), (middle, -0.8), color=colour, ha="center", annotation_clip=False
+                )
+            axis.set_yticks(range(len(recipes)), recipes if place == 0 else [""] * len(recipes))
+            axis.set(xlim=(0, 100), ylim=(len(recipes) - 0.5, -1.4), xlabel="accuracy in %, mean over seeds")
+            axis.set_title(_NAMES[kind])
+            axis.grid(axis="y", color="0.9", lw=0.5)
+            axis.set_axisbelow(True)
+            axis.tick_params(axis="y", length=0)
+
+
+def _strength(kind: ConditionKind, strength: float) -> str:
+    if not strength:
+        return "clean"
+    return f"{255 * strength:.3g}/255" if kind is ConditionKind.ATTACK else f"{strength:g}"

@@ -18,7 +18,7 @@ from attnaudit.records.architecture import DecoderArchitecture
 from attnaudit.records.card import CARD, ImageCard, TextCard
 from attnaudit.records.engine import default_memory, format_size
 from attnaudit.sources.decoder import build_decoder
-from attnaudit.sources.model import Preprocess, Tokenise
+from attnaudit.sources.model import Preprocess, Tokenise, TokenTexts
 from attnaudit.sources.preprocess import centre_crop, squashed
 from attnaudit.sources.vision_transformer import build_vision_transformer
 from attnaudit.sources.words import Vocabulary
@@ -87,3 +87,8 @@ def tokeniser(card: TextCard) -> Tokenise:
     """A function from texts to word numbers, truncated to the context of the model."""
     vocabulary, context = Vocabulary(card.vocabulary), card.architecture.context
     return lambda texts, length: vocabulary.batch(texts, min(length, context))
+
+
+def word_texts(card: TextCard) -> TokenTexts:
+    """A function from word numbers to the words."""
+    return lambda numbers: [card.vocabulary[number] for number in numbers]

@@ -25,6 +25,7 @@ from attnaudit.sources.hf_library import quiet, the_library
 from attnaudit.sources.hf_positions import most_tokens
 from attnaudit.sources.hf_tokenizers import (
     read_tokenizer,
+    token_texts,
     tokenised,
     tokenizer_fingerprint,
     unknown_token,
@@ -145,7 +146,13 @@ def load_folder(spec: ModelSpec, place: str, origin: str | None = None) -> Loade
         return with_decoder_inputs(batch) if both else batch
 
     prepared = digest(*identity, tokenizer_fingerprint(reader))
-    return replace(loaded, fingerprint=prepared, tokenise=tokenise, unknown_token=unknown_token(reader))
+    return replace(
+        loaded,
+        fingerprint=prepared,
+        tokenise=tokenise,
+        unknown_token=unknown_token(reader),
+        token_texts=partial(token_texts, reader),
+    )
 
 
 def _build(config: Any, name: str, seed: int) -> nn.Module:

@@ -76,6 +76,12 @@ def unknown_token(tokenizer: Any) -> int | None:
     return None if tokenizer.unk_token_id in others else tokenizer.unk_token_id
 
 
+def token_texts(tokenizer: Any, numbers: Sequence[int]) -> list[str]:
+    """Every token as it stands in a text, or as the vocabulary writes it if that is nothing."""
+    names = tokenizer.convert_ids_to_tokens(list(numbers))
+    return [tokenizer.decode([number]) or str(name) for number, name in zip(numbers, names, strict=True)]
+
+
 def tokenised(
     tokenizer: Any, texts: Sequence[str], length: int, *, words: int | None, name: str
 ) -> Mapping[str, Tensor]:

@@ -22,6 +22,8 @@ _log = logging.getLogger(__name__)
 Preprocess = Callable[[Image.Image], Tensor]
 #: From texts and a maximum number of tokens to the inputs of a model.
 Tokenise = Callable[[Sequence[str], int], Mapping[str, Tensor]]
+#: From the numbers of tokens to a short text for each, to show it.
+TokenTexts = Callable[[Sequence[int]], Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ class LoadedModel:
     preprocess: Callable[[Protocol], Preprocess] | None = None
     tokenise: Tokenise | None = None
     unknown_token: int | None = None
+    token_texts: TokenTexts | None = None
     untrained: Callable[[int], nn.Module] | None = None
     card: ImageCard | TextCard | None = None
     notes: tuple[str, ...] = ()

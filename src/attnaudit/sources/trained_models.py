@@ -9,7 +9,7 @@ from pathlib import Path
 from attnaudit.errors import AttnAuditError, ModelError, first_line
 from attnaudit.numerics.digest import digest
 from attnaudit.records.card import CARD, TextCard
-from attnaudit.sources.cards import build_network, card_identity, preprocessing, read_card, tokeniser
+from attnaudit.sources.cards import build_network, card_identity, preprocessing, read_card, tokeniser, word_texts
 from attnaudit.sources.model import LoadedModel, ModelSpec
 from attnaudit.sources.weights import fingerprint, fit_weights, read_weights
 
@@ -69,6 +69,7 @@ def load(spec: ModelSpec) -> LoadedModel:
         "random" if spec.random_seed is not None else str(spec.weights),
         preprocess=None if isinstance(card, TextCard) else partial(preprocessing, card),
         tokenise=tokeniser(card) if isinstance(card, TextCard) else None,
+        token_texts=word_texts(card) if isinstance(card, TextCard) else None,
         untrained=lru_cache(maxsize=1)(partial(build_network, card)),
         card=card,
     )

@@ -10,8 +10,10 @@ from attnaudit._version import __version__
 from attnaudit.display import shortened
 from attnaudit.records import json_file
 from attnaudit.records.audit import AuditRun, ClaimWords
+from attnaudit.records.head_views import read_views
 from attnaudit.records.schema import POSSIBLE
 from attnaudit.records.verdict import Score, Verdict
+from attnaudit.report.page.opened_heads import drawn_views
 from attnaudit.report.page.subject import MeasureView, Subject, subject
 
 _NAMES_SHOWN = 5
@@ -56,6 +58,8 @@ class Document:
                     "strips": [asdict(strip) for strip in one.strips],
                     "profiles": [asdict(profile) for profile in one.profiles],
                     "measures": [_drawn(view) for view in one.measures if view.map is not None],
+                    "scales": [asdict(scale) for scale in one.scales],
+                    "views": drawn_views(one.views),
                 }
                 for label, one in zip(self.labels, self.subjects, strict=True)
             ],
@@ -96,12 +100,20 @@ class Document:
         keys = dict.fromkeys(key for own in scores for key in own)
         return [(claim, measure, [own.get((claim, measure)) for own in scores]) for claim, measure in keys]
 
+    def without_views(self) -> Document:
+        """A smaller document: without the attention maps of heads, if there are any."""
+        if not any(one.views for one in self.subjects):
+            return self
+        left_out = "To keep this page small, it leaves out the attention maps of heads: the page of each run has them."
+        return replace(self, subjects=[replace(one, views=[]) for one in self.subjects], left_out=left_out)
+
     def thinned(self, points: int, maps: str) -> Document:
         """A smaller document: fewer points per strip, and heat maps of `all`, `deciding` or `no` measures."""
         return replace(
             self,
             subjects=[_thinned(one, points, maps) for one in self.subjects],
-            left_out=f"To keep this page small, it shows {points} points per strip and heat maps of {maps} measures.",
+            left_out=f"{self.left_out} To keep this page small, it shows {points} points per strip and heat maps of "
+            f"{maps} measures.".strip(),
         )
 
 
@@ -109,10 +121,11 @@ def document(runs: Sequence[AuditRun]) -> Document:
     """The document of these runs."""
     subjects = []
     for number, run in enumerate(runs):
+        kept = read_views(run.path)
         measured = run.rows.combinations("model", "measure")
         for model in run.models:
             names = [measure for label, measure in measured if label == model and measure != POSSIBLE]
-            subjects.append(subject(run, number, model, names))
+            subjects.append(subject(run, number, model, names, kept))
     return Document(__version__, [_facts(run) for run in runs], subjects)
 
 

@@ -13,10 +13,12 @@ from attnaudit import defaults
 from attnaudit.display import shortened
 from attnaudit.papers.tables import TABLES, Comparison, compare
 from attnaudit.records.audit import AuditRun, ClaimWords, MeasureWords, Statistic, Statistics
+from attnaudit.records.head_views import InputView
 from attnaudit.records.schema import OBSERVED
 from attnaudit.records.verdict import Rank, Score, Verdict
 from attnaudit.report.answers import answers
 from attnaudit.report.page.maps import HeadMap, head_map
+from attnaudit.report.page.opened_heads import HeadScale, head_scales
 from attnaudit.report.page.profiles import PROFILED, Layers, Profile, by_layer, profiles
 from attnaudit.report.page.strips import Strip, strip
 from attnaudit.report.references import MEASURES
@@ -64,7 +66,7 @@ class Subject:
     """One model of one run, and the answer in a sentence.
 
     `run` is the number of the run in the document, `null` what score 0 is, `threshold` the score that counts as the
-    claim. Strips and maps without any number are left out.
+    claim. Strips and maps without any number are left out. `scales` and `views` are for heads that are opened.
     """
 
     name: str
@@ -85,6 +87,8 @@ class Subject:
     profiles: list[Profile]
     published: list[tuple[str, list[Comparison]]]
     rejected: list[tuple[str, int, int]]
+    scales: list[HeadScale]
+    views: list[InputView]
 
     @property
     def has_reach(self) -> bool:
@@ -93,8 +97,8 @@ class Subject:
         return any(own.reach is not None and own.score and own.reach.mean > own.score.mean for own in scores)
 
 
-def subject(run: AuditRun, number: int, model: str, names: Sequence[str]) -> Subject:
-    """Read the evidence of one model for the named measures, one at a time."""
+def subject(run: AuditRun, number: int, model: str, names: Sequence[str], kept: Sequence[InputView] = ()) -> Subject:
+    """Read the evidence of one model for the named measures, one at a time; `kept` are all views of the run."""
     verdicts = [verdict for verdict in run.verdicts if verdict.model == model]
     deciding = _deciding(verdicts, run.summary.claims) or {
         (name, _FIRST_THEORY): None for name in MEASURES if name in names
@@ -133,6 +137,8 @@ def subject(run: AuditRun, number: int, model: str, names: Sequence[str]) -> Sub
         profiles=profiles(depths),
         published=_published(model, run.summary.observed(model)),
         rejected=_rejected(views),
+        scales=head_scales(run.rows, model, deciding, run.summary.references),
+        views=[view for view in kept if view.model == model],
     )
 
 

@@ -24,7 +24,7 @@ from attnaudit.statistics.decisions import decides
 FILE = "report.html"
 #: The largest size of a page in bytes, so that it fits into an email.
 LIMIT = 3_000_000
-_SCRIPTS = ("draw.js", "charts.js", "heatmap.js", "tables.js", "main.js")
+_SCRIPTS = ("draw.js", "charts.js", "head.js", "heatmap.js", "tables.js", "main.js")
 #: How a page that is too large is reduced, step by step: (points per strip, heat maps of which measures).
 _LADDER = ((50, "all"), (50, "deciding"), (20, "no"))
 
@@ -48,8 +48,10 @@ def page(runs: Sequence[AuditRun]) -> bytes:
 
 def _smaller(whole: Document) -> Iterator[Document]:
     yield whole
+    smaller = whole.without_views()
+    yield smaller
     for points, maps in _LADDER:
-        yield whole.thinned(points, maps)
+        yield smaller.thinned(points, maps)
 
 
 def _rendered(content: Document) -> bytes:

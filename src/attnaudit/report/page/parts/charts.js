@@ -72,7 +72,7 @@ function lineFigure(title, caption, lines, options) {
     const [x, y] = [left + (k % 2) * 175, bottom + 46 + 15 * Math.floor(k / 2)];
     drawing.append(svg("line", { x1: x, x2: x + 16, y1: y - 4, y2: y - 4, stroke: colour, "stroke-width": 3 }), svg("text", { x: x + 21, y }, line.name.length > 26 ? `${line.name.slice(0, 13)}…${line.name.slice(-12)}` : line.name));
   });
-  for (const bound of bounds) drawing.append(svg("line", { class: "bound", x1: left, x2: width - 8, y1: up.place(bound), y2: up.place(bound) }), svg("text", { x: width - 10, y: up.place(bound) + 13, "text-anchor": "end" }, "provable bound"));
+  for (const bound of bounds) drawing.append(svg("line", { class: "bound", x1: left, x2: width - 8, y1: up.place(bound), y2: up.place(bound) }), svg("text", { x: width - 10, y: up.place(bound) + 13, "text-anchor": "end" }, options.boundName ?? "provable bound"));
   const rows = () => lines.flatMap((line) => line.x.map((x, i) => ({ series: line.name, [options.x]: x, value: line.y[i], lower: line.lower[i] ?? "", upper: line.upper[i] ?? "" })));
   return figure(title, caption, drawing, rows);
 }

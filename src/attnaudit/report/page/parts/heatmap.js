@@ -1,4 +1,4 @@
-// A heat map by layer and head for a chosen measure; a chosen head shows all of its numbers.
+// A heat map by layer and head for a chosen measure; a head that is chosen opens beside and below it.
 const STOPS = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]];
 
 // Viridis: perceptually uniform, also in print and for colour-blind readers.
@@ -16,18 +16,24 @@ function heatmap(root, subject) {
   const starting = measures.findIndex((measure) => measure.decides);
   choice.value = String(Math.max(starting, 0));
   const place = html("div", { class: "scroll" });
-  const detail = html("div", { class: "detail", "aria-live": "polite", tabindex: "0" }, "Choose a head to compare all of its numbers with those of its layer.");
-  const state = { row: null, column: null };
+  const detail = html("div", { class: "detail" }, html("p", {}, "Choose a head to open it: what it attends to, and its numbers against the theory."));
+  const opened = html("div", { class: "opened" }), said = html("p", { class: "hidden", role: "status" });
+  const state = { row: null, column: null, input: 0, query: 0 };
   const redraw = () => place.replaceChildren(mapFigure(measures[Number(choice.value)], state, choose));
   const choose = (row, column) => {
     [state.row, state.column] = [row, column];
-    detail.replaceChildren(...headDetail(measures, measures[Number(choice.value)], row, column));
+    const current = measures[Number(choice.value)], layer = current.map.layers[row];
+    said.textContent = `Layer ${layer}, head ${column} is open below the map.`;
+    detail.replaceChildren(html("h3", {}, `Layer ${layer}, head ${column}`), highlights(measures, layer, column), ...headLook(subject, layer, column, state, () => choose(row, column)));
+    opened.replaceChildren(headFigures(subject, layer, column, state), numbersTable(measures, current, row, column));
+    const title = detail.firstChild; // on a phone it is below the map
+    if (title.getBoundingClientRect().bottom > innerHeight) title.scrollIntoView({ block: "center", behavior: "instant" });
   };
   choice.addEventListener("change", () => {
     redraw();
     if (state.row !== null) choose(state.row, state.column);
   });
-  root.append(html("p", {}, html("label", {}, ["Measure (★ decides a claim): ", choice])), html("div", { class: "heat" }, [place, detail]));
+  root.append(html("p", {}, html("label", {}, ["Measure (★ decides a claim): ", choice])), html("div", { class: "heat" }, [place, detail]), opened, said);
   redraw();
 }
 
@@ -88,7 +94,8 @@ function chosenByKeyboardOrPointer(drawing, choose) {
   });
 }
 
-function headDetail(measures, current, row, column) {
+// Every measure of the head, with the mean of its layer and its rank there.
+function numbersTable(measures, current, row, column) {
   const layer = current.map.layers[row];
   const body = html("tbody");
   for (const measure of measures) {
@@ -102,7 +109,8 @@ function headDetail(measures, current, row, column) {
     body.append(html("tr", measure === current ? { "aria-current": "true", style: "font-weight:700" } : {}, [html("th", { scope: "row", title: measure.text }, breakable(titleOf(measure))), html("td", { class: "number" }, value), html("td", { class: "number" }, shown(average)), html("td", { class: "number" }, rank)]));
   }
   const head = html("thead", {}, html("tr", {}, ["measure", "this head", "its layer", "rank"].map((name, k) => html("th", { scope: "col", class: k ? "number" : null }, name))));
-  return [html("h3", {}, `Layer ${layer}, head ${column}`), highlights(measures, layer, column), amongLayer(current, row, column), html("table", {}, [html("caption", {}, "Mean ± deviation over inputs; the mean of the layer; rank from the largest."), head, body])];
+  const table = html("table", {}, [html("caption", {}, "Mean ± deviation over inputs; the mean of the layer; rank from the largest."), head, body]);
+  return html("details", {}, [html("summary", {}, "All measures of this head"), amongLayer(current, row, column), html("div", { class: "scroll" }, table)]);
 }
 
 // The main numbers of a head: its spectrum and its match, if the run measured them.
