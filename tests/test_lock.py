@@ -55,9 +55,3 @@ def test_every_locked_package_has_hashes_and_no_address():
             r"\S+(?: ; sys_platform [!=]= \"linux\")?(?: \\\n    --hash=sha256:[0-9a-f]{64})+\n", entry
         ), entry[:60]
     assert "://" not in LOCK
-
-
-def test_make_installs_from_the_lock_alone():
-    makefile = (ROOT / "Makefile").read_text()
-    installs = [line for line in makefile.splitlines() if line.startswith("\t@$(PIP)")]
-    assert all("--require-hashes" in line or "--no-deps --no-build-isolation" in line for line in installs)

@@ -26,6 +26,8 @@ PROJECT_PAGES = {
     "CHANGELOG.md": "project/changelog.md",
     "CONTRIBUTING.md": "project/contributing.md",
 }
+#: README itself is no page of the site; links to it lead to its section about installing.
+INSTALL_PAGE = "tutorial/install.md"
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
@@ -49,8 +51,11 @@ def lay_out(folder: Path) -> None:
     shutil.copytree(ROOT / "docs", folder, ignore=shutil.ignore_patterns("*.py", "__pycache__", "architecture.md"))
     for source, target in PROJECT_PAGES.items():
         _write(folder / target, (ROOT / source).read_text())
+    _write(folder / INSTALL_PAGE, section((ROOT / "README.md").read_text(), "Install"))
     places = {f"docs/{path.relative_to(folder)}": path for path in folder.rglob("*") if path.is_file()}
+    del places[f"docs/{INSTALL_PAGE}"]
     places |= {source: folder / target for source, target in PROJECT_PAGES.items()}
+    places["README.md"] = folder / INSTALL_PAGE
     for source, path in places.items():
         if path.suffix == ".md":
             _write(path, moved_links(path.read_text(), source, path, places))
@@ -58,6 +63,12 @@ def lay_out(folder: Path) -> None:
         _write(folder / name, text)
     shutil.copy(ROOT / "website" / "site.css", folder)
     _write(folder / "SUMMARY.md", navigation(folder))
+
+
+def section(page: str, heading: str) -> str:
+    """A section of a page as a page of its own."""
+    (text,) = re.findall(rf"^#(# {re.escape(heading)}\n.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+    return str(text)
 
 
 def _write(path: Path, text: str) -> None:

@@ -34,7 +34,7 @@ SENTENCE = "The quick brown fox number {0} jumps over the lazy dog {0} times, an
 
 
 def make_files(folder):
-    """Everything that a command of the documentation reads: an image, a passage, networks of random weights."""
+    """What a reader brings: images, texts, networks of random weights."""
     save_file(timm.create_model("deit_tiny_patch16_224").state_dict(), folder / "deit_tiny.safetensors")
     pixels = np.random.default_rng(0).integers(0, 256, (40, 50, 3), dtype=np.uint8)
     for place in ("photos", "imagenet/val/n01440764"):
@@ -46,10 +46,21 @@ def make_files(folder):
     for name in ("wiki.test.raw", "valid.txt"):
         shutil.copy(folder / "book.txt", folder / "wikitext" / name)
     (folder / "my-recipe.yaml").write_text(f"base: lm\nmodel: {RPC}\n")
-    _language_model(folder)
     for place in ("bert", "path/to/hugging_face_folder"):
         _encoder(folder / place)
-    _classifiers(folder)
+    (folder / "cifar10").mkdir()
+    for half in ("train", "test"):
+        write_parquet(folder / "cifar10" / f"{half}.parquet", count=10, classes=10)
+    for place in ("ilsvrc/val", "imagenet-a", "imagenet-o", "imagenet-c/weather/fog/1"):
+        write_folders(folder / place, ["n01440764", "n01443537"], each=1)
+
+
+def make_earlier_work(folder):
+    """What commands that a page takes for granted have left behind: trainings, a monitor, images in fog, audits."""
+    _language_model(folder)
+    for name in ("rpc", "softmax"):
+        write_model(folder / "runs" / name, classes=10, attention=name)
+    _in_fog(folder / "cifar10" / "test.parquet", folder / "cifar10-corrupted")
     _monitored(folder / "runs" / "monitored")
     for number, name in enumerate(("before", "after", "minilm-exact-0")):
         write_run(folder / "attnaudit-runs" / name, seed=number)
@@ -67,18 +78,6 @@ def _monitored(folder):
     batches = {name: known[f"{name}_batch"] for name in ("train", "test")}
     with Monitor(known["model"], batches, out=folder, tell=lambda line: None) as monitor:
         monitor.measure(0)
-
-
-def _classifiers(folder):
-    """Two networks of `attnaudit train`, images of ten classes, clean and in fog, and folders of WordNet ids."""
-    for name, attention_name in (("rpc", "rpc"), ("softmax", "softmax")):
-        write_model(folder / "runs" / name, classes=10, attention=attention_name)
-    (folder / "cifar10").mkdir()
-    for half in ("train", "test"):
-        write_parquet(folder / "cifar10" / f"{half}.parquet", count=10, classes=10)
-    _in_fog(folder / "cifar10" / "test.parquet", folder / "cifar10-corrupted")
-    for place in ("ilsvrc/val", "imagenet-a", "imagenet-o", "imagenet-c/weather/fog/1"):
-        write_folders(folder / place, ["n01440764", "n01443537"], each=1)
 
 
 def _in_fog(images, out):

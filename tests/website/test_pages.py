@@ -6,7 +6,7 @@ import pytest
 
 from attnaudit.claims.registry import CLAIMS
 from website.blocks import commands, programs
-from website.build import ROOT
+from website.build import ROOT, section
 from website.links import moved_links
 
 PAGE = """# Page
@@ -63,6 +63,12 @@ def test_links_between_pages_hold_in_the_repository_too():
     for page in (*ROOT.glob("*.md"), *ROOT.glob("benchmarks/*.md"), *(ROOT / "docs").rglob("*.md")):
         for target in re.findall(r"\]\((?!https?://|#)([^)\s#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} leads to {target}"
+
+
+def test_a_section_becomes_a_page_without_its_neighbours():
+    page = "# A\n\n## B\n\none\n\n### C\n\n## D\n\ntwo\n"
+    assert section(page, "B") == "# B\n\none\n\n### C\n\n"
+    assert section(page, "D") == "# D\n\ntwo\n"
 
 
 @pytest.fixture

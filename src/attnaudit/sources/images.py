@@ -84,7 +84,7 @@ def find_images(folder: Path) -> list[Path]:
 
 def sample_images() -> list[Path]:
     """Photographs that come with scikit-image, for a first look without any data."""
-    package = optional("skimage.data", "dev", "Auditing without --images")
+    package = optional("skimage.data", "samples", "Auditing without --images")
     folder = Path(str(package.__file__)).parent
     return [folder / name for name in SAMPLES]
 

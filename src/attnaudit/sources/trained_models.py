@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 
-from attnaudit.errors import AttnAuditError, ModelError, first_line
+from attnaudit.errors import AttnAuditError, MissingExtraError, ModelError, first_line
 from attnaudit.numerics.digest import digest
 from attnaudit.records.card import CARD, TextCard
 from attnaudit.sources.cards import build_network, card_identity, preprocessing, read_card, tokeniser, word_texts
@@ -54,6 +54,8 @@ def load(spec: ModelSpec) -> LoadedModel:
     card = read_card(folder)
     try:
         module = build_network(card, spec.random_seed or 0)
+    except MissingExtraError:
+        raise
     except AttnAuditError as error:
         raise ModelError(f"{folder / CARD} describes a network that cannot be built: {error}") from error
     except Exception as error:  # odd options of an attention variant may lead to anything

@@ -1,0 +1,126 @@
+"""What is handed to users: wheel and source archive, which install and work without this checkout."""
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from attnaudit import __version__
+
+pytest.importorskip("hatchling")
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+WORKFLOW = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
+
+
+def run(*command, cwd):
+    """Run a program that does not see this checkout, and return what it printed."""
+    surroundings = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "ATTNAUDIT_DATA")}
+    done = subprocess.run(
+        [str(word) for word in command], cwd=cwd, env=surroundings, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def build(kind, source, out):
+    run(sys.executable, "-m", "hatchling", "build", "--target", kind, "--directory", out, cwd=source)
+    (made,) = out.glob("*.whl" if kind == "wheel" else "*.tar.gz")
+    return made
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    return build("wheel", ROOT, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    return build("sdist", ROOT, tmp_path_factory.mktemp("archive"))
+
+
+@pytest.fixture(scope="module")
+def environment(wheel, tmp_path_factory):
+    """An environment with the wheel alone, which finds the other packages of this one, but not its `.pth` files."""
+    place = tmp_path_factory.mktemp("user") / "venv"
+    run(sys.executable, "-m", "venv", "--without-pip", place, cwd=place.parent)
+    python = place / "bin" / "python"
+    pip = ("-m", "pip", "--quiet", "--python", python, "install", "--no-deps", "--no-index")
+    run(sys.executable, *pip, wheel, cwd=place.parent)
+    packages = run(python, "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])", cwd=place.parent)
+    Path(packages.strip(), "others.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
+    run(python, ROOT / "requirements" / "torchvision_cpu.py", cwd=place.parent)
+    return place
+
+
+def test_the_wheel_has_every_file_of_the_package(wheel):
+    folder = ROOT / "src"
+    here = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    with zipfile.ZipFile(wheel) as archive:
+        packed = {name for name in archive.namelist() if ".dist-info/" not in name}
+    assert packed == {name for name in here if "__pycache__" not in name and ".egg-info/" not in name}
+
+
+def test_the_source_archive_builds_the_same_wheel(archive, wheel, tmp_path):
+    with tarfile.open(archive) as packed:
+        packed.extractall(tmp_path, filter="data")
+    again = build("wheel", tmp_path / f"attnaudit-{__version__}", tmp_path / "again")
+    assert again.name == wheel.name
+    assert again.read_bytes() == wheel.read_bytes()
+
+
+def test_the_source_archive_has_the_tests_and_what_they_read(archive):
+    with tarfile.open(archive) as packed:
+        names = {Path(*Path(name).parts[1:]).as_posix() for name in packed.getnames()}
+    assert {"README.md", "Makefile", "CITATION.cff", ".github/workflows/ci.yml", "tests/test_release.py"} <= names
+    assert {"requirements/lock.txt", "website/zensical.toml", "docs/index.md", "benchmarks/README.md"} <= names
+
+
+def test_the_installed_wheel_is_what_runs(environment, tmp_path):
+    where = run(environment / "bin" / "python", "-c", "import attnaudit; print(attnaudit.__file__)", cwd=tmp_path)
+    assert Path(where.strip()).is_relative_to(environment)
+    assert run(environment / "bin" / "attnaudit", "--version", cwd=tmp_path) == f"{__version__}\n"
+
+
+def test_the_installed_wheel_lists_claims_and_audits_the_model_that_it_carries(environment, tmp_path):
+    pytest.importorskip("timm")
+    attnaudit = environment / "bin" / "attnaudit"
+    assert "kpca-values" in run(attnaudit, "ls", "claims", cwd=tmp_path)
+    small = ("--limit", 1, "--references", "planted", "--claims", "kpca-values", "--out", tmp_path / "run")
+    assert "undecided" in run(attnaudit, "audit", "vit-small-cifar", *small, cwd=tmp_path)
+    assert (tmp_path / "run" / "report.html").stat().st_size > 10_000
+
+
+def test_one_version_is_everywhere():
+    assert re.search(rf"^version: {re.escape(__version__)}$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    sections = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert sections[0] == "Unreleased"
+    assert re.fullmatch(rf"{re.escape(__version__)} \(\d{{4}}-\d\d-\d\d\)", sections[1])
+
+
+def test_the_date_of_the_release_is_that_of_the_changelog():
+    (date,) = re.findall(r"^date-released: (\S+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    assert f"## {__version__} ({date})" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_workflow_tests_the_pythons_that_the_package_names():
+    named = re.findall(r"Programming Language :: Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
+    assert named[0] == PROJECT["requires-python"].removeprefix(">=")
+    tested = re.findall(r"^ +python: \[(.+)\]$", WORKFLOW, re.MULTILINE)
+    assert len(tested) == 2
+    assert all(re.findall(r"[\d.]+", line) == named for line in tested)
+
+
+def test_the_workflow_calls_targets_that_make_has():
+    called = re.findall(r"run: make (\w+)", WORKFLOW)
+    assert called == ["lint", "typecheck", "test"]
+    for target in called:
+        subprocess.run(["make", "--dry-run", target], cwd=ROOT, capture_output=True, check=True)
