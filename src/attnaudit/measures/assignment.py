@@ -30,10 +30,11 @@ def matched(scores: Float[Tensor, "heads rows columns"]) -> Float[Tensor, "heads
         return picked
     from scipy.optimize import linear_sum_assignment  # a GPU does without it, and importing it takes a while
 
-    for place in usable.nonzero().flatten().tolist():
-        matrix = scores[place].double().numpy(force=True)
-        rows, columns = linear_sum_assignment(_reduced(matrix), maximize=True)
-        picked[place] = scores.new_tensor(matrix[rows, columns])
+    places, matrices = usable.nonzero().flatten(), scores[usable].double().numpy(force=True)
+    columns = np.empty(matrices.shape[:2], dtype=np.int64)
+    for own, matrix in zip(columns, matrices, strict=True):
+        own[:] = linear_sum_assignment(_reduced(matrix), maximize=True)[1]  # row by row, as there are no more rows
+    picked[places] = scores[places].gather(2, torch.from_numpy(columns).to(places)[:, :, None])[:, :, 0]
     return picked
 
 
@@ -51,8 +52,8 @@ def _reduced(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     if spread == 0.0:
         return matrix
     softness = spread / SHARPNESS
-    kernel = np.exp((matrix - matrix.max()) / softness)
-    columns = np.ones(matrix.shape[1])
+    kernel = np.exp(((matrix - matrix.max()) / softness).astype(np.float32))  # any potentials will do
+    columns = np.ones(matrix.shape[1], dtype=np.float32)
     for _ in range(ROUNDS):
         rows = 1 / (kernel @ columns)
         columns = 1 / (rows @ kernel)
