@@ -52,8 +52,8 @@ def _reduced(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     if spread == 0.0:
         return matrix
     softness = spread / SHARPNESS
-    kernel = np.exp(((matrix - matrix.max()) / softness).astype(np.float32))  # any potentials will do
-    columns = np.ones(matrix.shape[1], dtype=np.float32)
+    kernel = np.exp((matrix - matrix.max()) / softness)
+    columns = np.ones(matrix.shape[1])
     for _ in range(ROUNDS):
         rows = 1 / (kernel @ columns)
         columns = 1 / (rows @ kernel)
