@@ -2,8 +2,8 @@
 
 python docs/report/screenshots.py TEXT_RUN/report.html PICTURE_RUN/report.html
 
-The first is of `attnaudit audit minilm --keep-maps`, the other of `attnaudit audit deit_tiny_patch16_224 --keep-maps` on
-photographs of scikit-image, of which the second is the cat.
+The first is of `attnaudit audit minilm --keep-maps`, the other of `attnaudit audit deit_tiny_patch16_224 --keep-maps`
+on photographs of scikit-image, of which the second is the cat.
 """
 
 import shutil

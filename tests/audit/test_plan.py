@@ -56,6 +56,11 @@ def test_what_is_fitted_to_all_inputs_is_in_units_of_its_own_after_those_of_a_mo
     assert fits(own)[0].label == "network, best projections"
 
 
+def test_a_gpu_fits_all_layers_of_a_small_network_at_once():
+    own = plan(inputs=torch.arange(26.0).view(13, 2), **FITTED, device="cuda")
+    assert [(unit.part, unit.parts) for unit in fits(own)] == [(0, 1)]
+
+
 @pytest.mark.parametrize("name", [name for name, reference in REFERENCES.items() if not reference.fitted])
 def test_without_a_reference_that_is_fitted_nothing_is(name):
     assert fits(plan(references=(name,))) == []

@@ -1,12 +1,13 @@
 import itertools
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from attnaudit.kernel import paper
-from attnaudit.measures.assignment import matched
+from attnaudit.measures.assignment import _reduced, matched
 from attnaudit.measures.cosine import (
     DIRECT_COSINE_MAX,
     DIRECT_COSINE_MEAN,
@@ -54,6 +55,15 @@ def test_assignment_equals_plain_scipy_on_large_matrices(seed):
     scores = torch.rand(1, 150, 150, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     rows, columns = linear_sum_assignment(scores[0].numpy(), maximize=True)
     assert matched(scores).sum().item() == pytest.approx(scores[0, rows, columns].sum().item(), rel=1e-13)
+
+
+@pytest.mark.parametrize("spread", [1.0, 1e-9])
+def test_a_large_matrix_is_reduced_by_numbers_of_rows_and_columns_to_the_last_digits(spread):
+    matrix = spread * np.random.default_rng(0).random((150, 150))
+    taken = _reduced(matrix) - matrix
+    assert np.ptp(taken) > 0.1 * spread
+    mixed = taken - taken[:1] - taken[:, :1] + taken[0, 0]
+    assert np.abs(mixed).max() < 1e-14 * spread
 
 
 @pytest.mark.parametrize("shape", [(2, 5), (5, 2)])

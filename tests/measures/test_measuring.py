@@ -6,9 +6,10 @@ import pytest
 import torch
 
 from attnaudit.measures import MEASURES, REFERENCES, Measure, Reference, Role, Scope, select
+from attnaudit.measures.batches import of_first_inputs
 from attnaudit.measures.measuring import measure_heads, measure_network, measure_primal, measure_sensitivity
 from attnaudit.measures.references.planted import NOISES
-from attnaudit.measures.references.reparametrised import GAUGES
+from attnaudit.measures.references.reparametrised import GAUGES, reparametrised
 from attnaudit.theories import THEORIES, Identifiability
 from attnaudit.theories.base import is_fitted
 from tests.measures.references.audits import simulated_heads
@@ -50,6 +51,8 @@ def test_measures_of_all_pairs_of_tokens_are_not_repeated_for_what_is_only_shown
     costly = {key[1:] for key, m in found.items() if "matched_cosine_mean" in m.values}
     assert costly == {("observed", 0), ("rotated", 0), ("planted", 0)}
     assert all("procrustes" in m.values for m in found.values())
+    others = {key[1:] for key, m in measured(selection, context=False).items() if "matched_cosine_mean" in m.values}
+    assert others == {("observed", 0), ("rotated", 0)}
 
 
 def test_without_context_only_what_decides_is_measured_and_it_is_the_same():
@@ -61,10 +64,10 @@ def test_without_context_only_what_decides_is_measured_and_it_is_the_same():
             assert torch.equal(own.values["procrustes"], every[key].values["procrustes"])
 
 
-def test_what_is_shown_for_context_has_the_deciding_measures_only():
+def test_what_is_shown_for_context_and_further_draws_of_the_null_have_the_deciding_measures_only():
     found = measured(select(measures=["procrustes", "linear_cka"], references=REFERENCES, repeats=2))
     with_cka = {key[1:] for key, m in found.items() if "linear_cka" in m.values}
-    assert with_cka == {("observed", 0), ("rotated", 0), ("rotated", 1), ("planted", 0)}
+    assert with_cka == {("observed", 0), ("rotated", 0), ("planted", 0)}
 
 
 def test_theories_share_the_values_of_a_reference_unless_it_uses_the_prediction():
@@ -104,6 +107,23 @@ def test_noise_is_tried_on_all_heads_of_a_sample_and_gauges_on_those_of_its_firs
     assert all(found[key].heads.index == heads.index for key in noise)
     assert all(found[key].heads.index == heads.index[:3] for key in gauges)
     assert all(set(m.values) == {"procrustes"} for m in found.values())  # what describes is not compared
+
+
+def test_gauges_measured_at_once_have_the_numbers_of_each():
+    selection = select(measures=["procrustes", "linear_cka"], references=["reparametrised"])
+    heads = labelled(simulated_heads(0))
+    alone = of_first_inputs(heads, 1)
+    found = [m for m in measure_sensitivity([heads], selection) if m.key.reference == "reparametrised"]
+    assert [m.key.repeat for m in found] == list(range(GAUGES))
+    for own in found:
+        (expected,) = (
+            m
+            for m in measure_heads([reparametrised(alone, selection.seed, own.key.repeat)], selection)
+            if m.key.reference == "observed"
+        )
+        assert own.heads.index == alone.index
+        for name, values in own.values.items():
+            assert torch.allclose(values, expected.values[name], rtol=1e-9, atol=0)
 
 
 def test_noise_takes_planted_values_away_from_the_theory():

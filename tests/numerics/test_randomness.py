@@ -64,9 +64,9 @@ def test_many_draws_are_those_of_each_name_whatever_the_number_of_threads():
     names = [f"head {place}" for place in range(100)]
     expected = np.stack([numpy_generator(name).standard_normal((3, 2)) for name in names])
     assert np.array_equal(normal_draws(names, (3, 2), torch.device("cpu")).numpy(), expected)
-    for device in ("cpu", "cuda"):  # nothing is moved to the device
+    for threads in (False, True):
         found = np.zeros((100, 3, 2))
-        drawn(names, lambda place, own, found=found: own.standard_normal(out=found[place]), torch.device(device))
+        drawn(names, lambda place, own, found=found: own.standard_normal(out=found[place]), threads=threads)
         assert np.array_equal(found, expected)
 
 
@@ -75,4 +75,4 @@ def test_an_error_in_a_thread_is_raised():
         raise ArithmeticError(place)
 
     with pytest.raises(ArithmeticError):
-        drawn([str(place) for place in range(100)], fail, torch.device("cuda"))
+        drawn([str(place) for place in range(100)], fail, threads=True)

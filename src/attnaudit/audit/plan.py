@@ -18,15 +18,15 @@ from attnaudit.records import json_file
 from attnaudit.records.audit import AuditIdentity
 from attnaudit.records.files import file_name
 from attnaudit.records.schema import SCHEMA
-from attnaudit.sources.inputs import Shard
+from attnaudit.sources.inputs import FIRST_INPUTS, Shard
 from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
 from attnaudit.sources.module_identity import object_fingerprint
 from attnaudit.theories.base import Theory, is_fitted
 
-#: References that decide nothing are measured on this many inputs or more, up to the end of a shard.
-CONTEXT_INPUTS = 8
 #: Best projections are fitted for every so many-th layer at a time, which bounds memory and keeps workers busy.
 MOST_PARTS = 4
+#: A GPU takes as long for some layers as for all, so it fits those of a network of up to so many parameters at once.
+_FITTED_AT_ONCE = 32_000_000
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class AuditPlan:
         for model in self.loaded:
             named = (model.label, model.fingerprint)
             own = (self.selection.own, self._own)
-            shown = CONTEXT_INPUTS
+            shown = FIRST_INPUTS
             left = SAMPLE if any(reference.network for reference in self.selection.references) else 0
             halves = halves_of(self.shards, self._groups) if self._needs_fits else {}
             for shard in self.shards:
@@ -55,12 +55,19 @@ class AuditPlan:
                 left -= twin_inputs
                 shown -= len(shard.identity)
             if self._needs_fits:
-                parts = min(MOST_PARTS, (len(self.shards) + 1) // 2)  # few inputs are not worth a worker each
+                parts = self._parts(model)
                 found += [
                     FitUnit(*named, self.shards, self._groups, part, parts, self.settings, *own)
                     for part in range(parts)
                 ]
         return tuple(found)
+
+    def _parts(self, model: LoadedModel) -> int:
+        """In how many units best projections are fitted."""
+        size = sum(parameter.numel() for parameter in model.module.parameters())
+        if self.settings.device != "cpu" and size <= _FITTED_AT_ONCE:
+            return 1
+        return min(MOST_PARTS, (len(self.shards) + 1) // 2)  # few inputs are not worth a worker each
 
     @property
     def _needs_fits(self) -> bool:

@@ -28,9 +28,11 @@ def matched(scores: Float[Tensor, "heads rows columns"]) -> Float[Tensor, "heads
         row_of = gpu_assignment.assigned_rows(-scores[usable])
         picked[usable] = scores[usable].gather(1, row_of[:, None, :])[:, 0]
         return picked
-    for place in usable.nonzero().flatten().tolist():
-        matrix = scores[place].double().numpy(force=True)
-        picked[place] = scores.new_tensor(matrix[assigned(matrix)])
+    places, matrices = usable.nonzero().flatten(), scores[usable].double().numpy(force=True)
+    columns = np.empty(matrices.shape[:2], dtype=np.int64)
+    for own, matrix in zip(columns, matrices, strict=True):
+        own[:] = assigned(matrix)[1]  # row by row, as there are no more rows than columns
+    picked[places] = scores[places].gather(2, torch.from_numpy(columns).to(places)[:, :, None])[:, :, 0]
     return picked
 
 

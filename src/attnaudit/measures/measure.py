@@ -71,8 +71,8 @@ class Measure:
         cost: what makes it expensive.
         default: whether an audit computes it unless other measures are named.
         every_theory: of scope PREDICTION: whether it is computed for every theory or only for the first.
-        every_reference: whether it is computed for all references; otherwise not for those that are shown for context
-            on every input. Measures that decide need all of them.
+        every_reference: whether it is computed for all references and all draws of the null; otherwise not for
+            references that are shown for context, and for the first draw only. Measures that decide need all of them.
         has_ceiling: whether the best projection of a layer's inputs maximises it, so that no network exceeds that.
         only_for: the kind of heads that has it, such as causal ones; all by default.
     """

@@ -98,10 +98,10 @@ def measure_sensitivity(layers: Sequence[Heads], selection: Selection) -> Iterat
             yield from _joined(heads, (_with_noise(batch, selection) for batch, _ in batches(heads, None)), selection)
     if REPARAMETRISED in selection.references:
         for heads in joined_layers(of_first_inputs(own, 1) for own in layers):
-            for repeat in range(GAUGES):
-                other = reparametrised(heads, selection.seed, repeat)
-                found = (_in_gauge(batch, repeat, selection) for batch, _ in batches(other, None))
-                yield from _joined(other, found, selection)
+            gauges = Heads.cat([reparametrised(heads, selection.seed, repeat) for repeat in range(GAUGES)])
+            found = (_in_gauges(batch, selection) for batch, _ in batches(gauges, None))
+            for measured in _joined(gauges, found, selection):
+                yield from _by_gauge(measured, heads)
 
 
 def measure_fits(layers: Iterable[Heads], passes: Sequence[TwoPasses], selection: Selection) -> Iterator[Measurement]:
@@ -185,9 +185,15 @@ class _Compared:
         return wanted and reference.role in self._roles and repeat in self._repeats.of(reference)
 
     def beside(self, reference: Reference, repeat: int, values: OwnValues) -> dict[str, Numbers]:
-        """A reference that has these values: all measures of the first null and the ideal, fewer of the others."""
-        main = reference.role is Role.IDEAL or reference is self._repeats.null(reference)
-        measures = self._deciding if not main else self._comparing if repeat else self._every
+        """A reference that has these values: all measures of the first draw of the null, fewer of the others.
+
+        Of the ideal, what compares all pairs of tokens is measured where there is context only.
+        """
+        measures = self._deciding
+        if reference.role is Role.IDEAL:
+            measures = self._every if self._context else self._comparing
+        elif repeat == 0 and reference is self._repeats.null(reference):
+            measures = self._every
         return evaluate(measures, self._at(values))
 
     def _at(self, values: OwnValues) -> MeasureInput:
@@ -212,7 +218,7 @@ def _with_noise(heads: Heads, selection: Selection) -> Iterator[Measured]:
             yield RowKey(theory.name, PLANTED_WITH_NOISE.name, place), evaluate(measures, at)
 
 
-def _in_gauge(heads: Heads, repeat: int, selection: Selection) -> Iterator[Measured]:
+def _in_gauges(heads: Heads, selection: Selection) -> Iterator[Measured]:
     keys, values = KeyKernel(heads, selection.protocol), OwnValues(heads)
     unused = no_prediction(heads, "it is not needed")
     null = RANDOM_PROJECTION.apply(ReferenceInput(heads, unused, None, selection.seed), keys)
@@ -222,7 +228,20 @@ def _in_gauge(heads: Heads, repeat: int, selection: Selection) -> Iterator[Measu
         for name, own in ((REPARAMETRISED.name, values), (REPARAMETRISED_NULL.name, drawn)):
             if own is not None:
                 at = MeasureInput(own.heads, keys, predicted, selection.seed, own)
-                yield RowKey(theory.name, name, repeat), evaluate(measures, at)
+                yield RowKey(theory.name, name), evaluate(measures, at)
+
+
+def _by_gauge(measured: Measurement, heads: Heads) -> Iterator[Measurement]:
+    """What was measured of these heads in all gauges at once, with a repeat for each gauge."""
+    for repeat in range(GAUGES):
+        own = slice(repeat * len(heads), (repeat + 1) * len(heads))
+        yield replace(
+            measured,
+            heads=heads,
+            key=replace(measured.key, repeat=repeat),
+            values={name: values[own] for name, values in measured.values.items()},
+            problems={name: problems[own] for name, problems in measured.problems.items()},
+        )
 
 
 def _possible(selection: Selection, heads: Heads) -> list[Theory]:

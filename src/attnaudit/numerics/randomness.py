@@ -33,17 +33,18 @@ def numpy_generator(name: str) -> np.random.Generator:
     return np.random.default_rng(_hashed(name))
 
 
-def drawn(names: Sequence[str], draw: Callable[[int, np.random.Generator], object], device: torch.device) -> None:
-    """Call `draw` with the place and the generator of every name; in several threads where a GPU would have to wait.
+def drawn(names: Sequence[str], draw: Callable[[int, np.random.Generator], object], *, threads: bool) -> None:
+    """Call `draw` with the place and the generator of every name, in several `threads` if that pays.
 
-    Every name has a stream of its own, so that neither the order nor the number of threads changes a number.
+    It does for draws of many numbers, where a GPU would have to wait for them. Every name has a stream of its own, so
+    that neither the order nor the number of threads changes a number.
     """
 
     def of(places: range) -> None:
         for place in places:
             draw(place, numpy_generator(names[place]))
 
-    if device.type == "cpu" or len(names) < _MANY:
+    if not threads or len(names) < _MANY:
         return of(range(len(names)))
     with ThreadPoolExecutor(_THREADS) as pool:
         list(pool.map(of, (range(first, len(names), _THREADS) for first in range(_THREADS))))
@@ -54,7 +55,8 @@ def normal_draws(names: Sequence[str], shape: tuple[int, ...], device: torch.dev
     """N(0, 1) of this shape for every name."""
     found = torch.empty(len(names), *shape, dtype=torch.float64)
     rows = found.numpy()
-    drawn(names, lambda place, generator: generator.standard_normal(out=rows[place]), device)
+    fill = lambda place, generator: generator.standard_normal(out=rows[place])  # noqa: E731
+    drawn(names, fill, threads=device.type != "cpu")
     return found.to(device)
 
 

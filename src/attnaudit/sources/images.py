@@ -15,7 +15,7 @@ from attnaudit.extras import optional
 from attnaudit.numerics.digest import content_digest
 from attnaudit.protocol import Protocol
 from attnaudit.sources.decoding import decode_image, quiet_decoders, read_encoded
-from attnaudit.sources.inputs import Prepared
+from attnaudit.sources.inputs import Prepared, cuts
 from attnaudit.sources.model import LoadedModel
 
 SUFFIXES = frozenset((".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm"))
@@ -140,4 +140,4 @@ class ImageShard:
 
 def image_shards(items: Sequence[ImageItem], size: int) -> tuple[ImageShard, ...]:
     """Split images into shards."""
-    return tuple(ImageShard(tuple(items[start : start + size])) for start in range(0, len(items), size))
+    return tuple(ImageShard(tuple(items[own])) for own in cuts(len(items), size))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -19,11 +19,21 @@ from attnaudit.sources.weights import tensor_bytes, without_values
 #: Inputs per unit of work: small enough to lose little when killed, and independent of the number of workers; a GPU
 #: is through with more images in the same time. (Texts of a unit are padded to one length, so theirs are few.)
 _SHARD = {"cpu": 4, "cuda": 50}
+#: The most inputs of the first unit: what is shown for context is measured on these, up to the end of a unit.
+FIRST_INPUTS = 8
 
 
 def shard_size(device: str = "cpu") -> int:
     """Inputs per unit of work on a device."""
     return _SHARD.get(device, _SHARD["cpu"])
+
+
+def cuts(count: int, size: int, *, first: bool = True) -> Iterator[slice]:
+    """Which inputs each shard has; the `first` of all shards has few where others have many."""
+    start, stop = 0, min(size, FIRST_INPUTS) if first else size
+    while start < count:
+        yield slice(start, min(stop, count))
+        start, stop = stop, stop + size
 
 
 @dataclass(frozen=True)
@@ -83,9 +93,14 @@ class TensorShard:
 
 
 def tensor_shards(
-    batch: Batch, size: int, names: Sequence[str] | None = None, groups: Sequence[str] | None = None
+    batch: Batch,
+    size: int,
+    names: Sequence[str] | None = None,
+    groups: Sequence[str] | None = None,
+    *,
+    first: bool = True,
 ) -> tuple[TensorShard, ...]:
-    """Split a batch into shards; `groups` says what each input belongs to."""
+    """Split a batch into shards; `groups` says what each input belongs to, `first` whether no shard comes before."""
     count = batch_length(batch)
     labels = tuple(names) if names is not None else tuple(f"input-{place}" for place in range(count))
     if len(labels) != count:
@@ -99,7 +114,7 @@ def tensor_shards(
             labels[own],
             {} if groups is None else dict(zip(labels[own], map(str, groups[own]), strict=True)),
         )
-        for own in (slice(start, start + size) for start in range(0, count, size))
+        for own in cuts(count, size, first=first)
     )
 
 

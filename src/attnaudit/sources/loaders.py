@@ -51,7 +51,7 @@ def loader_shards(
     for part, end in zip(parts, ends, strict=True):
         own = slice(end - batch_length(part), end)
         names = [f"input-{place}" for place in range(count)[own]]
-        shards += tensor_shards(part, size, names, None if groups is None else groups[own])
+        shards += tensor_shards(part, size, names, None if groups is None else groups[own], first=not shards)
     return tuple(shards)
 
 

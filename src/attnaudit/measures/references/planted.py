@@ -34,7 +34,7 @@ def values(given: ReferenceInput, noise: float = 0.0) -> Tensor:
         if noise:
             generator.standard_normal(out=disturbance[place])
 
-    drawn(streams(given.heads.index, given.seed, given.repeat, "planted"), draw, exact.device)
+    drawn(streams(given.heads.index, given.seed, given.repeat, "planted"), draw, threads=bool(noise) and exact.is_cuda)
     places = torch.from_numpy(order).to(exact.device)[:, None].expand(exact.shape)
     arranged = exact.gather(2, places) * torch.from_numpy(signs).to(exact)[:, None]
     if not noise:

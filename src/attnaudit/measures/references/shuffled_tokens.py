@@ -18,7 +18,7 @@ def values(given: ReferenceInput) -> Tensor:
     def draw(place: int, generator: np.random.Generator) -> None:
         orders[place] = generator.permutation(value.shape[1])
 
-    drawn(streams(given.heads.index, given.seed, given.repeat, "shuffle"), draw, value.device)
+    drawn(streams(given.heads.index, given.seed, given.repeat, "shuffle"), draw, threads=False)
     return value.gather(1, torch.from_numpy(orders).to(value.device)[:, :, None].expand_as(value))
 
 
