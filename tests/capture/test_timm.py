@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from attnaudit.capture import capture
+from attnaudit.errors import CaptureError
 
 timm = pytest.importorskip("timm")
 from timm.layers import set_fused_attn  # noqa: E402
@@ -104,7 +105,7 @@ def test_the_model_is_bit_identical_afterwards(fused):
 
 def test_hooks_are_gone_after_a_failed_forward():
     model = build("deit_tiny_patch16_224", depth=2)
-    with pytest.raises(AssertionError):
+    with pytest.raises(CaptureError, match=r"fails on input-0 \(AssertionError"):
         capture(model, torch.randn(1, 3, 100, 100))
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
 

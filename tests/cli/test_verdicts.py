@@ -17,7 +17,7 @@ def test_verdicts_say_what_was_claimed_what_was_found_how_sure_it_is_and_what_it
     for text in (
         "kpca-values: undecided (too few inputs)",
         "claimed ",
-        "found Fewer than 8 independent inputs decide nothing. 2 inputs, and 8 are needed. Scores:",
+        "found Fewer than 8 independent inputs decide nothing. 2 independent inputs, and 8 are needed. Scores:",
         "but This is about the weights as they are stored",
         "Theories compared, best first",
         "By theorem, for every network",

@@ -39,22 +39,22 @@ def panels(monkeypatch):
 
 
 def lines(axis):
-    return [(list(line.get_xdata()), [pytest.approx(y) for y in line.get_ydata()]) for line in axis.get_lines()]
+    return [tuple([pytest.approx(place) for place in part] for part in line.get_data()) for line in axis.get_lines()]
 
 
-def test_accuracy_in_per_cent_stands_over_its_severity_or_budget_with_its_interval(panels):
+def test_accuracy_in_per_cent_stands_in_the_row_of_its_recipe_with_its_interval_and_strength(panels):
     accuracy_by_strength.strength_figure(HELD, [])
     corrupted, attacked = panels
-    assert lines(corrupted) == [([0, 5], [80, 40]), ([0, 0], [70, 90]), ([5, 5], [30, 50]), ([], [])]
-    assert lines(attacked) == [([2], [30]), ([2, 2], [20, 40]), ([2], [60])]
-    assert [axis.get_ylim() for axis in panels] == [(0, 100), (0, 100)]
-    (legend,) = corrupted.figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == ["sym", "rpc4"]
+    assert lines(corrupted) == [([70, 90], [0, 0]), ([80], [0]), ([30, 50], [0, 0]), ([40], [0])]
+    assert lines(attacked) == [([20, 40], [0, 0]), ([30], [0]), ([60], [1])]
+    assert [[text.get_text() for text in axis.texts] for axis in panels] == [["clean", "5"], ["2/255"]]
+    assert [axis.get_xlim() for axis in panels] == [(0, 100), (0, 100)]
+    assert [text.get_text() for text in corrupted.get_yticklabels()] == ["sym", "rpc4"]
 
 
 def test_what_was_not_run_has_no_panel(panels):
     accuracy_by_strength.strength_figure(HELD[2:], [])
-    assert [axis.get_title() for axis in panels] == ["under the strongest attack"]
+    assert [axis.get_title() for axis in panels] == ["under the strongest attack, by ε"]
 
 
 def test_gains_in_points_stand_in_rows_from_above_without_the_baseline(panels):

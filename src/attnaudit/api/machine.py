@@ -10,14 +10,14 @@ from attnaudit.sources.environment import machine, packages
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class DoctorFindings:
     """Titles, and under each names with what there is to say of them; and whether a model can be audited."""
 
     sections: dict[str, dict[str, str]]
     is_usable: bool = True
 
 
-def doctor(model: str | None = None, *, download: bool = False) -> Diagnosis:
+def doctor(model: str | None = None, *, download: bool = False) -> DoctorFindings:
     """Say what is installed; or, of a model, which attention layers can be captured and which not, and why.
 
     Args:
@@ -26,10 +26,10 @@ def doctor(model: str | None = None, *, download: bool = False) -> Diagnosis:
         download: allow the network for weights.
     """
     if model is None:
-        return Diagnosis({"Machine": machine(), "Packages": packages()})
+        return DoctorFindings({"Machine": machine(), "Packages": packages()})
     with busy(f"running {model} once"):
         found = inspect_model(model, download=download)
     if found.failure is not None:
-        return Diagnosis({f"{found.label}: nothing can be captured": {"reason": found.failure}}, is_usable=False)
+        return DoctorFindings({f"{found.label}: nothing can be captured": {"reason": found.failure}}, is_usable=False)
     sections = {"captured": found.captured, "refused": found.refused, "warning": found.undecidable}
-    return Diagnosis({f"{found.label}: {title}": dict(rows) for title, rows in sections.items() if rows})
+    return DoctorFindings({f"{found.label}: {title}": dict(rows) for title, rows in sections.items() if rows})
