@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from attnaudit._version import __version__
@@ -14,6 +13,7 @@ from attnaudit.records.files import write_whole
 from attnaudit.report.course.chart import HEIGHT, WIDTH, Chart, chart_svg
 from attnaudit.report.course.charts import charts
 from attnaudit.report.course.words import findings, layer_rows, score_rows, standing
+from attnaudit.report.page.templates import templates
 from attnaudit.training.course import Course
 
 #: The name of the figure in a run folder.
@@ -36,13 +36,6 @@ def write_course_page(courses: Sequence[Course], path: Path) -> list[Path]:
 
 def course_page(courses: Sequence[Course]) -> bytes:
     """The page: no script, nothing from elsewhere, and every name escaped."""
-    environment = Environment(
-        loader=PackageLoader("attnaudit.report.course", "parts"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     shown = [
         {
             "name": course.name,
@@ -56,8 +49,10 @@ def course_page(courses: Sequence[Course]) -> bytes:
         for course in courses
     ]
     is_running = any(course.writer is not None for course in courses)
-    text = environment.get_template("course.html").render(
-        courses=shown, refresh=_REFRESH if is_running else None, style=Markup(_style()), version=__version__
+    text = (
+        templates("attnaudit.report.course")
+        .get_template("course.html")
+        .render(courses=shown, refresh=_REFRESH if is_running else None, style=Markup(_style()), version=__version__)
     )
     return text.encode("utf-8", "replace")
 

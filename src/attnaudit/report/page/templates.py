@@ -9,10 +9,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from attnaudit.report.page.numbers import shown
 
 
-def templates() -> Environment:
-    """The environment of the templates."""
+def templates(package: str = "attnaudit.report.page") -> Environment:
+    """The environment of the templates in the folder `parts` of a package."""
     environment = Environment(
-        loader=PackageLoader("attnaudit.report.page", "parts"),
+        loader=PackageLoader(package, "parts"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
