@@ -16,6 +16,7 @@ from attnaudit.display import html_table
 from attnaudit.errors import ShapeError
 from attnaudit.numerics.blocks import row_slices
 from attnaudit.numerics.masks import later_keys, visible
+from attnaudit.numerics.products import product
 from attnaudit.records.head_id import HeadId
 
 #: The number of scores computed at once where a head is processed in blocks of queries.
@@ -146,7 +147,14 @@ class Heads:
         return replace(self, **parts, source=source)
 
     def attention(self) -> Float[Tensor, "heads queries tokens"]:
-        """The attention matrix in float64, as the model has it: with its mask, position terms, cap and sinks."""
+        """The attention matrix in float64, as the model has it: with its mask, position terms, cap and sinks.
+
+        It is kept, because theories, references and measures of the same heads need it.
+        """
+        return self._attention
+
+    @cached_property
+    def _attention(self) -> Float[Tensor, "heads queries tokens"]:
         return self.to(torch.float64)._weights(slice(None))
 
     def attended(self, values: Float[Tensor, "heads tokens columns"]) -> Float[Tensor, "heads queries columns"]:
@@ -166,7 +174,7 @@ class Heads:
 
     def _weights(self, rows: slice) -> Float[Tensor, "heads rows tokens"]:
         """softmax(QKᵀ·scale + bias) of some queries, with cap and sinks; 0 for a query that sees no key."""
-        logits = (self.query[:, rows] @ self.key.mT).mul_(self.scale[:, None, None])
+        logits = product(self.query[:, rows], self.key.mT).mul_(self.scale[:, None, None])
         if self.softcap is not None:
             logits = logits.div_(self.softcap).tanh_().mul_(self.softcap)
         if self.bias is not None:

@@ -11,6 +11,7 @@ from torch import Tensor
 from attnaudit.errors import UsageError, unknown
 from attnaudit.kernel import cusolver
 from attnaudit.kernel.gram import PerHead, PerToken, Square, finite_heads
+from attnaudit.numerics.products import squares
 from attnaudit.numerics.threads import torch_threads
 
 #: `dense`: all eigenpairs, by LAPACK, or torch's solver on a GPU. `batched`: all eigenpairs of many matrices at once,
@@ -71,10 +72,10 @@ def _batched(matrix: Square, backend: Backend | None) -> bool:
 def eigenvalues(matrix: Square) -> PerToken:
     """All eigenvalues, ascending; NaN for a matrix that is not finite."""
     finite = finite_heads(matrix)
-    usable = matrix.masked_fill(~finite[:, None, None], 0.0)
+    usable = matrix if finite.all() else matrix.masked_fill(~finite[:, None, None], 0.0)
     with torch_threads(1):
         found = cusolver.batched_eigvalsh(usable) if cusolver.available(matrix) else torch.linalg.eigvalsh(usable)
-    return found.masked_fill(~finite[:, None], torch.nan)
+    return found if usable is matrix else found.masked_fill(~finite[:, None], torch.nan)
 
 
 def singular_values(matrix: Float[Tensor, "heads rows columns"]) -> Float[Tensor, "heads values"]:
@@ -84,7 +85,7 @@ def singular_values(matrix: Float[Tensor, "heads rows columns"]) -> Float[Tensor
     decomposed if some are so small that they would be inaccurate. On a GPU, where that is far slower, values below 1e-8
     of the largest stay so, which does not affect sums and means.
     """
-    smaller = matrix.mT @ matrix if matrix.shape[2] <= matrix.shape[1] else matrix @ matrix.mT
+    smaller = squares(matrix if matrix.shape[2] <= matrix.shape[1] else matrix.mT)
     found = eigenvalues(smaller).flip(-1).clamp_min(0).sqrt()
     small = found[:, -1] < _ACCURATE * found[:, 0]
     if not matrix.is_cuda and small.any():
@@ -123,8 +124,8 @@ def _decomposed(matrix: Float[Tensor, "heads rows columns"]) -> tuple[Tensor, Te
 
 
 def _of_products(matrix: Float[Tensor, "heads rows columns"]) -> tuple[Tensor, Tensor]:
-    squares, vectors = eigenpairs(matrix.mT @ matrix)
-    return squares.flip(-1).clamp_min(0).sqrt(), vectors.mT.flip(-2)
+    sizes, vectors = eigenpairs(squares(matrix))
+    return sizes.flip(-1).clamp_min(0).sqrt(), vectors.mT.flip(-2)
 
 
 def _deflated(matrix: Tensor, sizes: Tensor, right: Tensor, count: int) -> tuple[Tensor, Tensor]:

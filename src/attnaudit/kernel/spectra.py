@@ -14,6 +14,7 @@ from attnaudit.errors import ShapeError
 from attnaudit.kernel.gram import PerHead, PerToken, Square
 from attnaudit.kernel.implicit import ImplicitKernel
 from attnaudit.kernel.krylov import Ritz
+from attnaudit.numerics.products import product
 
 #: Listed as the solver of heads without eigenpairs: no solver converged, the kernel is not finite, or it is no kernel.
 UNCONVERGED, NOT_FINITE, INDEFINITE = "not converged", "not finite", "indefinite"
@@ -80,7 +81,7 @@ class Spectrum:
     def times(self, vectors: Float[Tensor, "heads tokens columns"]) -> Float[Tensor, "heads tokens columns"]:
         """K̃ / exp(log_scale) @ vectors, in the precision of the vectors."""
         operator = self.operator
-        return (operator.to(vectors.dtype) if isinstance(operator, Tensor) else operator) @ vectors
+        return product(operator.to(vectors.dtype), vectors) if isinstance(operator, Tensor) else operator @ vectors
 
     def image(self, vectors: Float[Tensor, "heads tokens columns"]) -> Float[Tensor, "heads tokens columns"]:
         """K̃ @ vectors; underflows to zero if the keys are very large."""

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnaudit.kernel.gram import PerToken
+from attnaudit.numerics.products import product
 from attnaudit.measures.assignment import matched
 from attnaudit.measures.epsilons import Epsilons
 from attnaudit.measures.guards import PREDICTED
@@ -45,7 +46,7 @@ def direct_cosines(at: MeasureInput) -> PerToken:
 def matched_cosines(at: MeasureInput) -> PerToken:
     """v_i·w_j / (‖v_i‖‖w_j‖) of the pairs of tokens that the best assignment makes."""
     value, predicted = at.shared(_unit_pair)
-    return matched(value @ predicted.mT)
+    return matched(product(value, predicted.mT))
 
 
 DIRECT_COSINE_MEAN = Measure(

@@ -18,6 +18,7 @@ from attnaudit.kernel.eigen import leading_eigenvalues
 from attnaudit.kernel.feature import token_norms
 from attnaudit.kernel.gram import finite_heads, standardised
 from attnaudit.kernel.prediction import Prediction, kernel_pca_values
+from attnaudit.numerics.products import product
 from attnaudit.kernel.spectra import NO_KERNEL, Spectrum
 from attnaudit.measures.pairs import MOST_TOKENS, too_many_pairs
 from attnaudit.measures.shared_work import SharedWork
@@ -100,12 +101,10 @@ class KeyKernel(SharedWork):
             )
 
     def attended(self, values: Float[Tensor, "heads tokens columns"]) -> Float[Tensor, "heads queries columns"]:
-        """What these queries and keys make of any values; the attention is computed once, if it is held at all."""
-        return self.heads.attended(values) if too_many_pairs(self.heads.key) else self._attention @ values.double()
-
-    @cached_property
-    def _attention(self) -> Float[Tensor, "heads queries tokens"]:
-        return self.heads.attention()
+        """What these queries and keys make of any values; the attention is held, unless it is too large."""
+        if too_many_pairs(self.heads.key):
+            return self.heads.attended(values)
+        return product(self.heads.attention(), values.double())
 
     @cached_property
     def unit_axes(self) -> Prediction:

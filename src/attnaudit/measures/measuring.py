@@ -163,15 +163,16 @@ class _Compared:
         self._seed, self._keys, self._context = selection.seed, keys, context
         self.key, self.predicted = RowKey(theory.name), PredictedValues(keys, theory)
         heads = keys.heads
-        self._own = [*_measures(selection, theory, heads), *_guards(selection, theory, heads)]
-        self._every = _measures(selection, theory, heads, shares_keys=True)
-        self._comparing = _comparing(selection, theory, heads)
-        self._deciding = [measure for measure in self._comparing if measure.every_reference]
+        own = [*_measures(selection, theory, heads), *_guards(selection, theory, heads)]
+        self._own = [measure for measure in own if measure.every_input or context or not selection.references]
+        every = _measures(selection, theory, heads, shares_keys=True)
+        self._every = [each for each in every if context or each.only_for or _decides(each)]
+        self._deciding = [each for each in every if _decides(each)]
         self._repeats = _Repeats(selection)
         self._roles = set(Role)
         if impossible(theory, heads):  # nothing is scored: only what shows it has a null and an ideal beside it
             self._every = [each for each in self._every if each.only_for and each.closer != "neither"]
-            self._comparing, self._deciding = [], []
+            self._deciding = []
             self._repeats = _Repeats(replace(selection, repeats=1))
             self._roles = {Role.NULL, Role.IDEAL} if self._every else set()
 
@@ -185,16 +186,12 @@ class _Compared:
         return wanted and reference.role in self._roles and repeat in self._repeats.of(reference)
 
     def beside(self, reference: Reference, repeat: int, values: OwnValues) -> dict[str, Numbers]:
-        """A reference that has these values: all measures of the first draw of the null, fewer of the others.
+        """A reference that has these values: of the ideal and the first draw of the null more than what decides.
 
-        Of the ideal, what compares all pairs of tokens is measured where there is context only.
+        What does not decide is measured of them where there is context.
         """
-        measures = self._deciding
-        if reference.role is Role.IDEAL:
-            measures = self._every if self._context else self._comparing
-        elif repeat == 0 and reference is self._repeats.null(reference):
-            measures = self._every
-        return evaluate(measures, self._at(values))
+        first = reference.role is Role.IDEAL or (repeat == 0 and reference is self._repeats.null(reference))
+        return evaluate(self._every if first else self._deciding, self._at(values))
 
     def _at(self, values: OwnValues) -> MeasureInput:
         return MeasureInput(values.heads, self._keys, self.predicted, self._seed, values)
@@ -256,6 +253,11 @@ def _comparing(selection: Selection, theory: Theory, heads: Heads) -> list[Measu
     """
     measures = _measures(selection, theory, heads, shares_keys=True)
     return [measure for measure in measures if measure.closer != "neither" and not measure.cost.needs_pairs]
+
+
+def _decides(measure: Measure) -> bool:
+    """Whether a claim may be decided by a measure, so that it is needed of every input and every draw of the null."""
+    return measure.closer != "neither" and measure.every_reference and not measure.cost.needs_pairs
 
 
 class _Repeats:

@@ -23,6 +23,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnaudit.kernel.gram import PerHead
+from attnaudit.numerics.products import product
 from attnaudit.kernel.solvers import singular_values
 from attnaudit.measures.assignment import matched
 from attnaudit.measures.guards import EIGENPAIRS
@@ -58,7 +59,7 @@ def projection(at: MeasureInput) -> Projection:
     size2 = output.square().sum(dim=(1, 2))
     both = at.keys.phi.mean(dim=-1) + size2 / output.shape[1]
     return Projection(
-        output.mT @ at.keys.shared(projected_queries), both, size2.sqrt() * at.keys.shared(_projected_size)
+        product(output.mT, at.keys.shared(projected_queries)), both, size2.sqrt() * at.keys.shared(_projected_size)
     )
 
 
