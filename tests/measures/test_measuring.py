@@ -7,9 +7,11 @@ import torch
 
 from attnaudit.measures import MEASURES, REFERENCES, Measure, Reference, Role, Scope, select
 from attnaudit.measures.batches import of_first_inputs
-from attnaudit.measures.measuring import measure_heads, measure_network, measure_primal, measure_sensitivity
+from attnaudit.measures.key_kernel import KeyKernel
+from attnaudit.measures.measuring import measure_heads, measure_network, measure_primal
 from attnaudit.measures.references.planted import NOISES
 from attnaudit.measures.references.reparametrised import GAUGES, reparametrised
+from attnaudit.measures.sensitivity import measure_sensitivity
 from attnaudit.theories import THEORIES, Identifiability
 from attnaudit.theories.base import is_fitted
 from tests.measures.references.audits import simulated_heads
@@ -52,7 +54,7 @@ def test_measures_of_all_pairs_of_tokens_are_not_repeated_for_what_is_only_shown
     assert costly == {("observed", 0), ("rotated", 0), ("planted", 0)}
     assert all("procrustes" in m.values for m in found.values())
     others = {key[1:] for key, m in measured(selection, context=False).items() if "matched_cosine_mean" in m.values}
-    assert others == {("observed", 0), ("rotated", 0)}
+    assert others == {("observed", 0)}
 
 
 def test_without_context_only_what_decides_is_measured_and_it_is_the_same():
@@ -95,7 +97,13 @@ def test_predictions_are_handed_on_batch_by_batch():
 
 
 def sensitive(selection, heads):
-    return {(m.key.reference, m.key.repeat): m for m in measure_sensitivity([heads], selection)}
+    return {(m.key.reference, m.key.repeat): m for m in tried(selection, heads)}
+
+
+def tried(selection, heads, **options):
+    """Noise and gauges, tried on all inputs."""
+    names = list(dict.fromkeys(entry.input for entry in heads.index))
+    return list(measure_sensitivity(KeyKernel(heads), selection, names, **options))
 
 
 def test_noise_is_tried_on_all_heads_of_a_sample_and_gauges_on_those_of_its_first_input():
@@ -113,7 +121,7 @@ def test_gauges_measured_at_once_have_the_numbers_of_each():
     selection = select(measures=["procrustes", "linear_cka"], references=["reparametrised"])
     heads = labelled(simulated_heads(0))
     alone = of_first_inputs(heads, 1)
-    found = [m for m in measure_sensitivity([heads], selection) if m.key.reference == "reparametrised"]
+    found = [m for m in tried(selection, heads) if m.key.reference == "reparametrised"]
     assert [m.key.repeat for m in found] == list(range(GAUGES))
     for own in found:
         (expected,) = (

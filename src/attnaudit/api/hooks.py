@@ -36,12 +36,12 @@ from attnaudit.measures.measuring import (
     measure_heads,
     measure_network,
     measure_primal,
-    measure_sensitivity,
 )
 from attnaudit.measures.references.base import Reference
 from attnaudit.measures.references.planted import values as planted_values
 from attnaudit.measures.references.reparametrised import reparametrised
 from attnaudit.measures.registry import MEASURES
+from attnaudit.measures.sensitivity import measure_sensitivity
 from attnaudit.records.engine import execute
 from attnaudit.records.parts import encode_part
 from attnaudit.records.rows import rows_of

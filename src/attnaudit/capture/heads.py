@@ -144,7 +144,27 @@ class Heads:
         if source is not None:
             per_row = len(self) // len(source)
             source = source[start // per_row : -(-stop // per_row)]
-        return replace(self, **parts, source=source)
+        return self._with_attention(replace(self, **parts, source=source), slice(start, stop))
+
+    def among(self, places: Sequence[int]) -> Heads:
+        """The heads at these places, in any order and as often as they are named; rows of `source` are named whole."""
+        chosen, names = list(places), ("query", "key", "value", "output", "scale", "bias", "sink")
+        whole = {name: getattr(self, name) for name in names}
+        parts: dict[str, Any] = {name: None if own is None else own[chosen] for name, own in whole.items()}
+        index = tuple(self.index[place] for place in chosen)
+        key_heads = None if self.key_heads is None else tuple(self.key_heads[place] for place in chosen)
+        source = self.source
+        if source is not None:
+            per_row = len(self) // len(source)
+            source = source[[place // per_row for place in chosen[::per_row]]]
+        found = replace(self, **parts, index=index, key_heads=key_heads, source=source)
+        return self._with_attention(found, chosen)
+
+    def _with_attention(self, some: Heads, places: slice | list[int]) -> Heads:
+        """Some of these heads, with their attention if it is known."""
+        if "_attention" in vars(self):
+            vars(some)["_attention"] = self._attention[places]
+        return some
 
     def attention(self) -> Float[Tensor, "heads queries tokens"]:
         """The attention matrix in float64, as the model has it: with its mask, position terms, cap and sinks.

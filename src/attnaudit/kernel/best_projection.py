@@ -21,9 +21,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnaudit.kernel.grassmann import ascend
-from attnaudit.numerics.products import product
 from attnaudit.kernel.solvers import eigenpairs, orthonormal_basis
 from attnaudit.kernel.spans import Span
+from attnaudit.numerics.products import product
 
 Weights = Float[Tensor, "heads width dim"]
 Inputs = Float[Tensor, "inputs tokens width"]

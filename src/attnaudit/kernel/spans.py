@@ -1,7 +1,7 @@
 """Products with an orthonormal basis of a span, mostly without the basis.
 
-For X = QR the coordinates of other columns B in the basis Q are QᵀB = R⁻ᵀ(XᵀB), so that a product and a small triangular
-matrix are enough.
+For X = QR the coordinates of other columns B in the basis Q are QᵀB = R⁻ᵀ(XᵀB): a product and a small triangular matrix
+are enough.
 """
 
 from __future__ import annotations

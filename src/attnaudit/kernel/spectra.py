@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -62,6 +63,19 @@ class Spectrum:
             ("kernel rank", f"{self.numerical_rank.min()} … {self.numerical_rank.max()}"),
         ]
         return html_table(repr(self), rows if len(largest) else [])
+
+    def among(self, places: Sequence[int]) -> Spectrum:
+        """Those of the heads at these places."""
+        chosen = list(places)
+        return Spectrum(
+            self.scaled_eigenvalues[chosen],
+            self.eigenvectors[chosen],
+            self.log_scale[chosen],
+            self.log_mass[chosen],
+            self.operator[chosen] if isinstance(self.operator, Tensor) else self.operator.among(chosen),
+            self.numerical_rank[chosen],
+            tuple(self.solvers[place] for place in chosen),
+        )
 
     @property
     def eigenvalues(self) -> Float[Tensor, "heads rank"]:

@@ -15,10 +15,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attnaudit.kernel.gram import PerHead, Square
-from attnaudit.numerics.products import product
 from attnaudit.measures.guards import PREDICTED
 from attnaudit.measures.measure import Cost, Measure
 from attnaudit.measures.measure_input import MeasureInput, OwnValues, PredictedValues
+from attnaudit.numerics.products import product
 
 Rows = Float[Tensor, "heads tokens dim"]
 

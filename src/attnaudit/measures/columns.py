@@ -9,12 +9,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnaudit.kernel.gram import PerHead
-from attnaudit.numerics.products import product
 from attnaudit.kernel.solvers import singular_values
 from attnaudit.measures.assignment import assigned, matched
 from attnaudit.measures.guards import PREDICTED
 from attnaudit.measures.measure import Cost, Measure
 from attnaudit.measures.measure_input import MeasureInput, OwnValues, PredictedValues
+from attnaudit.numerics.products import product
 
 Columns = Float[Tensor, "heads tokens dim"]
 

@@ -11,12 +11,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnaudit.kernel.gram import PerToken
-from attnaudit.numerics.products import product
 from attnaudit.measures.assignment import matched
 from attnaudit.measures.epsilons import Epsilons
 from attnaudit.measures.guards import PREDICTED
 from attnaudit.measures.measure import Cost, Measure
 from attnaudit.measures.measure_input import MeasureInput, PredictedValues
+from attnaudit.numerics.products import product
 
 Rows = Float[Tensor, "heads tokens dim"]
 

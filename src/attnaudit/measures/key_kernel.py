@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,10 +18,10 @@ from attnaudit.kernel.eigen import leading_eigenvalues
 from attnaudit.kernel.feature import token_norms
 from attnaudit.kernel.gram import finite_heads, standardised
 from attnaudit.kernel.prediction import Prediction, kernel_pca_values
-from attnaudit.numerics.products import product
 from attnaudit.kernel.spectra import NO_KERNEL, Spectrum
 from attnaudit.measures.pairs import MOST_TOKENS, too_many_pairs
 from attnaudit.measures.shared_work import SharedWork
+from attnaudit.numerics.products import product
 from attnaudit.protocol import Protocol
 
 Reasons = tuple[str | None, ...]
@@ -50,6 +50,13 @@ class KeyKernel(SharedWork):
     heads: Heads
     protocol: Protocol = Protocol.EXACT
     on_solved: Callable[[tuple[str, ...]], object] = _ignore
+
+    def among(self, places: Sequence[int]) -> KeyKernel:
+        """That of the heads at these places, with their eigenpairs if they are solved."""
+        found = KeyKernel(self.heads.among(places), self.protocol)
+        if "spectrum" in vars(self):
+            vars(found)["spectrum"] = self.spectrum.among(places)
+        return found
 
     @property
     def _rank(self) -> int:

@@ -23,13 +23,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnaudit.kernel.gram import PerHead
-from attnaudit.numerics.products import product
 from attnaudit.kernel.solvers import singular_values
 from attnaudit.measures.assignment import matched
 from attnaudit.measures.guards import EIGENPAIRS
 from attnaudit.measures.key_kernel import KeyKernel
 from attnaudit.measures.measure import Cost, Measure, Scope
 from attnaudit.measures.measure_input import MeasureInput
+from attnaudit.numerics.products import product
 
 
 @dataclass(frozen=True)

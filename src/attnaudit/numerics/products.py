@@ -18,7 +18,8 @@ def product(
     """
     if left.device.type != "cpu" or left.dtype != torch.float64 or left.requires_grad or right.requires_grad:
         return left @ right
-    return torch.from_numpy(np.matmul(_for_blas(left).numpy(), _for_blas(right).numpy()))
+    with np.errstate(all="ignore"):  # what is not finite is missing in the end, with its reason
+        return torch.from_numpy(np.matmul(_for_blas(left).numpy(), _for_blas(right).numpy()))
 
 
 def squares(columns: Float[Tensor, "*batch rows columns"]) -> Float[Tensor, "*batch columns columns"]:

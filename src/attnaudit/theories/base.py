@@ -94,6 +94,11 @@ def needs_spectrum(theory: Theory) -> bool:
     return bool(getattr(theory, "needs_spectrum", True))
 
 
+def same_in_every_gauge(theory: Theory) -> bool:
+    """Whether it predicts the same however queries and keys are rescaled or mixed, as long as attention stays."""
+    return bool(getattr(theory, "same_in_every_gauge", False))
+
+
 def is_fitted(theory: Theory) -> bool:
     """Whether it has parameters that are fitted to other inputs, so that it predicts nothing head by head."""
     return bool(getattr(theory, "fitted", False))
