@@ -68,13 +68,13 @@ class Handover:
         return self._file(shard, part).exists()
 
     def taken(self, shard: Shard, part: int) -> list[PredictedSpans]:
-        """What it has left."""
+        """What it has left, copied: the last digits of products depend on where a matrix begins in memory."""
         with safe_open(self._file(shard, part), "pt") as file:
             return [
                 PredictedSpans(
                     tuple(HeadId(*entry) for entry in index),
-                    file.get_tensor(_source(place)),
-                    {theory: file.get_tensor(_basis(place, theory)) for theory in theories},
+                    file.get_tensor(_source(place)).clone(),
+                    {theory: file.get_tensor(_basis(place, theory)).clone() for theory in theories},
                 )
                 for place, (index, theories) in enumerate(json.loads(file.metadata()[_BATCHES]))
             ]
@@ -87,7 +87,7 @@ def _tensors(left: Sequence[PredictedSpans]) -> dict[str, Tensor]:
     found: dict[str, Tensor] = {}
     for place, spans in enumerate(left):
         found[_source(place)] = spans.source.contiguous()
-        found |= {_basis(place, theory): own.contiguous() for theory, own in spans.bases.items()}
+        found |= {_basis(place, theory): own for theory, own in spans.bases.items()}
     return found
 
 

@@ -70,9 +70,9 @@ class PredictedSpans:
             return None
         possible = [theory for theory in theories if not impossible(theory, heads)]
         predicted = [known.get(theory.name) or PredictedValues(keys, theory) for theory in possible]
-        return PredictedSpans(
-            heads.index, heads.source, {own.theory.name: own.shared(predicted_basis) for own in predicted}
-        )
+        # In one order of memory, since the last digits of products with them depend on it.
+        bases = {own.theory.name: own.shared(predicted_basis).contiguous() for own in predicted}
+        return PredictedSpans(heads.index, heads.source, bases)
 
 
 @dataclass(frozen=True)

@@ -161,6 +161,7 @@ LINEAR_CKA_DEBIASED = Measure(
     guard=PREDICTED,
     cost=Cost.PAIRS,
     every_reference=False,
+    every_input=False,
 )
 KERNEL_CKA = Measure(
     "kernel_cka",
@@ -171,4 +172,5 @@ KERNEL_CKA = Measure(
     guard=PREDICTED,
     cost=Cost.PAIRS,
     every_reference=False,
+    every_input=False,
 )

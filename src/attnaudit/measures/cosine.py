@@ -79,6 +79,7 @@ MATCHED_COSINE_MEAN = Measure(
     cost=Cost.MATCHING,
     every_theory=False,
     every_reference=False,
+    every_input=False,
 )
 MATCHED_COSINE_MAX = Measure(
     "matched_cosine_max",
@@ -90,4 +91,5 @@ MATCHED_COSINE_MAX = Measure(
     cost=Cost.MATCHING,
     every_theory=False,
     every_reference=False,
+    every_input=False,
 )

@@ -9,12 +9,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attnaudit.capture.heads import Heads
+from attnaudit.capture.primal_heads import PrimalHeads
 from attnaudit.errors import UsageError
 from attnaudit.kernel.gram import PerHead
 from attnaudit.measures.measure import Measure, Scope
 from attnaudit.measures.pairs import REASON, too_many_pairs
 from attnaudit.protocol import Protocol
-from attnaudit.records.schema import Indexed, Measurement, RowKey
+from attnaudit.records.schema import Measurement, RowKey
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,9 @@ def evaluate(measures: Sequence[Measure], at: Any) -> dict[str, Numbers]:
     }
 
 
-def joined(heads: Indexed, found: Iterable[Iterable[Measured]], protocol: Protocol) -> Iterator[Measurement]:
+def joined(
+    heads: Heads | PrimalHeads, found: Iterable[Iterable[Measured]], protocol: Protocol
+) -> Iterator[Measurement]:
     """What the batches of a layer gave, key by key, whatever the number of batches."""
     parts: dict[RowKey, list[dict[str, Numbers]]] = {}
     for batch in found:

@@ -20,6 +20,7 @@ from attnaudit.measures.primal_input import PrimalInput
 from attnaudit.measures.references import PrimalReferenceInput, Reference, ReferenceInput, Role
 from attnaudit.measures.selection import Selection
 from attnaudit.measures.two_passes import TwoPasses
+from attnaudit.protocol import Protocol
 from attnaudit.records.schema import Measurement, RowKey
 from attnaudit.theories.base import Theory, impossible
 from attnaudit.theories.registry import PRIMAL_SVD
@@ -118,7 +119,9 @@ class _Compared:
         self.key, self.predicted = RowKey(theory.name), PredictedValues(keys, theory)
         heads = keys.heads
         own = [*measures_of(selection, theory, heads), *_guards(selection, theory, heads)]
-        self._own = [measure for measure in own if measure.every_input or context or not selection.references]
+        # Without references nothing is judged, and the study's claims are judged by what it shows.
+        everything = context or not selection.references or selection.protocol is Protocol.PAPER
+        self._own = [measure for measure in own if measure.every_input or everything]
         every = measures_of(selection, theory, heads, shares_keys=True)
         self._every = [each for each in every if context or each.only_for or decides(each)]
         self._deciding = [each for each in every if decides(each)]
