@@ -19,10 +19,11 @@ import attnaudit.records as records_package
 import attnaudit.report as report_package
 import attnaudit.sources as sources_package
 import attnaudit.theories as theories_package
+from attnaudit.audit.fit_unit import FitUnit
 from attnaudit.audit.ranking import rank
 from attnaudit.audit.stages import ELSE, Hook
 from attnaudit.audit.summary import summarise
-from attnaudit.audit.unit import AuditWorker, FitUnit
+from attnaudit.audit.unit import AuditWorker
 from attnaudit.capture import capture
 from attnaudit.claims.jury import judge
 from attnaudit.kernel.best_projection import refined_projections

@@ -7,9 +7,9 @@ In the floor: every input read once, with one forward pass (and one for each inp
 matrices, eigenpairs and singular vectors once per head; the products, triangular factors, singular values, assignments
 and sorts of every stored number; random draws and outputs of references; sums and eigenpairs of the best projections;
 one Parquet file. Not in the floor, because a better program might do without it: capture and its certificate, a second
-pass over the inputs, norms, scalings, copies, checks, Python itself, and everything around the engine, such as imports and the
-page. Iterations of a refined projection count as they are. Measures of causal heads are missing, so that the floor of
-a decoder is too low.
+pass over the inputs, norms, scalings, copies, checks, Python itself, and everything around the engine, such as imports
+and the page. Iterations of a refined projection count as they are. Measures of causal heads are missing, so that the
+floor of a decoder is too low.
 
 Eigenpairs, Gram matrices and assignments of tokens are those of this package, with the solvers it chooses for the
 device; of the others, the fastest way we know to as many digits. So this is a floor for how the work is organised. A

@@ -10,11 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import pyarrow as pa
 import torch
 
+from attnaudit.audit.handover import Leaving
 from attnaudit.capture import Heads
 from attnaudit.measures import Selection
-from attnaudit.measures.ceiling import Ceiling, has_ceiling, kept_bytes
+from attnaudit.measures.ceiling import Ceiling, PredictedSpans, has_ceiling, kept_bytes
+from attnaudit.measures.key_kernel import KeyKernel
+from attnaudit.measures.measure_input import PredictedValues
+from attnaudit.measures.sensitivity import measure_sensitivity
+from attnaudit.records.rows import rows_of
 
 #: Noise and other gauges are tried on this many inputs of the first shard, and the untrained twin has this many: they
 #: say how scores are to be read, and decide nothing.
@@ -66,3 +72,22 @@ class Gatherings:
 def room_left(memory: int) -> float:
     """How much of this memory what is gathered may take."""
     return _SHARE * memory
+
+
+@dataclass
+class PredictionUses:
+    """What becomes of the predictions of a unit beside its measures: sensitivity, and what the fits need."""
+
+    selection: Selection
+    tried: Sequence[str]
+    ceiling: Ceiling | None = None
+    leaving: Leaving | None = None
+    sensitivity: list[pa.Table] = field(default_factory=list)
+
+    def take(self, keys: KeyKernel, predictions: Sequence[PredictedValues]) -> None:
+        """Those of one batch."""
+        if self.ceiling is not None:
+            self.ceiling.add(keys, predictions)
+        if self.leaving is not None:
+            self.leaving.add(PredictedSpans.of(keys, self.selection.predicting, predictions))
+        self.sensitivity.append(rows_of(measure_sensitivity(keys, self.selection, self.tried, predictions)))

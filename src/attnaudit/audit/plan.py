@@ -9,9 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from attnaudit.audit.fit_unit import FitUnit, halves_of
 from attnaudit.audit.gathering import SAMPLE
 from attnaudit.audit.settings import AuditSettings
-from attnaudit.audit.unit import AuditRecipe, AuditUnit, AuditWorker, FitUnit, halves_of
+from attnaudit.audit.unit import AuditRecipe, AuditUnit, AuditWorker
 from attnaudit.measures import Measure, Reference, Selection
 from attnaudit.measures.references.planted import PLANTED_WITH_NOISE
 from attnaudit.measures.references.reparametrised import REPARAMETRISED

@@ -12,7 +12,8 @@ from pathlib import Path
 import pyarrow as pa
 from torch import Tensor, nn
 
-from attnaudit.audit.gathering import SAMPLE, Gatherings, room_left
+from attnaudit.audit.fit_unit import FitUnit
+from attnaudit.audit.gathering import SAMPLE, Gatherings, PredictionUses, room_left
 from attnaudit.audit.handover import Handover, Leaving
 from attnaudit.audit.memory import check_fits, room_for_inputs
 from attnaudit.audit.settings import AuditSettings
@@ -22,18 +23,16 @@ from attnaudit.capture.key_heads import by_key_head
 from attnaudit.errors import WeightsError
 from attnaudit.measures import Measure, Reference, Selection
 from attnaudit.measures.batches import batches, joined_layers, of_first_inputs
-from attnaudit.measures.ceiling import Ceiling, PredictedSpans, has_ceiling
+from attnaudit.measures.ceiling import Ceiling, has_ceiling
 from attnaudit.measures.key_kernel import KeyKernel
-from attnaudit.measures.measure_input import PredictedValues
 from attnaudit.measures.measuring import measure_fits, measure_heads, measure_network, measure_primal
-from attnaudit.measures.sensitivity import measure_sensitivity
 from attnaudit.measures.two_passes import TwoPasses, two_passes
 from attnaudit.numerics.allocation import reuse_freed_memory
 from attnaudit.numerics.digest import digest
 from attnaudit.numerics.threads import single_threaded
 from attnaudit.records.notes import Notes
 from attnaudit.records.rows import rows_of
-from attnaudit.records.schema import SCHEMA, VERSION, Measurement
+from attnaudit.records.schema import SCHEMA, VERSION
 from attnaudit.sources.ahead import PreparedAhead, each_ahead
 from attnaudit.sources.inputs import Prepared, Shard
 from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
@@ -72,67 +71,6 @@ class AuditUnit:
     def label(self) -> str:
         """The model."""
         return self.model_label
-
-
-@dataclass(frozen=True)
-class FitUnit:
-    """The best projections of some layers, which need all inputs: those whose number modulo `parts` is `part`.
-
-    `groups` says which inputs belong together, as (name, group).
-    """
-
-    model_label: str
-    model_fingerprint: str
-    shards: tuple[Shard, ...]
-    groups: tuple[tuple[str, str], ...]
-    part: int
-    parts: int
-    settings: AuditSettings
-    own: tuple[Measure | Theory | Reference, ...]
-    own_fingerprints: tuple[tuple[str, str], ...] = ()
-
-    @cached_property
-    def key(self) -> str:
-        """A hash of version, model weights, inputs and their halves, settings, what is the user's own, and layers."""
-        model, own = [self.model_label, self.model_fingerprint], self.own_fingerprints
-        inputs = [[*entry, self.halves[entry[0]]] for shard in self.shards for entry in shard.identity]
-        return digest(VERSION, "fit", self.part, self.parts, model, inputs, self.settings.identity, own)
-
-    @property
-    def label(self) -> str:
-        """The model."""
-        return f"{self.model_label}, best projections"
-
-    @cached_property
-    def halves(self) -> dict[str, int]:
-        """The half of every input."""
-        return halves_of(self.shards, self.groups)
-
-
-def halves_of(shards: Sequence[Shard], groups: Sequence[tuple[str, str]]) -> dict[str, int]:
-    """0 or 1 for every input: they alternate, but inputs that belong together are in the same half."""
-    group_of, names = dict(groups), [name for shard in shards for name, _ in shard.identity]
-    places = {group: place for place, group in enumerate(dict.fromkeys(group_of.get(own, own) for own in names))}
-    return {name: places[group_of.get(name, name)] % 2 for name in names}
-
-
-@dataclass
-class _Predicted:
-    """What becomes of the predictions of a unit beside its measures: sensitivity, and what the fits need."""
-
-    selection: Selection
-    tried: Sequence[str]
-    ceiling: Ceiling | None = None
-    leaving: Leaving | None = None
-    sensitivity: list[Measurement] = field(default_factory=list)
-
-    def take(self, keys: KeyKernel, predictions: Sequence[PredictedValues]) -> None:
-        """Those of one batch."""
-        if self.ceiling is not None:
-            self.ceiling.add(keys, predictions)
-        if self.leaving is not None:
-            self.leaving.add(PredictedSpans.of(keys, self.selection.predicting, predictions))
-        self.sensitivity += measure_sensitivity(keys, self.selection, self.tried, predictions)
 
 
 @dataclass(frozen=True)
@@ -241,7 +179,7 @@ class AuditWorker:
         del captured  # so that the list alone holds the layers, and each can go when it is measured
         selection = unit.settings.selection(unit.own)
         names = [name for name, _ in unit.shard.identity]
-        predicted = _Predicted(selection, names[: unit.tried_inputs])
+        predicted = PredictionUses(selection, names[: unit.tried_inputs])
         handover = self._handover(unit, unit.fit_parts) if has_ceiling(selection) else None
         if handover is not None:
             predicted.leaving = Leaving(room_left(self.memory) * len(names) / len(unit.halves))
@@ -249,7 +187,7 @@ class AuditWorker:
             gathering.names += names
             predicted.ceiling = gathering.ceiling
         tables = [rows_of(measure_heads(_emptying(layers), selection, solved, predicted.take, context=unit.context))]
-        tables.append(rows_of(predicted.sensitivity))
+        tables += predicted.sensitivity
         if handover is not None and predicted.leaving is not None:
             handover.leave(unit.shard, predicted.leaving)
         tables += [rows_of(measure_primal(heads, selection)) for heads in primal.values()]

@@ -46,10 +46,12 @@ def measure_heads(
     """
     solved = Counter() if solved is None else solved
     for heads, following in with_following(joined_layers(map(by_key_head, layers))):
-        found = (
-            _observed(KeyKernel(batch, selection.protocol, solved.update), other, selection, on_predicted, context)
+        # Batches are copied, since heads keep their attention, and that of the first layer would be held to the end.
+        kernels = (
+            (KeyKernel(replace(batch), selection.protocol, solved.update), other)
             for batch, other in batches(heads, following)
         )
+        found = (_observed(keys, other, selection, on_predicted, context) for keys, other in kernels)
         yield from joined(heads, found, selection.protocol)
 
 
