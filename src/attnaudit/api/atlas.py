@@ -14,6 +14,7 @@ from attnaudit._version import __version__
 from attnaudit.api.audits import audit
 from attnaudit.api.runs import Run
 from attnaudit.api.runs import open as open_run
+from attnaudit.claims import study_similarity
 from attnaudit.claims.meanings import RecordKind
 from attnaudit.claims.registry import CLAIMS
 from attnaudit.errors import AttnAuditError, RunFolderError, UsageError, first_line, unknown
@@ -31,8 +32,13 @@ from attnaudit.theories.registry import ALL
 _log = logging.getLogger(__name__)
 #: What an atlas is known by, and what its runs have in common.
 SETTINGS = "atlas.json"
-#: Claims about audits, those on request too: their theories are compared anyway.
-_JUDGED = tuple(own.name for own in CLAIMS.values() if RecordKind.AUDIT in own.reads and own.theory in ALL)
+#: Claims about models, those on request too, as their theories are compared anyway; but not the one that needs the
+#: study's protocol.
+_JUDGED = tuple(
+    own.name
+    for own in CLAIMS.values()
+    if RecordKind.AUDIT in own.reads and own.theory in ALL and own != study_similarity.CLAIM
+)
 
 
 @dataclass(frozen=True)

@@ -41,9 +41,9 @@ class AtlasAudit:
 
     @property
     def heads(self) -> int:
-        """How many there are, whether they have a score or not."""
-        counts = [verdict.heads for verdict in self.verdicts.values()]
-        return max([*counts, *(rank.heads for rank in self.ranking.values())], default=0)
+        """How many there are by any claim or theory: heads may share values, so that some see fewer of them."""
+        scored = {(own.layer, own.head) for score in self.scores.values() for own in score.heads}
+        return max([len(scored), *(verdict.heads for verdict in self.verdicts.values())])
 
     @property
     def layers(self) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from attnaudit.display import counted
+from attnaudit.display import counted, without_folders
 from attnaudit.records import json_file
 from attnaudit.records.files import write_whole
 from attnaudit.records.verdict import MeanEstimate, Rank, Score, Verdict
@@ -95,7 +95,7 @@ def card(audit: AtlasAudit, command: str) -> Card:
         field=entry.field,
         architecture=entry.architecture,
         licence=entry.licence,
-        weights=settings.weights.get(audit.label, "unknown"),
+        weights=without_folders(settings.weights.get(audit.label, "unknown")),
         fingerprint=dict(settings.identity.models).get(audit.label, "unknown"),
         notes=tuple(settings.loading.get(audit.label, ())),
         attention=tuple(settings.kinds_of_attention),
@@ -167,7 +167,11 @@ def _paragraphs(own: Card) -> Iterator[str]:
         "true."
     )
     claims = [
-        (f"{_plain(claim.statement)} ({_plain(claim.citation)})", f"**{_plain(claim.words)}**", _claim_score(claim))
+        (
+            f"`{claim.claim}`: {_plain(claim.statement)} ({_plain(claim.citation)})",
+            f"**{_plain(claim.words)}**",
+            _claim_score(claim),
+        )
         for claim in own.claims
     ]
     if claims:
@@ -186,8 +190,8 @@ def _paragraphs(own: Card) -> Iterator[str]:
     certificate = "missing" if own.replay_error is None else f"{own.replay_error:.1e}"
     refused = f"; {counted(len(own.refused_layers), 'layer')} refused" if own.refused_layers else ""
     yield (
-        f"Capture certificate: replay error {certificate}{refused}. Weights: {_plain(own.weights)} (licence "
-        f"{_plain(own.licence)}, fingerprint `{own.fingerprint[:16]}`). Versions: "
+        f"Capture certificate: replay error {certificate}{refused}. Weights: {_plain(own.weights)} (fingerprint "
+        f"`{own.fingerprint[:16]}`). Versions: "
         f"{', '.join(f'{_plain(name)} {_plain(version)}' for name, version in own.versions.items())}."
     )
     yield f"To repeat it:\n\n```sh\n{own.command}\n```"

@@ -61,8 +61,19 @@ def head_rows(audit: AtlasAudit) -> Iterator[HeadRow]:
         for own in score.heads:
             low, high = own.score.interval or (None, None)
             yield HeadRow(
-                *(audit.entry.name, audit.entry.field, own.layer, own.head, own.layer / last if last else 0.0),
-                *(theory, measure, own.score.mean, low, high, own.satisfies, own.above_chance, score.inputs),
+                model=audit.entry.name,
+                field=audit.entry.field,
+                layer=own.layer,
+                head=own.head,
+                depth=own.layer / last if last else 0.0,
+                theory=theory,
+                measure=measure,
+                score=own.score.mean,
+                low=low,
+                high=high,
+                satisfies=own.satisfies,
+                above_chance=own.above_chance,
+                inputs=score.inputs,
             )
 
 

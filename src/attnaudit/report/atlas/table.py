@@ -16,9 +16,11 @@ Cells = dict[str, object]
 def write_table(audits: Sequence[AtlasAudit], failures: Sequence[AtlasFailure], folder: Path) -> None:
     """Write `atlas.csv`: models that failed have a line with the reason."""
     claims, theories = claims_of(audits), theories_of(audits)
-    audited = [_line(audit, claims, theories) for audit in audits]
+    audited: list[Cells] = [_line(audit, claims, theories) for audit in audits]
     names = list(audited[0]) if audited else ["model", "field", "failure"]
-    failed = [{"model": own.entry.name, "field": own.entry.field, "failure": own.reason} for own in failures]
+    failed: list[Cells] = [
+        {"model": own.entry.name, "field": own.entry.field, "failure": own.reason} for own in failures
+    ]
     rows: list[Cells] = [{name: row.get(name, "") for name in names} for row in [*audited, *failed]]
     if rows:
         write_rows(rows, folder / TABLE)
