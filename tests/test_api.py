@@ -71,9 +71,21 @@ PLACES = {"images", "text", "parquet", "inputs", "kind", "groups", "group_by_fol
 
 def functions():
     from attnaudit import cli
-    from attnaudit.api import audits, benchmark, judging, laboratory, machine, papers, reports, robustness, trainings
+    from attnaudit.api import (
+        atlas,
+        audits,
+        benchmark,
+        judging,
+        laboratory,
+        machine,
+        papers,
+        reports,
+        robustness,
+        trainings,
+    )
 
     return {
+        "atlas": (cli.atlas.atlas, atlas.atlas),
         "audit": (cli.audit.audit, audits.audit),
         "robust": (cli.robust.robust, robustness.robust),
         "corrupt": (cli.corrupt.corrupt, robustness.corrupt),

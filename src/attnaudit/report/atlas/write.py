@@ -15,7 +15,7 @@ from attnaudit.records.files import write_whole
 from attnaudit.report.atlas.audits import AtlasAudit, AtlasFailure, telling_score
 from attnaudit.report.atlas.card import TEXT
 from attnaudit.report.atlas.head_scores import HEADS, write_heads
-from attnaudit.report.atlas.page import AtlasPage, is_baseline
+from attnaudit.report.atlas.page import TALLIED, AtlasPage, is_baseline, tallied
 from attnaudit.report.atlas.table import TABLE, write_table
 from attnaudit.report.page import FILE
 from attnaudit.report.page.templates import part, templates
@@ -44,6 +44,8 @@ def atlas_page(audits: Sequence[AtlasAudit], failures: Sequence[AtlasFailure]) -
             page=AtlasPage(audits, failures),
             telling_score=telling_score,
             is_baseline=is_baseline,
+            tallied=tallied,
+            kinds=TALLIED,
             version=__version__,
             files={"report": FILE, "card": TEXT, "table": TABLE, "heads": HEADS},
             style=Markup(part("page.css") + _own("atlas.css")),
