@@ -19,7 +19,7 @@ from attnaudit.report.atlas import AtlasAudit, AtlasFailure
 from attnaudit.sources.catalogue import FIELDS, CatalogueEntry
 
 THEORIES = ("kpca", "ksvd", "pca", "pca-inputs", "keys-linear", "kernel-regression", "hopfield", "inputs-lowrank")
-JUDGED = ("kpca-values", "kpca-eigenvectors", "ksvd-values", "keys-linear", "hopfield", "inputs-lowrank")
+JUDGED = ("kpca-values", "kpca-eigenvectors", "ksvd-values", "keys-linear", "hopfield")
 SUPPORTED, REFUTED, UNDECIDED = VerdictWord
 FINDINGS = (
     (REFUTED, Finding.AT_CHANCE),

@@ -47,10 +47,16 @@ def test_a_claim_that_holds_in_some_heads_is_not_said_to_hold_for_the_model():
     none = [with_verdicts(own, VerdictWord.REFUTED, Finding.AT_CHANCE) for own in models]
     some = [with_verdicts(own, VerdictWord.SUPPORTED, Finding.IN_SOME_HEADS) for own in models]
     whole = [with_verdicts(own, VerdictWord.SUPPORTED, Finding.ON_AVERAGE) for own in models]
-    first = "Of 5 claims about attention in 2 models, "  # the baseline does not count
+    first = "Of 5 claims about attention in 2 models, "
     assert AtlasPage(none, ()).answers[0] == f"{first}none is supported for a whole model."
     assert AtlasPage(some, ()).answers[0].startswith(f"{first}none is supported for a whole model; in some heads: kpca")
     assert AtlasPage(whole, ()).answers[0].startswith(f"{first}5 are supported for whole models: kpca-values in 2")
+
+
+def test_a_theory_that_is_true_by_construction_stands_last_and_is_not_the_answer():
+    page = AtlasPage(audits(9), ())
+    assert page.theories[-1] == "inputs-lowrank"
+    assert "inputs-lowrank" not in " ".join(page.answers)
 
 
 def test_bars_count_every_model_once():

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from attnaudit.display import counted
 from attnaudit.records.verdict import Finding, Rank, Verdict, VerdictWord
-from attnaudit.report.atlas.audits import AtlasAudit, AtlasFailure, claims_of, theories_of
+from attnaudit.report.atlas.audits import AtlasAudit, AtlasFailure, claims_of, is_baseline, theories_of
+from attnaudit.report.verdict_cards import sentence
 from attnaudit.sources.catalogue import FIELDS
-from attnaudit.theories.registry import THEORIES
 
 #: Kinds of verdicts that are counted.
 TALLIED = (VerdictWord.SUPPORTED.value, "in some heads", VerdictWord.REFUTED.value, VerdictWord.UNDECIDED.value)
@@ -67,7 +67,7 @@ class AtlasPage:
     def theorems(self) -> dict[str, str]:
         """Claims that are impossible for every network, and why; said once, whatever the number of models."""
         found = [own for audit in self.audits for own in audit.verdicts.values() if own.of_every_network]
-        return {own.claim: own.reason for own in reversed(found)}
+        return {own.claim: sentence(own.reason) for own in reversed(found)}
 
     def by_field(self, theory: str) -> list[MeanCell]:
         """The mean score of a theory over the models of each field that have one."""
@@ -101,7 +101,7 @@ class AtlasPage:
         return [text for text in (self._claims_answer(), self._theories_answer()) if text]
 
     def _claims_answer(self) -> str:
-        counts = {claim: self.tally(claim) for claim in self.claims if not self._is_baseline(claim)}
+        counts = {claim: self.tally(claim) for claim in self.claims}
         if not counts:
             return ""
         whole, partly = (
@@ -114,10 +114,6 @@ class AtlasPage:
             f"{found if whole else 'none is supported for a whole model'}{heads}."
         )
 
-    def _is_baseline(self, claim: str) -> bool:
-        words = [audit.summary.claims[claim] for audit in self.audits if claim in audit.summary.claims]
-        return any(is_baseline(own.theory) for own in words)
-
     def _theories_answer(self) -> str:
         ranks = {name: list(self._ranks(name)) for name in self.theories if not is_baseline(name)}
         placed = {name: [own for own in found if own.place is not None] for name, found in ranks.items()}
@@ -129,11 +125,6 @@ class AtlasPage:
             f"The theory that explains most is {best}: above chance in {len(placed[best])} of "
             f"{counted(len(ranks[best]), 'model')}, with a mean score of {mean:.2f} there."
         )
-
-
-def is_baseline(theory: str) -> bool:
-    """Whether a theory is true by construction, so that it only shows how high others could come."""
-    return bool(getattr(THEORIES.get(theory), "baseline", False))
 
 
 def tallied(verdict: Verdict) -> str:
