@@ -116,13 +116,19 @@ def _models() -> list[Row]:
             "here": "yes" if model.is_here else "no",
             "reads": model.reads,
             "what": model.architecture,
+            "hub": model.hub,
         }
         for model in catalogue().values()
     ]
     published = [
         {
             **{"model": f"timm:{name}", "field": "vision", "MB": None, "licence": None},
-            **{"here": "no" if data_weights(name) is None else "yes", "reads": "images", "what": f"timm's {tag}"},
+            **{
+                "here": "no" if data_weights(name) is None else "yes",
+                "reads": "images",
+                "what": "of Table 1",
+                "hub": f"timm/{name}.{tag}",
+            },
         }
         for name, tag in VISION_MODELS.items()
     ]
