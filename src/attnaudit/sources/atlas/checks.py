@@ -77,9 +77,9 @@ def pairs_up(vectors: Float[Tensor, "texts width"], of: str) -> None:
         raise WeightsError(f"It pairs {right} of {len(units)} {of}, but the trained model all of them.")
 
 
-def sentence_vectors(folder: Path, texts: Sequence[str]) -> Float[Tensor, "texts width"]:
-    """The mean over the tokens of each text."""
+def text_vectors(folder: Path, texts: Sequence[str], first: bool = False) -> Float[Tensor, "texts width"]:
+    """The mean over the tokens of each text, or its first token."""
     model, tokenizer = loaded(folder, "AutoModel")
     with torch.no_grad():
-        found = [model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].mean(0) for text in texts]
-    return torch.stack(found)
+        hidden = [model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0] for text in texts]
+    return torch.stack([own[0] if first else own.mean(0) for own in hidden])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -53,4 +54,11 @@ def write_tokenizer(folder: Path, tokens: Sequence[str], special: Mapping[str, s
     rules.add_special_tokens(list(dict.fromkeys(special.values())))
     rules.save(str(folder / "tokenizer.json"))
     about = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False, **special}
+    (folder / "tokenizer_config.json").write_text(json.dumps(about), encoding="utf-8")
+
+
+def copy_wordpieces(folder: Path, vocabulary: Path, *, lower: bool) -> None:
+    """Write the tokenizer of BERT: pieces of words from a `vocab.txt`, of a text whose letters may be made small."""
+    shutil.copyfile(vocabulary, folder / "vocab.txt")
+    about = {"tokenizer_class": "BertTokenizer", "do_lower_case": lower, **BERT_SPECIAL}
     (folder / "tokenizer_config.json").write_text(json.dumps(about), encoding="utf-8")
