@@ -50,7 +50,7 @@ ALBERT_TINY_ZH = AtlasModel(
         ),
     ),
     convert=convert,
-    check=partial(restores, texts=_KNOWN, least=0.3),
+    check=partial(restores, texts=_KNOWN, least=0.5),
     texts=resource_texts("chinese_traditional.txt"),
     reads="Chinese text",
 )
