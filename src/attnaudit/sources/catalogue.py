@@ -43,7 +43,9 @@ def catalogue() -> dict[str, CatalogueEntry]:
         ),
         *(
             CatalogueEntry(
-                *(model.name, model.field, model.architecture, model.licence, model.megabytes, model.reads),
+                *(model.name, model.field, model.architecture, model.licence),
+                megabytes=model.megabytes if model.requirements else None,
+                reads=model.reads,
                 is_here=atlas_models.is_here(model),
             )
             for model in ATLAS.values()
