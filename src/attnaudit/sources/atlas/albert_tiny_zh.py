@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+from attnaudit.sources.atlas.bert_sizes import albert_sizes
 from attnaudit.sources.atlas.checks import restores
 from attnaudit.sources.atlas.entry import AtlasModel, KnownFile, PackagePart, resource_texts
 from attnaudit.sources.atlas.folders import copy_wordpieces, write_model
@@ -18,15 +19,15 @@ _KNOWN = ("中華民國總統府位於臺北市中正區。", "他在大學裡�
 
 def convert(files: Mapping[str, Path], folder: Path) -> tuple[str, ...]:
     """Write config, weights and tokenizer."""
+    weights = read_weights(files[_WEIGHTS])
     config = {
         "architectures": ["AlbertForMaskedLM"],
         "model_type": "albert",
-        **{"embedding_size": 128, "hidden_size": 312, "intermediate_size": 1248, "hidden_act": "gelu"},
-        **{"num_hidden_layers": 4, "num_hidden_groups": 1, "inner_group_num": 1, "num_attention_heads": 12},
-        **{"vocab_size": 21128, "max_position_embeddings": 512, "type_vocab_size": 2, "pad_token_id": 0},
+        **{"num_hidden_layers": 4, "num_attention_heads": 12, "hidden_act": "gelu"},
+        **albert_sizes(weights, "albert."),
         **{"bos_token_id": 101, "eos_token_id": 102},
     }
-    write_model(folder, config, read_weights(files[_WEIGHTS]))
+    write_model(folder, config, weights)
     copy_wordpieces(folder, files[_WORDS], lower=False)
     return ()
 

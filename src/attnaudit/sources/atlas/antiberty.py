@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+from attnaudit.sources.atlas.bert_sizes import bert_sizes
 from attnaudit.sources.atlas.checks import restores
 from attnaudit.sources.atlas.entry import AtlasModel, KnownFile, PackagePart, resource_texts
 from attnaudit.sources.atlas.folders import BERT_SPECIAL, write_model, write_tokenizer
@@ -30,8 +31,8 @@ def convert(files: Mapping[str, Path], folder: Path) -> tuple[str, ...]:
     config = {
         "architectures": ["BertForMaskedLM"],
         "model_type": "bert",
-        **{"hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 8, "num_attention_heads": 8},
-        **{"vocab_size": len(_TOKENS), "max_position_embeddings": 512, "type_vocab_size": 2, "pad_token_id": 0},
+        "num_attention_heads": 8,
+        **bert_sizes(weights, "bert."),
     }
     write_model(folder, config, weights)
     write_tokenizer(folder, _TOKENS, BERT_SPECIAL)
@@ -48,11 +49,7 @@ ANTIBERTY = AtlasModel(
         KnownFile(
             _WEIGHTS,
             "f1ae33eac8cc8784a7d4be5a600141d2fa7bc7d8d5b3f5324d64a6a63bd0f137",
-            (
-                PackagePart(
-                    "antiberty==0.1.3", "antiberty/trained_models/AntiBERTy_md_smooth/pytorch_model.bin"
-                ),
-            ),
+            (PackagePart("antiberty==0.1.3", "antiberty/trained_models/AntiBERTy_md_smooth/pytorch_model.bin"),),
         ),
     ),
     convert=convert,

@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 
 from attnaudit.errors import WeightsError
+from attnaudit.sources.atlas.bert_sizes import bert_sizes
 from attnaudit.sources.atlas.checks import loaded
 from attnaudit.sources.atlas.entry import AtlasModel, KnownFile, PackagePart, resource_texts
 from attnaudit.sources.atlas.folders import copy_wordpieces, write_model
@@ -38,9 +39,8 @@ def convert(files: Mapping[str, Path], folder: Path) -> tuple[str, ...]:
     config = {
         "architectures": ["ElectraForTokenClassification"],
         "model_type": "electra",
-        **{"embedding_size": 128, "hidden_size": 256, "intermediate_size": 1024, "num_labels": 2},
-        **{"num_hidden_layers": 3, "num_attention_heads": 4, "pad_token_id": 0},
-        **{"vocab_size": 21128, "max_position_embeddings": 512, "type_vocab_size": 2},
+        **{"num_attention_heads": 4, "num_labels": 2},
+        **bert_sizes(weights, "electra."),
     }
     write_model(folder, config, weights)
     copy_wordpieces(folder, files[_WORDS], lower=True)

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from attnaudit.sources.atlas.bert_sizes import bert_sizes
 from attnaudit.sources.atlas.checks import pairs_up, text_vectors
 from attnaudit.sources.atlas.entry import AtlasModel, KnownFile, PackagePart, resource_texts
 from attnaudit.sources.atlas.folders import write_model
@@ -36,14 +37,15 @@ _SENTENCES = (
 
 def convert(files: Mapping[str, Path], folder: Path) -> tuple[str, ...]:
     """Write config, weights and tokenizer."""
-    weights, *tokenizer = _FILES
+    first, *tokenizer = _FILES
+    weights = read_weights(files[first])
     config = {
         "architectures": ["BertModel"],
         "model_type": "bert",
-        **{"hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 4, "num_attention_heads": 8},
-        **{"vocab_size": 21128, "max_position_embeddings": 512, "type_vocab_size": 2, "pad_token_id": 0},
+        "num_attention_heads": 8,
+        **bert_sizes(weights),
     }
-    write_model(folder, config, read_weights(files[weights]))
+    write_model(folder, config, weights)
     for name in tokenizer:
         shutil.copyfile(files[name], folder / _FILES[name][0])
     return ()

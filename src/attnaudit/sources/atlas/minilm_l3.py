@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from attnaudit.sources.atlas.bert_sizes import bert_sizes
 from attnaudit.sources.atlas.checks import pairs_up, text_vectors
 from attnaudit.sources.atlas.entry import AtlasModel, KnownFile, PackagePart
 from attnaudit.sources.atlas.folders import copy_wordpieces, write_model
@@ -36,8 +37,8 @@ def convert(files: Mapping[str, Path], folder: Path) -> tuple[str, ...]:
     config = {
         "architectures": ["BertModel"],
         "model_type": "bert",
-        **{"hidden_size": 384, "intermediate_size": 1536, "num_hidden_layers": 3, "num_attention_heads": 12},
-        **{"vocab_size": 30522, "max_position_embeddings": 512, "type_vocab_size": 2, "pad_token_id": 0},
+        "num_attention_heads": 12,
+        **bert_sizes(weights),
     }
     write_model(folder, config, weights)
     copy_wordpieces(folder, files[_WORDS], lower=True)

@@ -1,7 +1,7 @@
-"""RXNFP, BERTs of chemical reactions (Schwaller and others 2021): one that was pretrained, and one that was then taught
-to tell classes of reactions, whose first token is the fingerprint of a reaction.
+"""RXNFP, two BERTs of chemical reactions (Schwaller and others 2021).
 
-A reaction is the SMILES of its precursors and products; a token is an atom, a bond, or a bracket.
+One was pretrained; the other was then taught to tell classes of reactions, and its first token is the fingerprint of a
+reaction. A reaction is the SMILES of its precursors and products; a token is an atom, a bond, or a bracket.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+from attnaudit.sources.atlas.bert_sizes import bert_sizes
 from attnaudit.sources.atlas.checks import pairs_up, restores, text_vectors
 from attnaudit.sources.atlas.entry import AtlasModel, KnownFile, PackagePart, resource_texts
 from attnaudit.sources.atlas.folders import BERT_SPECIAL, write_model, write_tokenizer
@@ -44,15 +45,16 @@ _CLASSES = (
 def convert(files: Mapping[str, Path], folder: Path) -> tuple[str, ...]:
     """Write config, weights and tokenizer."""
     weights, words = files.values()
-    tensors, tokens = read_weights(weights), words.read_text("utf-8").split()
+    tensors = read_weights(weights)
+    pretrained = "cls.predictions.bias" in tensors
     config = {
-        "architectures": ["BertForMaskedLM" if "cls.predictions.bias" in tensors else "BertModel"],
+        "architectures": ["BertForMaskedLM" if pretrained else "BertModel"],
         "model_type": "bert",
-        **{"hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 12, "num_attention_heads": 4},
-        **{"vocab_size": len(tokens), "max_position_embeddings": 512, "type_vocab_size": 2, "pad_token_id": 0},
+        "num_attention_heads": 4,
+        **bert_sizes(tensors, "bert." if pretrained else ""),
     }
     write_model(folder, config, tensors)
-    write_tokenizer(folder, tokens, BERT_SPECIAL, SMILES)
+    write_tokenizer(folder, words.read_text("utf-8").split(), BERT_SPECIAL, SMILES)
     return ()
 
 

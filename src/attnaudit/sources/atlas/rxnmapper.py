@@ -1,5 +1,7 @@
-"""RXNMapper, an ALBERT of chemical reactions one of whose heads tells which atom becomes which (Schwaller and others
-2021). Its vocabulary is that of RXNFP. All its layers have the same weights.
+"""RXNMapper, an ALBERT of chemical reactions (Schwaller and others 2021).
+
+One of its heads was found to tell which atom of a product was which atom before. All layers have the same weights. Its
+vocabulary is that of RXNFP.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+from attnaudit.sources.atlas.bert_sizes import albert_sizes
 from attnaudit.sources.atlas.checks import restores
 from attnaudit.sources.atlas.entry import AtlasModel, KnownFile, PackagePart
 from attnaudit.sources.atlas.folders import BERT_SPECIAL, write_model, write_tokenizer
@@ -20,16 +23,15 @@ _WEIGHTS, _WORDS = "rxnmapper.bin", "rxnmapper-vocab.txt"
 
 def convert(files: Mapping[str, Path], folder: Path) -> tuple[str, ...]:
     """Write config, weights and tokenizer."""
-    tokens = files[_WORDS].read_text("utf-8").split()
+    weights, tokens = read_weights(files[_WEIGHTS]), files[_WORDS].read_text("utf-8").split()
     config = {
         "architectures": ["AlbertForMaskedLM"],
         "model_type": "albert",
-        **{"embedding_size": 128, "hidden_size": 256, "intermediate_size": 512, "hidden_act": "gelu"},
-        **{"num_hidden_layers": 12, "num_hidden_groups": 1, "inner_group_num": 1, "num_attention_heads": 8},
-        **{"vocab_size": len(tokens), "max_position_embeddings": 512, "type_vocab_size": 2, "pad_token_id": 0},
+        **{"num_hidden_layers": 12, "num_attention_heads": 8, "hidden_act": "gelu"},
+        **albert_sizes(weights, "albert."),
         **{"bos_token_id": tokens.index("[CLS]"), "eos_token_id": tokens.index("[SEP]")},
     }
-    write_model(folder, config, read_weights(files[_WEIGHTS]))
+    write_model(folder, config, weights)
     write_tokenizer(folder, tokens, BERT_SPECIAL, SMILES)
     return ()
 

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from attnaudit.sources.atlas.antiberty import TRASTUZUMAB
+from attnaudit.sources.atlas.bert_sizes import bert_sizes
 from attnaudit.sources.atlas.checks import restores
 from attnaudit.sources.atlas.entry import AtlasModel, KnownFile, PackagePart, resource_texts
 from attnaudit.sources.atlas.folders import write_model, write_tokenizer
@@ -48,14 +49,14 @@ def convert(files: Mapping[str, Path], folder: Path) -> tuple[str, ...]:
     """Write config, weights and tokenizer."""
     (file,) = files.values()
     weights = renamed(read_weights(file, plain=(argparse.Namespace,)))
-    places, width = weights["roberta.embeddings.position_embeddings.weight"].shape
-    weights["roberta.embeddings.token_type_embeddings.weight"] = torch.zeros(1, width)  # fairseq has none
+    width = weights["roberta.embeddings.LayerNorm.weight"].shape
+    weights["roberta.embeddings.token_type_embeddings.weight"] = torch.zeros(1, *width)  # fairseq has none
     config = {
         "architectures": ["RobertaForMaskedLM"],
         "model_type": "roberta",
-        **{"hidden_size": width, "intermediate_size": 256, "num_hidden_layers": 4, "num_attention_heads": 8},
-        **{"vocab_size": len(_TOKENS), "max_position_embeddings": places, "type_vocab_size": 1},
-        **{"layer_norm_eps": 1e-5, "bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2},
+        **bert_sizes(weights, "roberta."),
+        **{"num_attention_heads": 8, "layer_norm_eps": 1e-5},
+        **{"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2},
     }
     write_model(folder, config, weights)
     write_tokenizer(folder, _TOKENS, _SPECIAL)
@@ -94,9 +95,5 @@ def _sapiens(chain: str, kind: str, sha256: str, known: str) -> AtlasModel:
     )
 
 
-SAPIENS_VH = _sapiens(
-    "vh", "heavy", "43254666e9ac0d5aa8fc120f12ac02b6ff082cd1f107c389023c1b947f214825", TRASTUZUMAB[0]
-)
-SAPIENS_VL = _sapiens(
-    "vl", "light", "570a63a6bdd60750c2cc2d280a419c300fafff8ab83f343f8e3847fd07903f6e", TRASTUZUMAB[1]
-)
+SAPIENS_VH = _sapiens("vh", "heavy", "43254666e9ac0d5aa8fc120f12ac02b6ff082cd1f107c389023c1b947f214825", TRASTUZUMAB[0])
+SAPIENS_VL = _sapiens("vl", "light", "570a63a6bdd60750c2cc2d280a419c300fafff8ab83f343f8e3847fd07903f6e", TRASTUZUMAB[1])

@@ -112,7 +112,9 @@ def check(folder: Path) -> None:
         right += int((guesses + _BEFORE_LETTERS == tokens[1:, 0]).sum())
         letters += len(places)
     if right < _LEAST * letters:
-        raise WeightsError(f"It guesses {right} of {letters} masked letters, but the trained model {_LEAST:.0%} or more.")
+        raise WeightsError(
+            f"It guesses {right} of {letters} masked letters, but the trained model {_LEAST:.0%} or more."
+        )
 
 
 def _sceptr(name: str, save: str, width: int, layers: int, sha256: str) -> AtlasModel:

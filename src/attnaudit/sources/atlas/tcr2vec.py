@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+from attnaudit.sources.atlas.bert_sizes import bert_sizes
 from attnaudit.sources.atlas.checks import restores
 from attnaudit.sources.atlas.entry import AtlasModel, KnownFile, PackagePart, resource_texts
 from attnaudit.sources.atlas.folders import write_model, write_tokenizer
@@ -20,9 +21,10 @@ _SPECIAL = {
     "unk_token": "<unk>",
 }
 _TOKENS = (*_SPECIAL.values(), *"ABCDEFGHIKLMNOPQRSTUVWXYZ")
-#: The beta chain of A6, a receptor of the human T-lymphotropic virus (PDB 1AO7).
+#: The beta chain of A6, a receptor that binds a peptide of a leukaemia virus (PDB 1AO7).
 _A6 = (
-    "NAGVTQTPKFQVLKTGQSMTLQCAQDMNHEYMSWYRQDPGMGLRLIHYSVGAGITDQGEVPNGYNVSRSTTEDFPLRLLSAAPSQTSVYFCASRPGLAGGRPEQYFGPGTRLTVT"
+    "NAGVTQTPKFQVLKTGQSMTLQCAQDMNHEYMSWYRQDPGMGLRLIHYSVGAGITDQGEVPNGYNVSRSTTEDFPLRLLSAAPSQTSVYFC"
+    "ASRPGLAGGRPEQYFGPGTRLTVT"
 )
 
 
@@ -32,12 +34,11 @@ def convert(files: Mapping[str, Path], folder: Path) -> tuple[str, ...]:
         f"cls.predictions.{name.removeprefix('mlm.')}" if name.startswith("mlm.") else name: tensor
         for name, tensor in read_weights(files[_WEIGHTS]).items()
     }
-    words, width = weights["bert.embeddings.word_embeddings.weight"].shape
     config = {
         "architectures": ["BertForMaskedLM"],
         "model_type": "bert",
-        **{"hidden_size": width, "intermediate_size": 1024, "num_hidden_layers": 6, "num_attention_heads": 8},
-        **{"vocab_size": words, "max_position_embeddings": 8192, "type_vocab_size": 1, "pad_token_id": 0},
+        "num_attention_heads": 8,
+        **bert_sizes(weights, "bert."),
     }
     write_model(folder, config, weights)
     write_tokenizer(folder, _TOKENS, _SPECIAL)
