@@ -24,6 +24,7 @@ from attnaudit.records.files import make_folder
 from attnaudit.records.identity import begins
 from attnaudit.records.run_folder import FORMAT, RunFolder
 from attnaudit.report.atlas import INDEX, AtlasAudit, AtlasFailure, read_card, write_atlas, write_card
+from attnaudit.report.atlas.audits import is_baseline
 from attnaudit.report.page import FILE
 from attnaudit.report.progress import duration
 from attnaudit.sources.catalogue import FIELDS, CatalogueEntry, catalogue
@@ -33,11 +34,12 @@ _log = logging.getLogger(__name__)
 #: What an atlas is known by, and what its runs have in common.
 SETTINGS = "atlas.json"
 #: Claims about models, those on request too, as their theories are compared anyway; but not the one that needs the
-#: study's protocol.
+#: study's protocol, and not what is true by construction.
 _JUDGED = tuple(
     own.name
     for own in CLAIMS.values()
     if RecordKind.AUDIT in own.reads and own.theory in ALL and own != study_similarity.CLAIM
+    if not is_baseline(own.theory)
 )
 
 

@@ -9,6 +9,7 @@ from attnaudit.records.audit import AuditFile, AuditSummary
 from attnaudit.records.verdict import BestTheory, Rank, Score, Verdict
 from attnaudit.sources.catalogue import CatalogueEntry
 from attnaudit.statistics.decisions import decides
+from attnaudit.theories.registry import THEORIES
 
 
 @dataclass(frozen=True)
@@ -82,12 +83,17 @@ def claims_of(audits: Sequence[AtlasAudit]) -> list[str]:
 
 
 def theories_of(audits: Sequence[AtlasAudit]) -> list[str]:
-    """Every theory that was compared, the one with the most places first."""
+    """Every theory that was compared, the one with the largest scores above chance first, baselines last."""
     ranks = [own for audit in audits for own in audit.ranking.values()]
     placed: dict[str, float] = dict.fromkeys((own.theory for own in ranks), 0.0)
     for own in ranks:
         placed[own.theory] += own.mean or 0.0 if own.place is not None else 0.0
-    return sorted(placed, key=lambda name: -placed[name])
+    return sorted(placed, key=lambda name: (is_baseline(name), -placed[name]))
+
+
+def is_baseline(theory: str) -> bool:
+    """Whether a theory is true by construction, so that it only shows how high others could come."""
+    return bool(getattr(THEORIES.get(theory), "baseline", False))
 
 
 def telling_score(verdict: Verdict) -> Score | None:

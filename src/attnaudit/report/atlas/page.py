@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from attnaudit.display import counted
-from attnaudit.records.verdict import Rank, VerdictWord
-from attnaudit.report.atlas.audits import AtlasAudit, AtlasFailure, claims_of, theories_of
+from attnaudit.records.verdict import Finding, Rank, Verdict, VerdictWord
+from attnaudit.report.atlas.audits import AtlasAudit, AtlasFailure, claims_of, is_baseline, theories_of
+from attnaudit.report.verdict_cards import sentence
 from attnaudit.sources.catalogue import FIELDS
-from attnaudit.theories.registry import THEORIES
 
+#: Kinds of verdicts that are counted.
+TALLIED = (VerdictWord.SUPPORTED.value, "in some heads", VerdictWord.REFUTED.value, VerdictWord.UNDECIDED.value)
 #: Parts of equal length into which the depth of a model is cut.
 _DEPTHS = ("first fifth", "second", "middle", "fourth", "last fifth")
 
@@ -52,10 +54,10 @@ class AtlasPage:
         """Of all models."""
         return sum(audit.heads for audit in self.audits)
 
-    def tally(self, claim: str) -> dict[VerdictWord, int]:
+    def tally(self, claim: str) -> dict[str, int]:
         """How many models have which verdict on a claim."""
-        found = Counter(own.word for audit in self.audits if (own := audit.verdicts.get(claim)) is not None)
-        return {word: found[word] for word in VerdictWord}
+        found = Counter(tallied(own) for audit in self.audits if (own := audit.verdicts.get(claim)) is not None)
+        return {kind: found[kind] for kind in TALLIED}
 
     def statement(self, claim: str) -> str:
         """What a claim says, with its source."""
@@ -65,7 +67,7 @@ class AtlasPage:
     def theorems(self) -> dict[str, str]:
         """Claims that are impossible for every network, and why; said once, whatever the number of models."""
         found = [own for audit in self.audits for own in audit.verdicts.values() if own.of_every_network]
-        return {own.claim: own.reason for own in reversed(found)}
+        return {own.claim: sentence(own.reason) for own in reversed(found)}
 
     def by_field(self, theory: str) -> list[MeanCell]:
         """The mean score of a theory over the models of each field that have one."""
@@ -99,16 +101,18 @@ class AtlasPage:
         return [text for text in (self._claims_answer(), self._theories_answer()) if text]
 
     def _claims_answer(self) -> str:
-        words = {claim: self.tally(claim) for claim in self.claims if not _is_baseline_claim(self, claim)}
-        if not words:
+        counts = {claim: self.tally(claim) for claim in self.claims}
+        if not counts:
             return ""
-        held = {claim: own[VerdictWord.SUPPORTED] for claim, own in words.items() if own[VerdictWord.SUPPORTED]}
-        models = counted(len(self.audits), "model")
-        if not held:
-            return f"None of {counted(len(words), 'claim')} about attention is supported in any of {models}."
-        parts = [f"{claim} in {count}" for claim, count in sorted(held.items(), key=lambda own: -own[1])]
-        which = ", ".join(parts)
-        return f"Of {counted(len(words), 'claim')} about attention, {len(held)} hold in some of {models}: {which}."
+        whole, partly = (
+            [f"{claim} in {own[kind]}" for claim, own in counts.items() if own[kind]] for kind in TALLIED[:2]
+        )
+        found = f"{len(whole)} are supported for whole models: {', '.join(whole)}"
+        heads = f"; in some heads: {', '.join(partly)}" if partly else ""
+        return (
+            f"Of {counted(len(counts), 'claim')} about attention in {counted(len(self.audits), 'model')}, "
+            f"{found if whole else 'none is supported for a whole model'}{heads}."
+        )
 
     def _theories_answer(self) -> str:
         ranks = {name: list(self._ranks(name)) for name in self.theories if not is_baseline(name)}
@@ -123,15 +127,9 @@ class AtlasPage:
         )
 
 
-def is_baseline(theory: str) -> bool:
-    """Whether a theory is true by construction, so that it only shows how high others could come."""
-    return bool(getattr(THEORIES.get(theory), "baseline", False))
-
-
-def _is_baseline_claim(page: AtlasPage, claim: str) -> bool:
-    return any(
-        is_baseline(audit.summary.claims[claim].theory) for audit in page.audits if claim in audit.summary.claims
-    )
+def tallied(verdict: Verdict) -> str:
+    """Which of the kinds that are counted a verdict is."""
+    return TALLIED[1] if verdict.finding is Finding.IN_SOME_HEADS else verdict.word.value
 
 
 def _mean(numbers: Sequence[float]) -> MeanCell:

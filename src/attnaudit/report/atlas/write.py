@@ -12,13 +12,14 @@ from markupsafe import Markup
 
 from attnaudit._version import __version__
 from attnaudit.records.files import write_whole
-from attnaudit.report.atlas.audits import AtlasAudit, AtlasFailure, telling_score
+from attnaudit.report.atlas.audits import AtlasAudit, AtlasFailure, is_baseline, telling_score
 from attnaudit.report.atlas.card import TEXT
 from attnaudit.report.atlas.head_scores import HEADS, write_heads
-from attnaudit.report.atlas.page import AtlasPage, is_baseline
+from attnaudit.report.atlas.page import TALLIED, AtlasPage, tallied
 from attnaudit.report.atlas.table import TABLE, write_table
 from attnaudit.report.page import FILE
 from attnaudit.report.page.templates import part, templates
+from attnaudit.report.progress import duration
 
 INDEX = "index.html"
 #: What this page has in common with that of an audit.
@@ -44,6 +45,9 @@ def atlas_page(audits: Sequence[AtlasAudit], failures: Sequence[AtlasFailure]) -
             page=AtlasPage(audits, failures),
             telling_score=telling_score,
             is_baseline=is_baseline,
+            tallied=tallied,
+            duration=duration,
+            kinds=TALLIED,
             version=__version__,
             files={"report": FILE, "card": TEXT, "table": TABLE, "heads": HEADS},
             style=Markup(part("page.css") + _own("atlas.css")),

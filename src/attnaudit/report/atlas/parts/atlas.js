@@ -8,12 +8,12 @@ function tallied(tally) {
   const cells = rows.filter((row) => !row.hidden).flatMap((row) => [...row.cells]).filter((cell) => cell.dataset.claim === tally.dataset.claim);
   const parts = [...tally.querySelectorAll(".bar i")];
   for (const piece of parts) {
-    const count = cells.filter((cell) => cell.dataset.word === piece.dataset.word).length;
+    const count = cells.filter((cell) => cell.dataset.kind === piece.dataset.kind).length;
     piece.style.flexGrow = count;
     piece.hidden = count === 0;
     piece.textContent = count;
   }
-  tally.querySelector(".bar").setAttribute("aria-label", parts.map((piece) => `${piece.textContent} ${piece.dataset.word}`).join(", "));
+  tally.querySelector(".bar").setAttribute("aria-label", parts.map((piece) => `${piece.textContent} ${piece.dataset.kind}`).join(", "));
 }
 
 function filtered() {
