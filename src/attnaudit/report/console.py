@@ -45,8 +45,12 @@ def message_console() -> Console:
 
 
 def say(text: str) -> None:
-    """Print a message on stderr."""
-    message_console().print(text, markup=False, soft_wrap=True)
+    """Print a message on stderr: in a terminal wrapped between words, in a log as one line. No path is broken."""
+    console = message_console()
+    if console.is_terminal:
+        console.print(text, markup=False, overflow="ignore", crop=False)
+    else:
+        console.print(text, markup=False, soft_wrap=True)
 
 
 @contextmanager

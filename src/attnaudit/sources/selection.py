@@ -103,7 +103,9 @@ def select_inputs(
     """
     specs = [model for model in models if isinstance(model, ModelSpec)]
     if len(specs) < len(models):
-        raise UsageError("A module given in memory needs a batch tensor as inputs: its preprocessing is not known.")
+        raise UsageError(
+            "A module given in memory needs a batch of tensors or a loader of batches: its preprocessing is not known."
+        )
     kinds = {spec.reads_text for spec in specs}
     if len(kinds) > 1:
         raise UsageError("Image and text models cannot share their inputs: audit them separately.")
