@@ -214,7 +214,7 @@ def test_findings_are_explained_as_they_were_meant(claim, finding):
     verdicts = [Verdict(claim, name, VerdictWord.REFUTED, finding, "r") for name in ("one", "other")]
     report = lines(verdict_report(verdicts, {claim: 0.975}))
     assert report.count(f"refuted, {finding}: {CLAIMS[claim].meanings[finding]}.") == 1
-    assert "at 97.50%, so that those of a claim hold jointly with 95 %." in report[-1]
+    assert "at 97.5 %, so that those of a claim hold jointly with 95 %." in report[-1]
 
 
 @pytest.mark.parametrize("kind", RecordKind)

@@ -65,8 +65,9 @@ class TheoryMap:
 class Subject:
     """One model of one run, and the answer in a sentence.
 
-    `run` is the number of the run in the document, `independent` how many inputs count where several count as one, `null` what score 0 is, `threshold` the score that counts as the
-    claim. Strips and maps without any number are left out. `scales` and `views` are for heads that are opened.
+    `run` is the number of the run in the document, `independent` how many inputs count if those that belong together
+    count as one, `null` what score 0 is, `threshold` the score that counts as the claim. Strips and maps without any
+    number are left out. `scales` and `views` are for heads that are opened.
     """
 
     name: str
