@@ -7,6 +7,7 @@ import logging
 import math
 import os
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -16,6 +17,8 @@ from rich.console import Console
 
 #: The width of tables if the output is not a terminal and COLUMNS is not set, and of those with all of their columns.
 _PIPE_WIDTH, _WIDE = 120, 200
+#: How messages are wrapped: so that paths can be copied.
+_WHOLE_WORDS: Any = {"break_long_words": False, "break_on_hyphens": False}
 
 
 def data_console(*, wide: bool = False) -> Console:
@@ -48,9 +51,8 @@ def say(text: str) -> None:
     """Print a message on stderr: in a terminal wrapped between words, in a log as one line. No path is broken."""
     console = message_console()
     if console.is_terminal:
-        console.print(text, markup=False, overflow="ignore", crop=False)
-    else:
-        console.print(text, markup=False, soft_wrap=True)
+        text = "\n".join(textwrap.fill(line, console.width, **_WHOLE_WORDS) for line in text.splitlines())
+    console.print(text, markup=False, soft_wrap=True)
 
 
 @contextmanager
