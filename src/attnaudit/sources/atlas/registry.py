@@ -8,4 +8,11 @@ from attnaudit.sources.atlas.mgm import MGM
 from attnaudit.sources.atlas.smollm2 import SMOLLM2
 from attnaudit.sources.atlas.stories260k import STORIES260K
 
-ATLAS: dict[str, AtlasModel] = {model.name: model for model in (STORIES260K, SMOLLM2, GEMMA3, MGM)}
+#: By field, a line each.
+_MODELS = (
+    STORIES260K,
+    SMOLLM2,
+    GEMMA3,
+    MGM,
+)  # fmt: skip
+ATLAS: dict[str, AtlasModel] = {model.name: model for model in _MODELS}
