@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from attnaudit.sources.atlas.deit_tiny import DEIT_TINY
 from attnaudit.sources.atlas.entry import AtlasModel
 from attnaudit.sources.atlas.gemma3 import GEMMA3
 from attnaudit.sources.atlas.mgm import MGM
 from attnaudit.sources.atlas.smollm2 import SMOLLM2
 from attnaudit.sources.atlas.stories260k import STORIES260K
+from attnaudit.sources.atlas.vit_base import VIT_BASE
 
 #: By field, a line each.
 _MODELS = (
     STORIES260K,
     SMOLLM2,
     GEMMA3,
+    DEIT_TINY,
+    VIT_BASE,
     MGM,
 )  # fmt: skip
 ATLAS: dict[str, AtlasModel] = {model.name: model for model in _MODELS}
