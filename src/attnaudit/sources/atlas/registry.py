@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from attnaudit.sources.atlas.deit_tiny import DEIT_TINY
+from attnaudit.sources.atlas.dinov2_focus import DINOV2_FOCUS
 from attnaudit.sources.atlas.entry import AtlasModel
 from attnaudit.sources.atlas.gemma3 import GEMMA3
 from attnaudit.sources.atlas.mgm import MGM
@@ -17,6 +18,7 @@ _MODELS = (
     GEMMA3,
     DEIT_TINY,
     VIT_BASE,
+    DINOV2_FOCUS,
     MGM,
 )  # fmt: skip
 ATLAS: dict[str, AtlasModel] = {model.name: model for model in _MODELS}

@@ -11,39 +11,17 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-import torch
 from torch import Tensor
 
 from attnaudit.sources.atlas.entry import AtlasModel, KnownFile, PackagePart
-from attnaudit.sources.atlas.timm_networks import build, recognises, write_network
+from attnaudit.sources.atlas.timm_networks import build, recognises, timm_names, write_network
 from attnaudit.sources.preprocess import ImagePreparation
 from attnaudit.sources.weights import read_weights
 
 _FILE = "pretrained_weights.safetensors"
 _SCALE, _ZERO = "_scale", "_zero_point"
 _PREPARATION = ImagePreparation(224, mean=(0.5, 0.5, 0.5), std=(0.5, 0.5, 0.5), crop=0.9)
-_LAYER = "vit.encoder.layer."
-#: Modules of a layer in transformers, and in timm.
-_MODULES = {
-    "attention.output.dense": "attn.proj",
-    "intermediate.dense": "mlp.fc1",
-    "output.dense": "mlp.fc2",
-    "layernorm_before": "norm1",
-    "layernorm_after": "norm2",
-}
-_OUTSIDE = {
-    "vit.embeddings.cls_token": "cls_token",
-    "vit.embeddings.position_embeddings": "pos_embed",
-    **{
-        f"{theirs}.{kind}": f"{ours}.{kind}"
-        for theirs, ours in (
-            ("vit.embeddings.patch_embeddings.projection", "patch_embed.proj"),
-            ("vit.layernorm", "norm"),
-            ("classifier", "head"),
-        )
-        for kind in ("weight", "bias")
-    },
-}
+_BODY, _HEAD = "vit.", "classifier."
 
 
 def dequantised(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -55,24 +33,12 @@ def dequantised(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
     }
 
 
-def timm_names(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The weights of transformers' ViT under timm's names, which keeps queries, keys and values in one tensor."""
-    found = {ours: weights[theirs] for theirs, ours in _OUTSIDE.items()}
-    layers = {name.removeprefix(_LAYER).partition(".")[0] for name in weights if name.startswith(_LAYER)}
-    for layer in layers:
-        for kind in ("weight", "bias"):
-            parts = [
-                weights[f"{_LAYER}{layer}.attention.attention.{part}.{kind}"] for part in ("query", "key", "value")
-            ]
-            found[f"blocks.{layer}.attn.qkv.{kind}"] = torch.cat(parts)
-            for theirs, ours in _MODULES.items():
-                found[f"blocks.{layer}.{ours}.{kind}"] = weights[f"{_LAYER}{layer}.{theirs}.{kind}"]
-    return found
-
-
 def convert(files: Mapping[str, Path], folder: Path) -> tuple[str, ...]:
     """Write the network in timm's layout."""
-    write_network("vit_base_patch16_224", timm_names(dequantised(read_weights(files[_FILE]))), folder)
+    values = dequantised(read_weights(files[_FILE]))
+    body = {name.removeprefix(_BODY): own for name, own in values.items() if name.startswith(_BODY)}
+    head = {name.replace(_HEAD, "head."): own for name, own in values.items() if name.startswith(_HEAD)}
+    write_network("vit_base_patch16_224", {**timm_names(body), **head}, folder)
     return ("8-bit weights, dequantised",)
 
 
