@@ -9,16 +9,20 @@ from attnaudit.sources.atlas.gemma3 import GEMMA3
 from attnaudit.sources.atlas.mgm import MGM
 from attnaudit.sources.atlas.smollm2 import SMOLLM2
 from attnaudit.sources.atlas.stories260k import STORIES260K
+from attnaudit.sources.atlas.tabpfn import TABPFN
 from attnaudit.sources.atlas.vit_base import VIT_BASE
+from attnaudit.sources.atlas.whisper import WHISPER
 
 #: By field, a line each.
 _MODELS = (
     STORIES260K,
     SMOLLM2,
     GEMMA3,
+    WHISPER,
     DEIT_TINY,
     VIT_BASE,
     DINOV2_FOCUS,
+    TABPFN,
     MGM,
 )  # fmt: skip
 ATLAS: dict[str, AtlasModel] = {model.name: model for model in _MODELS}
