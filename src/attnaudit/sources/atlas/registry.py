@@ -6,6 +6,7 @@ from attnaudit.sources.atlas.deit_tiny import DEIT_TINY
 from attnaudit.sources.atlas.dinov2_focus import DINOV2_FOCUS
 from attnaudit.sources.atlas.entry import AtlasModel
 from attnaudit.sources.atlas.gemma3 import GEMMA3
+from attnaudit.sources.atlas.latex_ocr import LATEX_OCR
 from attnaudit.sources.atlas.mgm import MGM
 from attnaudit.sources.atlas.smollm2 import SMOLLM2
 from attnaudit.sources.atlas.stories260k import STORIES260K
@@ -22,6 +23,7 @@ _MODELS = (
     DEIT_TINY,
     VIT_BASE,
     DINOV2_FOCUS,
+    LATEX_OCR,
     TABPFN,
     MGM,
 )  # fmt: skip
