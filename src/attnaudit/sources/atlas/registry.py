@@ -8,6 +8,7 @@ from attnaudit.sources.atlas.entry import AtlasModel
 from attnaudit.sources.atlas.gemma3 import GEMMA3
 from attnaudit.sources.atlas.latex_ocr import LATEX_OCR
 from attnaudit.sources.atlas.mgm import MGM
+from attnaudit.sources.atlas.midisim import MIDISIM
 from attnaudit.sources.atlas.smollm2 import SMOLLM2
 from attnaudit.sources.atlas.stories260k import STORIES260K
 from attnaudit.sources.atlas.tabpfn import TABPFN
@@ -20,6 +21,7 @@ _MODELS = (
     SMOLLM2,
     GEMMA3,
     WHISPER,
+    MIDISIM,
     DEIT_TINY,
     VIT_BASE,
     DINOV2_FOCUS,
