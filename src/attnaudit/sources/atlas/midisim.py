@@ -28,7 +28,7 @@ from attnaudit.sources.weights import read_weights
 _FILE = "midisim_small_pre_trained_model_2_epochs_43117_steps_0.3148_loss_0.9229_acc.pth"
 _CONFIG = {"tokens": 386, "width": 512, "layers": 8, "heads": 8}
 LENGTHS, PITCHES, MASK = 128, 256, 384
-#: A chord: the time since the last one, the length of its notes, and their pitches as in MIDI; a note is a chord of one.
+#: A chord: the time since the last one, the length of its notes, and their pitches as in MIDI. A note is a chord, too.
 Chord = tuple[int, int, tuple[int, ...]]
 _PIECES, _TOKENS = 16, 480
 _MAJOR = (0, 2, 4, 5, 7, 9, 11)

@@ -13,14 +13,15 @@ from attnaudit.sources.atlas.smollm2 import SMOLLM2
 from attnaudit.sources.atlas.stories260k import STORIES260K
 from attnaudit.sources.atlas.tabpfn import TABPFN
 from attnaudit.sources.atlas.vit_base import VIT_BASE
-from attnaudit.sources.atlas.whisper import WHISPER
+from attnaudit.sources.atlas.whisper import WHISPER_BASE, WHISPER_TINY
 
 #: By field, a line each.
 _MODELS = (
     STORIES260K,
     SMOLLM2,
     GEMMA3,
-    WHISPER,
+    WHISPER_TINY,
+    WHISPER_BASE,
     MIDISIM,
     DEIT_TINY,
     VIT_BASE,
