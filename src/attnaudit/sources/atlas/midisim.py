@@ -30,7 +30,7 @@ _CONFIG = {"tokens": 386, "width": 512, "layers": 8, "heads": 8}
 LENGTHS, PITCHES, MASK = 128, 256, 384
 #: A chord: the time since the last one, the length of its notes, and their pitches as in MIDI. A note is a chord, too.
 Chord = tuple[int, int, tuple[int, ...]]
-_PIECES, _TOKENS = 16, 480
+_PIECES, _TOKENS = 16, 256
 _MAJOR = (0, 2, 4, 5, 7, 9, 11)
 _UP_AND_DOWN = (0, 1, 2, 3, 4, 5, 6, 7, 6, 5, 4, 3, 2, 1)
 _MASKED, _LEAST_RIGHT = 0.15, 0.9

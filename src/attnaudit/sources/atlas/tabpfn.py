@@ -24,7 +24,7 @@ from attnaudit.sources.model import Sample
 
 _FILE = "prior_diff_real_checkpoint_n_0_epoch_42.cpkt"
 _CONFIG = {"features": 100, "classes": 10, "width": 512, "layers": 12, "heads": 4, "inner": 1024}
-_ROWS, _LEAST_RIGHT = 512, 0.85
+_ROWS, _LEAST_RIGHT = 288, 0.85
 
 build = build_from(lambda config: TabPFN(**config))
 
@@ -40,7 +40,7 @@ def convert(files: Mapping[str, Path], folder: Path) -> tuple[str, ...]:
 
 
 def samples(folder: Path) -> list[Sample]:
-    """Tables of 512 rows or a few less, each of its own kind; a head of 128 dimensions needs 256 rows at least."""
+    """Tables of one size, each of its own kind; for a verdict a head of 128 dimensions needs 256 rows at least."""
     tables = _tables()
     return [Sample(name, table(own[0][:_ROWS], own[1][:_ROWS], _ROWS)) for name, own in tables.items()]
 

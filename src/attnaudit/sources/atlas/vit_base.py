@@ -18,7 +18,7 @@ from attnaudit.sources.atlas.timm_networks import build, recognises, timm_names,
 from attnaudit.sources.preprocess import ImagePreparation
 from attnaudit.sources.weights import read_weights
 
-_FILE = "pretrained_weights.safetensors"
+_ARCHITECTURE, _FILE = "vit_base_patch16_224", "pretrained_weights.safetensors"
 _SCALE, _ZERO = "_scale", "_zero_point"
 _PREPARATION = ImagePreparation(224, mean=(0.5, 0.5, 0.5), std=(0.5, 0.5, 0.5), crop=0.9)
 _BODY, _HEAD = "vit.", "classifier."
@@ -38,7 +38,7 @@ def convert(files: Mapping[str, Path], folder: Path) -> tuple[str, ...]:
     values = dequantised(read_weights(files[_FILE]))
     body = {name.removeprefix(_BODY): own for name, own in values.items() if name.startswith(_BODY)}
     head = {name.replace(_HEAD, "head."): own for name, own in values.items() if name.startswith(_HEAD)}
-    write_network("vit_base_patch16_224", {**timm_names(body), **head}, folder)
+    write_network(_ARCHITECTURE, {**timm_names(body), **head}, folder)
     return ("8-bit weights, dequantised",)
 
 
