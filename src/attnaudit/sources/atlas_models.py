@@ -22,7 +22,7 @@ from attnaudit.sources.atlas.registry import ATLAS
 from attnaudit.sources.data import VARIABLE, data_folder
 from attnaudit.sources.hf_models import load_folder
 from attnaudit.sources.model import IMAGES, LoadedModel, ModelInputs, ModelSpec
-from attnaudit.sources.model_cache import cached, check_converted, converted
+from attnaudit.sources.model_cache import cached, check_converted, converted, sha256_of
 from attnaudit.sources.module_identity import module_fingerprint
 
 _log = logging.getLogger(__name__)
@@ -73,6 +73,11 @@ def _built(build: BuildModel, folder: Path, seed: int | None) -> nn.Module:
         return build(folder, seed).eval()
 
 
+def is_here(model: AtlasModel) -> bool:
+    """Whether the model was converted, or all of its files are in the data folder."""
+    return cached(model.key) is not None or all(_in_data_folder(file) for file in model.files)
+
+
 def _origin(model: AtlasModel) -> str:
     return f"from {' '.join(model.requirements) or model.files[0].name}, licence {model.licence}"
 
@@ -115,10 +120,13 @@ def _files(model: AtlasModel, spec: ModelSpec, scratch: Path) -> Mapping[str, Pa
 
 
 def _places(file: KnownFile, spec: ModelSpec) -> list[Path]:
-    if spec.weights is not None:
-        return [spec.weights]
+    return _in_data_folder(file) if spec.weights is None else [spec.weights]
+
+
+def _in_data_folder(file: KnownFile) -> list[Path]:
+    """Where the file is; others may have its name, such as `config.json`."""
     data = data_folder()
-    return [] if data is None else [found.parent for found in sorted(data.glob(f"*/{file.name}"))]
+    return [] if data is None else [own for own in data.glob(f"*/{file.name}") if sha256_of(own) == file.sha256]
 
 
 def _how_to_get(model: AtlasModel, file: KnownFile, spec: ModelSpec) -> str:

