@@ -55,8 +55,8 @@ def convert(files: Mapping[str, Path], folder: Path) -> tuple[str, ...]:
         # torch also counts the batches that it trained on, and an ONNX file does not.
         decoder[name.replace("running_var", "num_batches_tracked")] = torch.tensor(0)
     widths = [decoder[f"{_DECODER}upconv{step}.weight"].shape[0] for step in (1, 2, 3)]
+    widths.append(decoder[f"{_DECODER}final_conv.weight"].shape[1])
     config = {"architecture": "vit_small_patch14_dinov2", "size": _PREPARATION.size, "widths": widths}
-    config["widths"] += [decoder[f"{_DECODER}final_conv.weight"].shape[1]]
     (folder / CONFIG).write_text(json.dumps(config))
     backbone = {f"{_BODY}{name}": own for name, own in timm_names(body).items()}
     save_file({**backbone, **decoder}, folder / WEIGHTS, metadata={"format": "pt"})
@@ -67,7 +67,7 @@ def _positions(first: Float[Tensor, "1 1 width"], others: Float[Tensor, "1 patch
     """Positions of the class token and of a square grid of patches, for images of our size."""
     side = math.isqrt(others.shape[1])
     wanted = _PREPARATION.size // _PATCH
-    grid = interpolate(others.mT.unflatten(2, (side, side)), size=(wanted, wanted), mode="bicubic")
+    grid = interpolate(others.mT.reshape(1, -1, side, side), size=(wanted, wanted), mode="bicubic")
     return torch.cat([first, grid.flatten(2).mT], 1)
 
 

@@ -63,7 +63,8 @@ def speak(sounds: Sequence[tuple[str, float]], pitch: float, size: float = 1.0) 
     for formant, width in zip(formants.T, _WIDTHS, strict=True):
         sound = _resonance(sound, formant, width)
     radiated = np.diff(sound, prepend=0.0)  # what leaves the lips
-    return radiated / np.abs(radiated).max() * 0.7
+    loudest: float = np.abs(radiated).max()
+    return np.asarray(radiated * 0.7 / loudest)
 
 
 def babble(seconds: float, seed: int) -> Float[np.ndarray, " samples"]:

@@ -66,13 +66,14 @@ def _tables() -> dict[str, tuple[np.ndarray, np.ndarray]]:
         "linear": draw.make_regression(_ROWS, n_features=20, noise=10.0, random_state=0),
         "clusters": draw.make_classification(_ROWS, n_features=30, n_informative=8, n_classes=3, random_state=0),
     }
-    order = np.random.default_rng(0)
-    return {name: _classified(*own, order.permutation(len(own[1]))) for name, own in found.items()}
+    source = np.random.default_rng(0)
+    return {name: _classified(features, wanted, source) for name, (features, wanted) in found.items()}
 
 
-def _classified(features: np.ndarray, wanted: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _classified(features: np.ndarray, wanted: np.ndarray, source: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     several = len(np.unique(wanted)) > _CONFIG["classes"]
     classes = (wanted > np.median(wanted)).astype(int) if several else np.unique(wanted, return_inverse=True)[1]
+    order = source.permutation(len(classes))
     return features[order], classes[order]
 
 

@@ -120,8 +120,7 @@ _whole = build_from(_make)
 
 def build(folder: Path, seed: int | None) -> nn.Module:
     """The encoder."""
-    encoder: nn.Module = _whole(folder, seed).encoder
-    return encoder
+    return _whole(folder, seed).get_submodule("encoder")
 
 
 def features(sound: Float[np.ndarray, " samples"]) -> Float[Tensor, "1 bands frames"]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
+from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -33,7 +35,7 @@ class SaliencyDecoder(nn.Module):
 class SaliencyNetwork(nn.Module):
     """A vision transformer of timm, whose features of patches make up the grid of the decoder."""
 
-    def __init__(self, backbone: nn.Module, widths: tuple[int, int, int, int]) -> None:
+    def __init__(self, backbone: Any, widths: tuple[int, int, int, int]) -> None:
         super().__init__()
         self.backbone = backbone
         self.decoder = SaliencyDecoder(widths)
@@ -41,6 +43,6 @@ class SaliencyNetwork(nn.Module):
     def forward(self, images: Float[Tensor, "batch 3 size size"]) -> Float[Tensor, "batch 1 large large"]:
         """How much each place draws the eye, from 0 to 1."""
         patches: Tensor = self.backbone.forward_features(images)[:, 1:]  # without the class token
-        side = round(patches.shape[1] ** 0.5)
-        logits: Tensor = self.decoder(patches.mT.unflatten(2, (side, side)))
+        side = math.isqrt(patches.shape[1])
+        logits: Tensor = self.decoder(patches.mT.reshape(len(images), -1, side, side))
         return logits.sigmoid()
