@@ -107,7 +107,7 @@ def _attention() -> list[Row]:
 
 def _models() -> list[Row]:
     """Models that need no hub, and those of the study's Table 1."""
-    packaged = [
+    packaged: list[Row] = [
         {
             "model": model.name,
             "field": model.field,
@@ -116,13 +116,20 @@ def _models() -> list[Row]:
             "here": "yes" if model.is_here else "no",
             "reads": model.reads,
             "what": model.architecture,
+            "hub": model.hub,
         }
         for model in catalogue().values()
     ]
-    published = [
+    published: list[Row] = [
         {
-            **{"model": f"timm:{name}", "field": "vision", "MB": None, "licence": None},
-            **{"here": "no" if data_weights(name) is None else "yes", "reads": "images", "what": f"timm's {tag}"},
+            "model": f"timm:{name}",
+            "field": "vision",
+            "MB": None,
+            "licence": None,
+            "here": "no" if data_weights(name) is None else "yes",
+            "reads": "images",
+            "what": "of Table 1",
+            "hub": f"timm/{name}.{tag}",
         }
         for name, tag in VISION_MODELS.items()
     ]

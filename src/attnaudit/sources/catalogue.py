@@ -23,6 +23,7 @@ class CatalogueEntry:
         megabytes: the size of what is downloaded; None if there is nothing to download.
         reads: `text`, `images`, or a few words.
         is_here: whether it can be audited without a download.
+        hub: its id on the Hugging Face hub, if it is known to be there.
     """
 
     name: str
@@ -32,21 +33,41 @@ class CatalogueEntry:
     megabytes: int | None
     reads: str
     is_here: bool
+    hub: str | None = None
 
 
 def catalogue() -> dict[str, CatalogueEntry]:
     """All of them by name, those of one field together."""
     entries = [
-        CatalogueEntry("minilm", "text", "BERT, 6 layers, 12 heads, width 384", "Apache-2.0", None, "text", True),
         CatalogueEntry(
-            "vit-small-cifar", "vision", "ViT, 6 layers, 6 heads, width 192", "Apache-2.0", None, "images", True
+            name="minilm",
+            field="text",
+            architecture="BERT, 6 layers, 12 heads, width 384",
+            licence="Apache-2.0",
+            megabytes=None,
+            reads="text",
+            is_here=True,
+            hub="sentence-transformers/all-MiniLM-L6-v2",
+        ),
+        CatalogueEntry(
+            name="vit-small-cifar",
+            field="vision",
+            architecture="ViT, 6 layers, 6 heads, width 192",
+            licence="Apache-2.0",
+            megabytes=None,
+            reads="images",
+            is_here=True,
         ),
         *(
             CatalogueEntry(
-                *(model.name, model.field, model.architecture, model.licence),
+                name=model.name,
+                field=model.field,
+                architecture=model.architecture,
+                licence=model.licence,
                 megabytes=model.megabytes if model.requirements else None,
                 reads=model.reads,
                 is_here=atlas_models.is_here(model),
+                hub=model.hub,
             )
             for model in ATLAS.values()
         ),

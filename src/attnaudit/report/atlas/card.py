@@ -68,6 +68,7 @@ class Card:
     field: str
     architecture: str
     licence: str
+    hub: str | None
     weights: str
     fingerprint: str
     notes: tuple[str, ...]
@@ -95,6 +96,7 @@ def card(audit: AtlasAudit, command: str) -> Card:
         field=entry.field,
         architecture=entry.architecture,
         licence=entry.licence,
+        hub=entry.hub,
         weights=without_folders(settings.weights.get(audit.label, "unknown")),
         fingerprint=dict(settings.identity.models).get(audit.label, "unknown"),
         notes=tuple(settings.loading.get(audit.label, ())),

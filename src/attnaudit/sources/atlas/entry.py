@@ -70,6 +70,7 @@ class AtlasModel:
         texts: texts of its own kind, each an input, from its folder; ordinary ones mean nothing to its tokenizer.
         image: how images are prepared, if the network is built by `build` and reads them.
         reads: `text`, `images`, or a few words, such as `16 kHz speech`.
+        hub: its id on the Hugging Face hub, if it is known to be there; nothing is fetched from it.
     """
 
     name: str
@@ -85,6 +86,7 @@ class AtlasModel:
     texts: Callable[[Path], Sequence[str]] | None = None
     image: ImagePreparation | None = None
     reads: str = "text"
+    hub: str | None = None
 
     def __post_init__(self) -> None:
         given = {
