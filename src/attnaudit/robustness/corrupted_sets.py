@@ -24,7 +24,7 @@ from attnaudit.records.identity import begins, read_header
 from attnaudit.robustness.corruptions import corrupted, version
 from attnaudit.robustness.examples import Examples
 from attnaudit.robustness.pixels import PixelModel
-from attnaudit.sources.labelled import NAMES
+from attnaudit.sources.encoded_images import NAMES
 
 #: The file of the clean images, next to the folders of the corruptions.
 CLEAN_FILE = "clean.parquet"
