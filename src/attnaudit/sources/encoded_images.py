@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Literal, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -61,6 +62,10 @@ class EncodedImages:
     def truth(self) -> Iterator[bytes]:
         """What is right to say of the images, as bytes."""
         raise NotImplementedError
+
+    def same_truth(self, other: EncodedImages) -> bool:
+        """Whether the same is right to say of other images, which may be these, corrupted."""
+        return len(self) == len(other) and list(self.truth()) == list(other.truth())
 
     def select(self, indices: Sequence[int]) -> Self:
         """The images with these indices."""
@@ -146,6 +151,13 @@ def encoded_column(table: pa.Table, column: str, file: Path) -> list[bytes]:
     if not all(isinstance(entry, bytes) for entry in entries):
         raise InputError(f"{file}: column {column} does not contain encoded images.")
     return entries
+
+
+def encoded_without_loss(image: Image.Image, kind: Literal["PNG", "WEBP"]) -> bytes:
+    """The bytes of a file; WebP is a quarter smaller than PNG, but cannot hold the numbers of a mask."""
+    buffer = io.BytesIO()
+    image.save(buffer, kind, lossless=True)
+    return buffer.getvalue()
 
 
 def class_names(table: pa.Table) -> tuple[str, ...] | None:

@@ -5,9 +5,9 @@ too. For tokens z (N x C), with σ the softmax over tokens, channel c of the out
 
     y_c = LN(MLP(z))_c · t · sigmoid(σ(z W)_cᵀ mean_c'(σ(z)_c')),
 
-which is efficient channel attention as in the authors' code, with one head: instead of all C x C pairs of channels, each
-is compared with their mean, and the MLP takes the place of the values. Both halves of a block have a learned scale per
-channel (LayerScale). The authors' convolutional stem and their two class-attention blocks at the end are left out:
+which is efficient channel attention as in the authors' code, with one head: instead of all C x C pairs of channels,
+each is compared with their mean, and the MLP takes the place of the values. Both halves of a block have a learned scale
+per channel (LayerScale). The authors' convolutional stem and their two class-attention blocks at the end are left out:
 images here have few patches, and the class token attends in every block, as in a vision transformer.
 """
 

@@ -38,6 +38,14 @@ class LabelledImages(EncodedImages):
         """The labels."""
         yield self.labels.numpy().tobytes()
 
+    def another(self, path: Path) -> LabelledImages:
+        """Images of the same kind from another place."""
+        return read_labelled(path)
+
+    def columns(self, height: int, width: int) -> dict[str, list[int]]:
+        """What is right to say of crops of this size, as columns of Parquet."""
+        return {"label": self.labels.tolist()}
+
     def select(self, indices: Sequence[int]) -> LabelledImages:
         """The images with these indices."""
         encoded = [self.encoded[index] for index in indices]

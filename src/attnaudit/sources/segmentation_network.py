@@ -1,8 +1,8 @@
 """A vision transformer that names every pixel: its patches, mapped to classes and enlarged to the picture.
 
-This is the linear decoder of Segmenter (Strudel et al. 2021, section 3.2): for a picture of h x w patches of side p with
-tokens z of width C, the class scores of a patch are W z + b, and those of a pixel are bilinear between patches. The
-class token takes part in attention and is left out afterwards.
+This is the linear decoder of Segmenter (Strudel et al. 2021, section 3.2): the class scores of a patch with token z are
+W z + b, and those of a pixel are bilinear between patches. The class token takes part in attention and is left out
+afterwards.
 """
 
 from __future__ import annotations

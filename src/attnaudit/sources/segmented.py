@@ -22,6 +22,7 @@ from attnaudit.sources.encoded_images import (
     class_names,
     contents,
     encoded_column,
+    encoded_without_loss,
     read_parquet,
 )
 from attnaudit.sources.images import SUFFIXES
@@ -88,6 +89,15 @@ class SegmentedImages(EncodedImages):
         yield f"{self.classes} classes, {self.numbering}".encode()
         yield from contents(self.masks)
 
+    def another(self, path: Path) -> SegmentedImages:
+        """Pictures of the same classes from another place."""
+        return read_segmented(path, self.classes)
+
+    def columns(self, height: int, width: int) -> dict[str, list[bytes]]:
+        """The masks of crops of this size, as columns of Parquet."""
+        masks = self.mask_pixels(height, width).numpy()
+        return {"mask": [encoded_without_loss(Image.fromarray(mask), "PNG") for mask in masks]}
+
     def select(self, indices: Sequence[int]) -> SegmentedImages:
         """The pictures with these indices."""
         encoded, masks = ([entries[index] for index in indices] for entries in (self.encoded, self.masks))
@@ -111,7 +121,9 @@ class SegmentedImages(EncodedImages):
 
     def mask_pixels(self, height: int, width: int | None = None) -> UInt8[Tensor, "images height width"]:
         """The centre crops of all masks, in memory, cut as the pictures are."""
-        return torch.from_numpy(np.stack(self.for_each(lambda index: centre_crop_mask(self.mask(index), height, width))))
+        return torch.from_numpy(
+            np.stack(self.for_each(lambda index: centre_crop_mask(self.mask(index), height, width)))
+        )
 
 
 def read_segmented(path: Path, classes: int) -> SegmentedImages:

@@ -42,7 +42,9 @@ class SegmentationTask:
     @property
     def data_summary(self) -> str:
         """The numbers of pictures and classes."""
-        return f"{len(self.train):,} training and {len(self.test):,} test pictures, masks of {self.train.classes} classes"
+        return (
+            f"{len(self.train):,} training and {len(self.test):,} test pictures, masks of {self.train.classes} classes"
+        )
 
     @property
     def examples(self) -> int:

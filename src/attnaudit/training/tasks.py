@@ -21,9 +21,7 @@ from attnaudit.training.segmentation_task import SegmentationTask
 from attnaudit.training.text_task import TextTask
 
 #: The training half and the test half of a data set.
-TrainTestData = (
-    tuple[LabelledImages, LabelledImages] | tuple[SegmentedImages, SegmentedImages] | tuple[Corpus, Corpus]
-)
+TrainTestData = tuple[LabelledImages, LabelledImages] | tuple[SegmentedImages, SegmentedImages] | tuple[Corpus, Corpus]
 
 
 class Feed(typing.Protocol):
