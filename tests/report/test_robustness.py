@@ -84,7 +84,7 @@ def test_of_networks_that_segment_there_is_a_table_for_each_quantity(tmp_path):
         "5 models have a mIoU of 60.0% to 60.0% on clean images and 40.0% to 40.0% on corrupted ones."
     ]
     page = write_robustness_page(found, "40 images", None, tmp_path / "page.html").read_text()
-    for text in (printed(found), page):
+    for text in (" ".join(printed(found).split()), page):
         for words, clean in (("mIoU", "60.0%"), ("Mean accuracy", "70.0%"), ("Pixel accuracy", "80.0%")):
             assert f"{words} on 40 images [95 %], without 2 of the classes, which no pixel has" in text
             assert clean in text
