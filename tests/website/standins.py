@@ -23,6 +23,8 @@ from attnaudit.training import Monitor, read_data, read_recipe
 from attnaudit.training.loop import train
 from tests.report.synthetic import write_run
 from tests.robustness.subjects import write_folders, write_model, write_parquet
+from tests.robustness.test_segmentation import write_segmenter
+from tests.sources.masks import write_masks
 
 #: Settings that make the training of a language model a matter of a second.
 SMALL_LM = (
@@ -51,6 +53,9 @@ def make_files(folder):
     (folder / "cifar10").mkdir()
     for half in ("train", "test"):
         write_parquet(folder / "cifar10" / f"{half}.parquet", count=10, classes=10)
+    (folder / "camvid").mkdir()
+    for half in ("train", "test"):
+        write_masks(folder / "camvid" / f"{half}.parquet", 4, unlabelled=11)
     for place in ("ilsvrc/val", "imagenet-a", "imagenet-o", "imagenet-c/weather/fog/1"):
         write_folders(folder / place, ["n01440764", "n01443537"], each=1)
 
@@ -60,6 +65,7 @@ def make_earlier_work(folder):
     _language_model(folder)
     for name in ("rpc", "softmax"):
         write_model(folder / "runs" / name, classes=10, attention=name)
+    write_segmenter(folder / "runs" / "segment", classes=11)
     _in_fog(folder / "cifar10" / "test.parquet", folder / "cifar10-corrupted")
     _monitored(folder / "runs" / "monitored")
     for number, name in enumerate(("before", "after", "minilm-exact-0")):

@@ -1,4 +1,4 @@
-"""How classifiers hold under corruptions and attacks."""
+"""How networks that classify or segment hold under corruptions and attacks."""
 
 from __future__ import annotations
 
@@ -20,11 +20,14 @@ from attnaudit.robustness.pixels import PixelModel
 from attnaudit.robustness.planning import (
     Corruptions,
     check_corrupted,
+    check_segmentation,
     corrupting_conditions,
     evaluation_conditions,
     find_examples,
+    for_segmentation,
 )
 from attnaudit.sources.class_outputs import outputs_of
+from attnaudit.sources.labelled import LabelledImages
 from attnaudit.sources.model import load_model, parse_model
 from attnaudit.sources.selection import select_specs
 
@@ -44,7 +47,7 @@ def robust(
     weights: str | Path | None = None,
     random_weights: bool = False,
     download: bool = False,
-    attacks: Sequence[str] = defaults.ATTACKS,
+    attacks: Sequence[str] | None = None,
     eps: Sequence[float | str] = defaults.EPSILONS,
     corruptions: Corruptions = (),
     severities: Sequence[int] = defaults.SEVERITIES,
@@ -63,16 +66,19 @@ def robust(
     out: str | Path | None = None,
     progress: Progress | bool = True,
 ) -> Robustness:
-    """Measure accuracy under corruptions and attacks, with intervals, and check for gradient masking.
+    """Measure accuracy, or mIoU, under corruptions and attacks, with intervals, and check for gradient masking.
 
     Args:
-        models: names of vision classifiers: `"vit-small-cifar"`, `"timm:NAME"`, or a folder that `train` wrote.
-        images: a folder with a folder of images per class, or a Parquet file with columns img and label; by default
-            what the data folder has for the model's classes.
+        models: names of vision models: `"vit-small-cifar"`, `"timm:NAME"`, or a folder that `train` wrote. They all
+            classify, or all segment.
+        images: a folder with a folder of images per class, or a Parquet file with columns img and label; for networks
+            that segment, a folder in ADE20K's layout, or a Parquet file with columns image and mask. By default what
+            the data folder has for the model's classes.
         weights: a local weights file, of one model.
         random_weights: evaluate untrained networks, initialised from `seed`.
         download: allow the network for weights.
-        attacks: names, see `attnaudit ls attacks`; `"pgd:50"` runs 50 iterations.
+        attacks: names, see `attnaudit ls attacks`; `"pgd:50"` runs 50 iterations. By default some; none for networks
+            that segment, which are shown clean and corrupted pictures only.
         eps: budgets of the attacks, in pixels between 0 and 1: numbers, or texts such as `"4/255"`.
         corruptions: names, see `attnaudit ls corruptions`, or `"all"`.
         severities: of the corruptions, 1 to 5.
@@ -106,7 +112,7 @@ def robust(
     chosen = Protocol(protocol)
     conditions = evaluation_conditions(
         chosen,
-        attacks=attacks,
+        attacks=defaults.ATTACKS if attacks is None else attacks,
         eps=eps,
         corruptions=corruptions,
         severities=severities,
@@ -117,6 +123,8 @@ def robust(
     specs = select_specs(names, weights=weights, random_weights=random_weights, seed=seed, download=download)
     loaded = tuple(load_model(spec) for spec in specs)
     place = device_name(device)
+    if segments := PixelModel(loaded[0]).segments:
+        check_segmentation(attacks=attacks, twin=twin, outliers=outliers, mask=mask, baseline=baseline)
     plan = EvaluationPlan(
         loaded,
         find_examples(
@@ -127,7 +135,7 @@ def robust(
             limit=limit,
             seed=seed,
         ),
-        conditions,
+        for_segmentation(conditions) if segments else conditions,
         EvaluationSettings(seed, chosen, precision, mask, place, batch or _BATCH[place]),
         None if twin is None else load_model(parse_model(twin, seed=seed, download=download)),
         checks,
@@ -163,8 +171,7 @@ def corrupt(
 
     Args:
         model: a name; images are cut to what this model sees.
-        images: a folder with a folder of images per class, or a Parquet file with columns img and label; by default
-            what the data folder has for the model's classes.
+        images: as for `robust`; by default what the data folder has for the model's classes.
         weights: a local weights file.
         random_weights: take the network untrained.
         corruptions: names, see `attnaudit ls corruptions`, or `"all"`.
@@ -184,7 +191,8 @@ def corrupt(
     loaded = load_model(spec)
     subject = PixelModel(loaded)
     examples = find_examples(loaded, None if images is None else Path(images), limit=limit, seed=seed)
-    outputs_of(examples.data, subject.outputs, subject.label)
+    if isinstance(examples.data, LabelledImages):
+        outputs_of(examples.data, subject.outputs, subject.label)
     count = len(examples.indices)
     _log.info("Applying %d corruptions to %s images of %s.", len(conditions), f"{count:,}", examples.data.path)
     with shown_progress(progress, "corrupting", _LESS) as told:

@@ -25,6 +25,7 @@ from attnaudit.claims import (
     mean_shift,
     rpc_because_of_pcp,
     rpc_robust,
+    rpc_segments_better,
     scaled_attention_converges_faster,
     study_similarity,
 )
@@ -57,6 +58,7 @@ CLAIMS: Mapping[str, Claim] = {
         scaled_attention_converges_faster,
         rpc_robust,
         rpc_because_of_pcp,
+        rpc_segments_better,
     )
 }
 _RECORDS = {

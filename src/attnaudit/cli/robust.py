@@ -26,7 +26,9 @@ class Precision(StrEnum):
 def robust(
     models: Annotated[
         list[str],
-        typer.Argument(help="Vision classifiers: vit-small-cifar, timm:NAME, or a folder from attnaudit train."),
+        typer.Argument(
+            help="Vision models that classify or segment: vit-small-cifar, timm:NAME, or a folder from attnaudit train."
+        ),
     ],
     weights: options.Weights = None,
     random_weights: options.RandomWeights = False,
@@ -34,8 +36,12 @@ def robust(
     images: options.ClassFolders = None,
     parquet: options.Parquet = None,
     attacks: Annotated[
-        str, typer.Option(help="Attacks (attnaudit ls attacks): comma-separated or `none`; pgd:50 runs 50 iterations.")
-    ] = options.joined(defaults.ATTACKS),
+        str | None,
+        typer.Option(
+            help="Attacks (attnaudit ls attacks): comma-separated or `none`; pgd:50 runs 50 iterations.",
+            show_default=f"{options.joined(defaults.ATTACKS)}; none for segmentation",
+        ),
+    ] = None,
     eps: Annotated[str, typer.Option(help="Attack budgets in pixel values, between 0 and 1.")] = options.joined(
         defaults.EPSILONS
     ),
@@ -81,6 +87,8 @@ def robust(
 ) -> None:
     """Measure the accuracy of MODELS under corruptions and attacks, with intervals, and check for gradient masking.
 
+    Of networks that segment it measures mIoU, mean accuracy and pixel accuracy, clean and under corruptions.
+
     Repeating the command resumes it. With the same --out and additional attacks, ε or models, it computes only what is
     new. Tables and page show what the last command named.
 
@@ -94,6 +102,8 @@ def robust(
         attnaudit robust timm:deit_tiny_patch16_224 --images imagenet/val --corrupted imagenet-c --corruptions all
 
         attnaudit robust timm:deit_tiny_patch16_224 --images imagenet-a --mask --attacks none
+
+        attnaudit robust runs/segment-camvid-0 --parquet camvid/test.parquet --corruptions all --severities 3
     """
     from attnaudit.api.robustness import robust as evaluated
     from attnaudit.records import json_file
@@ -105,7 +115,7 @@ def robust(
         weights=weights,
         random_weights=random_weights,
         download=download,
-        attacks=options.names(attacks, "--attacks"),
+        attacks=None if attacks is None else options.names(attacks, "--attacks"),
         eps=options.listed(eps, "--eps"),
         corruptions=options.names_or_all(corruptions, "--corruptions"),
         severities=options.whole_numbers(severities, "--severities"),

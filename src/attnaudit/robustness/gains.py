@@ -59,6 +59,16 @@ class PairedComparison:
         """Under corruption, and under attack."""
         return self._under_corruption(evaluations, level), self._under_attack(evaluations, level)
 
+    def gains_without_attack(self, evaluations: Sequence[Evaluation], level: float) -> tuple[Gain, Gain]:
+        """On clean images, and under corruption."""
+        return self._on_clean(evaluations, level), self._under_corruption(evaluations, level)
+
+    def _on_clean(self, evaluations: Sequence[Evaluation], level: float) -> Gain:
+        shared = SharedConditions.of([self.ours, self.theirs], ConditionKind.CLEAN, evaluations)
+        if shared is None:
+            return Gain(_NOT_MEASURED, "clean images were not shown to both")
+        return _gain(shared.differences(clean_accuracy), shared.coarseness, "clean", level)
+
     def clean(self, evaluations: Sequence[Evaluation]) -> str:
         """The mean gain on clean images in words, to be shown beside."""
         shared = SharedConditions.of([self.ours, self.theirs], ConditionKind.CLEAN, evaluations)

@@ -70,6 +70,11 @@ class NetworkGroup:
     by_evaluation: tuple[Mapping[int, EvaluatedNetwork], ...]
 
     @property
+    def segments(self) -> bool:
+        """Whether the networks segment, and do not classify."""
+        return any(network.architecture.segments for by_seed in self.by_evaluation for network in by_seed.values())
+
+    @property
     def sparse_share(self) -> float | None:
         """The mean share of nonzero entries in S over layers and networks; None if a card does not say."""
         shares = []

@@ -16,11 +16,13 @@ from attnaudit.records.card import ImageCard, NetworkCard
 from attnaudit.records.evaluation import Condition, EvaluatedModel, EvaluationIdentity
 from attnaudit.robustness.conditions import TRANSFER
 from attnaudit.robustness.examples import Examples, batches
+from attnaudit.robustness.segmentation import SEGMENTATION_SCHEMA
 from attnaudit.robustness.table import SCHEMA, VERSION
-from attnaudit.robustness.unit import Classifier, EvaluationSettings, EvaluationUnit
+from attnaudit.robustness.unit import Classifier, EvaluationSettings, EvaluationUnit, Subject, subject_of
 from attnaudit.robustness.worker import EvaluationWorker
-from attnaudit.sources.labelled import LabelledImages
+from attnaudit.sources.encoded_images import EncodedImages
 from attnaudit.sources.model import LoadedModel
+from attnaudit.sources.segmented import SegmentedImages
 
 
 @dataclass(frozen=True)
@@ -49,9 +51,14 @@ class EvaluationPlan:
             raise UsageError(f"{repeated[0]} is given twice: models are told apart by their names.")
 
     @cached_property
-    def classifiers(self) -> tuple[Classifier, ...]:
+    def subjects(self) -> tuple[Subject, ...]:
         """The models, ready."""
-        return tuple(Classifier.of(model, self.examples, self.settings) for model in self.models)
+        return tuple(subject_of(model, self.examples, self.settings) for model in self.models)
+
+    @property
+    def segments(self) -> bool:
+        """Whether the images have masks."""
+        return isinstance(self.examples.data, SegmentedImages)
 
     @cached_property
     def twin_classifier(self) -> Classifier | None:
@@ -59,11 +66,11 @@ class EvaluationPlan:
         if self.twin is None:
             return None
         found = Classifier.of(self.twin, self.examples, self.settings)
-        for classifier in self.classifiers:
-            if classifier.model.size != found.model.size:
-                own, its = ("×".join(map(str, model.size)) for model in (classifier.model, found.model))
+        for subject in self.subjects:
+            if subject.model.size != found.model.size:
+                own, its = ("×".join(map(str, model.size)) for model in (subject.model, found.model))
                 raise UsageError(
-                    f"{classifier.model.label} sees {own} pixels and its twin {found.model.label} {its}, so that it "
+                    f"{subject.model.label} sees {own} pixels and its twin {found.model.label} {its}, so that it "
                     "cannot be shown the twin's images: give --twin a model for images of the same size."
                 )
         return found
@@ -88,7 +95,7 @@ class EvaluationPlan:
     @property
     def schema(self) -> pa.Schema:
         """The columns of results."""
-        return SCHEMA
+        return SEGMENTATION_SCHEMA if self.segments else SCHEMA
 
     @property
     def name(self) -> str:
@@ -128,14 +135,14 @@ class EvaluationPlan:
 
     def _under(self, condition: Condition) -> Iterator[EvaluationUnit]:
         source, images = self._shown(condition)
-        for classifier in self.classifiers:
-            model = [classifier.model.label, classifier.model.fingerprint]
+        for subject in self.subjects:
+            model = [subject.model.label, subject.model.fingerprint]
             how = json_file.plain(condition), source, json_file.plain(self.settings.conventions)
             whole = digest(VERSION, model, *how)
             for batch in batches(images, self.settings.batch):
-                yield EvaluationUnit(classifier, condition, batch, digest(whole, batch.start))
+                yield EvaluationUnit(subject, condition, batch, digest(whole, batch.start))
 
-    def _content(self, images: LabelledImages) -> str:
+    def _content(self, images: EncodedImages) -> str:
         return digest(images.fingerprint, self.examples.indices)
 
 

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from jaxtyping import Int64
 from torch import Tensor
 
+from attnaudit.errors import InputError
 from attnaudit.protocol import Protocol
 from attnaudit.records.evaluation import Condition, EvaluationConventions
 from attnaudit.robustness.examples import Examples
 from attnaudit.robustness.pixels import PixelModel
+from attnaudit.robustness.segmentation import Segmenter
 from attnaudit.sources.class_outputs import outputs_of
+from attnaudit.sources.labelled import LabelledImages
 from attnaudit.sources.model import LoadedModel
 
 
@@ -43,6 +46,8 @@ class Classifier:
     def of(loaded: LoadedModel, examples: Examples, settings: EvaluationSettings) -> Classifier:
         """The model on its device; fails unless its classes are those of the images."""
         model = PixelModel(loaded, settings.device, settings.precision)
+        if not isinstance(examples.data, LabelledImages) or not isinstance(examples.selected, LabelledImages):
+            raise InputError(f"{model.label} is a classifier: {examples.data.path} has masks instead of labels.")
         places = outputs_of(examples.data, model.outputs, model.label, examples.classes)
         own = examples.selected.labels
         if not settings.masked:
@@ -50,11 +55,21 @@ class Classifier:
         return Classifier(PixelModel(loaded, settings.device, settings.precision, places), own)
 
 
+#: What is evaluated: a model, and what is right to say of the images.
+Subject = Classifier | Segmenter
+
+
+def subject_of(loaded: LoadedModel, examples: Examples, settings: EvaluationSettings) -> Subject:
+    """The model on its device, as what it is."""
+    model = PixelModel(loaded, settings.device, settings.precision)
+    return Segmenter.of(model, examples) if model.segments else Classifier.of(loaded, examples, settings)
+
+
 @dataclass(frozen=True)
 class EvaluationUnit:
     """A batch of images under one condition."""
 
-    classifier: Classifier
+    subject: Subject
     condition: Condition
     batch: slice
     key: str
@@ -62,7 +77,7 @@ class EvaluationUnit:
     @property
     def label(self) -> str:
         """The model and the condition."""
-        return f"{self.classifier.model.label}: {self.condition.words}"
+        return f"{self.subject.model.label}: {self.condition.words}"
 
     @property
     def images(self) -> int:

@@ -19,6 +19,7 @@ from attnaudit.robustness.conditions import CLEAN, GRADIENT, OUTLIERS, TRANSFER
 from attnaudit.robustness.examples import Examples, model_pixels
 from attnaudit.robustness.outcome import Outcome, along_gradient, attacked, plain
 from attnaudit.robustness.pixels import PixelModel
+from attnaudit.robustness.segmentation import Segmenter, segmentation_rows
 from attnaudit.robustness.table import rows
 from attnaudit.robustness.unit import Classifier, EvaluationSettings, EvaluationUnit
 
@@ -47,24 +48,29 @@ class EvaluationWorker:
 
     def compute(self, unit: EvaluationUnit, following: EvaluationUnit | None = None) -> tuple[pa.Table, Notes]:
         """The rows of a batch."""
-        model = unit.classifier.model
-        pixels = self._pixels(model, unit.condition)[unit.batch].to(model.device).float() / 255
-        outliers = unit.condition == OUTLIERS
-        labels = torch.zeros(len(pixels), dtype=torch.int64) if outliers else unit.classifier.labels[unit.batch]
+        subject, condition, model = unit.subject, unit.condition, unit.subject.model
+        pixels = self._pixels(model, condition)[unit.batch].to(model.device).float() / 255
+        places, about = self._examples.indices[unit.batch], (model.label, self._settings.protocol, condition)
         begin = time.perf_counter()
-        outcome = self._outcome(unit, pixels, labels.to(model.device))
-        if model.device.type == "cuda":
-            torch.cuda.synchronize(model.device)  # so that the time is the batch's own
-        seconds = time.perf_counter() - begin
-        places = range(unit.batch.start, unit.batch.stop) if outliers else self._examples.indices[unit.batch]
-        table = rows(
-            model.label, self._settings.protocol, unit.condition, list(places), labels.tolist(), outcome, seconds
-        )
-        return table, Notes()
+        if isinstance(subject, Segmenter):
+            counts = subject.counts(pixels, unit.batch)
+            return segmentation_rows(*about, places, counts, self._seconds(model, begin)), Notes()
+        outliers = condition == OUTLIERS
+        labels = torch.zeros(len(pixels), dtype=torch.int64) if outliers else subject.labels[unit.batch]
+        outcome = self._outcome(model, condition, unit.batch.start, pixels, labels.to(model.device))
+        seconds = self._seconds(model, begin)
+        shown = range(unit.batch.start, unit.batch.stop) if outliers else places
+        return rows(*about, list(shown), labels.tolist(), outcome, seconds), Notes()
 
-    def _outcome(self, unit: EvaluationUnit, pixels: Tensor, labels: Tensor) -> Outcome:
-        model, condition, settings = unit.classifier.model, unit.condition, self._settings
-        parts = (settings.seed, condition.name, str(condition.strength), unit.batch.start)
+    def _seconds(self, model: PixelModel, begin: float) -> float:
+        """Since then; the device has finished, so that the time is the batch's own."""
+        if model.device.type == "cuda":
+            torch.cuda.synchronize(model.device)
+        return time.perf_counter() - begin
+
+    def _outcome(self, model: PixelModel, condition: Condition, first: int, pixels: Tensor, labels: Tensor) -> Outcome:
+        settings = self._settings
+        parts = (settings.seed, condition.name, str(condition.strength), first)
         generator = torch.Generator(model.device).manual_seed(derived_seed(*parts))
         if condition == GRADIENT:
             return along_gradient(model, pixels, labels, generator)

@@ -69,7 +69,8 @@ def build_network(card: ImageCard | TextCard, seed: int) -> nn.Module:
 
 def preprocessing(card: ImageCard, protocol: Protocol) -> Preprocess:
     """A centre crop of the model's size; squashed, as in the study, for `paper`."""
-    return ImagePreparation(card.architecture.image_size, card.mean, card.std).preprocess(protocol)
+    own = card.architecture
+    return ImagePreparation(own.image_size, card.mean, card.std, width=own.image_width).preprocess(protocol)
 
 
 def tokeniser(card: TextCard) -> Tokenise:

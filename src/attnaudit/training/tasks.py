@@ -1,25 +1,27 @@
-"""What a training learns from which data: the differences between images and text, which the loop does not know."""
+"""What a training learns from which data: images, pictures with masks, text. The loop does not know which."""
 
 from __future__ import annotations
 
 import typing
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from torch import Tensor, nn
 
 from attnaudit.errors import InputError, UsageError
 from attnaudit.records.card import ImageCard, TextCard
-from attnaudit.records.recipe import ImageRecipe, Recipe, TextRecipe
+from attnaudit.records.recipe import AnyRecipe, ImageRecipe, Recipe, SegmentationRecipe, TextRecipe
 from attnaudit.sources.corpora import Corpus, training_and_test_text
 from attnaudit.sources.labelled import LabelledImages, training_and_test
+from attnaudit.sources.segmented import SegmentedImages, training_and_test_masks
 from attnaudit.training.batching import Batch, Layout
 from attnaudit.training.image_task import ImageTask
+from attnaudit.training.segmentation_task import SegmentationTask
 from attnaudit.training.text_task import TextTask
 
 #: The training half and the test half of a data set.
-TrainTestData = tuple[LabelledImages, LabelledImages] | tuple[Corpus, Corpus]
+TrainTestData = tuple[LabelledImages, LabelledImages] | tuple[SegmentedImages, SegmentedImages] | tuple[Corpus, Corpus]
 
 
 class Feed(typing.Protocol):
@@ -42,7 +44,7 @@ class Task(typing.Protocol):
     """A recipe together with its data."""
 
     @property
-    def recipe(self) -> ImageRecipe | TextRecipe:
+    def recipe(self) -> AnyRecipe:
         """The recipe, completed by what only the data knows, such as the number of classes."""
 
     @property
@@ -83,6 +85,9 @@ def read_data(recipe: Recipe, place: Path, limit: int | None = None) -> TrainTes
     if isinstance(recipe, TextRecipe):
         train_text, test_text = training_and_test_text(place)
         return train_text.first(limit), test_text.first(limit)
+    if isinstance(recipe, SegmentationRecipe):
+        pictures, others = training_and_test_masks(place, recipe.model.classes)
+        return pictures.evenly_spaced(limit), others.evenly_spaced(limit)
     train, test = (half.evenly_spaced(limit) for half in training_and_test(place))
     if len(set(train.labels.tolist())) < 2:
         raise InputError(f"--limit {limit} takes images of only one class from {train.path}: use a larger limit.")
@@ -100,4 +105,6 @@ def make_task(recipe: Recipe, data: TrainTestData) -> Task:
         return TextTask.from_data(recipe, train, test)
     if isinstance(recipe, ImageRecipe) and isinstance(train, LabelledImages) and isinstance(test, LabelledImages):
         return ImageTask.from_data(recipe, train, test)
+    if isinstance(recipe, SegmentationRecipe) and isinstance(train, SegmentedImages):
+        return SegmentationTask(recipe, train, cast(SegmentedImages, test))
     raise UsageError(f"Recipe {recipe.name} needs data of {recipe.examples}, got a {type(train).__name__}.")
