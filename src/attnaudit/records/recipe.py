@@ -1,4 +1,4 @@
-"""What a training depends on: model, data, optimiser, augmentation, what is monitored. For images, and for text."""
+"""What a training depends on: model, data, optimiser, augmentation, what is monitored. For images, text and sentences."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Discriminator
 
 from attnaudit.errors import SettingError
-from attnaudit.records.architecture import Architecture, DecoderArchitecture
+from attnaudit.records.architecture import Architecture, DecoderArchitecture, EncoderArchitecture
 from attnaudit.records.ranges import check_range
 
 
@@ -107,6 +107,17 @@ class TextMonitorSettings(MonitorSettings):
 
 
 @dataclass(frozen=True)
+class SentenceMonitorSettings(MonitorSettings):
+    """`sentences` is how many sentences of each half are monitored, if a batch has as many; 0 turns the monitor off."""
+
+    sentences: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_range(0, sentences=self.sentences)
+
+
+@dataclass(frozen=True)
 class Recipe:
     """A training of any kind. `name` and `about` say what it is for; `data` names a folder of `ATTNAUDIT_DATA`.
 
@@ -120,7 +131,7 @@ class Recipe:
     name: str
     about: str = ""
     data: str = ""
-    model: Architecture | DecoderArchitecture = field(default_factory=Architecture)
+    model: Architecture | DecoderArchitecture | EncoderArchitecture = field(default_factory=Architecture)
     epochs: int = 100
     batch: int = 512
     precision: Literal["bf16", "fp32"] = "bf16"
@@ -202,5 +213,22 @@ class TextRecipe(Recipe):
         return replace(self, model=replace(self.model, vocabulary=words))
 
 
+@dataclass(frozen=True)
+class SentenceRecipe(Recipe):
+    """A pretrained encoder that learns to name sentences: fine-tuning, with any attention."""
+
+    examples = "sentences"
+
+    task: Literal["sentences"] = "sentences"
+    data: str = "sst2"
+    model: EncoderArchitecture = field(default_factory=EncoderArchitecture)
+    monitor: SentenceMonitorSettings = field(default_factory=SentenceMonitorSettings)
+
+    @property
+    def monitored_inputs(self) -> int:
+        """Sentences."""
+        return self.monitor.sentences
+
+
 #: A recipe as it is in a file, where `task` says which kind it is.
-AnyRecipe = Annotated[ImageRecipe | TextRecipe, Discriminator("task")]
+AnyRecipe = Annotated[ImageRecipe | TextRecipe | SentenceRecipe, Discriminator("task")]

@@ -15,7 +15,7 @@ from attnaudit.records import json_file
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.later_fields import added_later
 from attnaudit.records.ranges import check_range
-from attnaudit.records.recipe import AnyRecipe, ImageRecipe, TextRecipe
+from attnaudit.records.recipe import AnyRecipe
 from attnaudit.records.run_folder import RunFolder, RunKind
 from attnaudit.records.schema import OBSERVED
 
@@ -72,10 +72,25 @@ class Epoch:
 
 
 @dataclass(frozen=True)
-class ImageEpoch(Epoch):
-    """Of a classifier; `average_…` are of the averaged weights."""
+class ClassifierEpoch(Epoch):
+    """Of a classifier of anything."""
 
     test_accuracy: float
+
+
+@dataclass(frozen=True)
+class SentenceEpoch(ClassifierEpoch):
+    """Of a classifier of sentences; `average_…` are of the averaged weights."""
+
+    sentences_per_second: float
+    average_test_loss: float | None = None
+    average_test_accuracy: float | None = None
+
+
+@dataclass(frozen=True)
+class ImageEpoch(ClassifierEpoch):
+    """Of a classifier of images; `average_…` are of the averaged weights."""
+
     images_per_second: float
     average_test_loss: float | None = None
     average_test_accuracy: float | None = None
@@ -105,9 +120,16 @@ class TextEpoch(Epoch):
 
 @dataclass(frozen=True)
 class ImageHistory:
-    """The `history.json` of a classifier."""
+    """The `history.json` of a classifier of images."""
 
     epochs: tuple[ImageEpoch, ...]
+
+
+@dataclass(frozen=True)
+class SentenceHistory:
+    """The `history.json` of a classifier of sentences."""
+
+    epochs: tuple[SentenceEpoch, ...]
 
 
 @dataclass(frozen=True)
@@ -117,16 +139,26 @@ class TextHistory:
     epochs: tuple[TextEpoch, ...]
 
 
+AnyEpoch = ImageEpoch | TextEpoch | SentenceEpoch
+AnyHistory = ImageHistory | TextHistory | SentenceHistory
+#: The history of a training, and what one epoch of it is, by the task of its recipe.
+HISTORIES: Mapping[str, tuple[type[AnyHistory], type[AnyEpoch]]] = {
+    "images": (ImageHistory, ImageEpoch),
+    "text": (TextHistory, TextEpoch),
+    "sentences": (SentenceHistory, SentenceEpoch),
+}
+
+
 @dataclass(frozen=True)
 class TrainingRun:
     """One training: what was trained, how it went so far, and what its monitor measured."""
 
     path: Path
     settings: TrainingFile
-    history: tuple[ImageEpoch | TextEpoch, ...]
+    history: tuple[AnyEpoch, ...]
 
     @property
-    def recipe(self) -> ImageRecipe | TextRecipe:
+    def recipe(self) -> AnyRecipe:
         """What it was trained by."""
         return self.settings.identity.recipe
 
@@ -148,7 +180,7 @@ class TrainingRun:
     @property
     def accuracies(self) -> tuple[float, ...]:
         """On the test half after every epoch; none of a language model, which has perplexities instead."""
-        return tuple(epoch.test_accuracy for epoch in self.history if isinstance(epoch, ImageEpoch))
+        return tuple(epoch.test_accuracy for epoch in self.history if isinstance(epoch, ClassifierEpoch))
 
     @property
     def is_monitored(self) -> bool:
@@ -205,9 +237,7 @@ def open_training(path: Path) -> TrainingRun:
         RunFolderError: it is not the folder of a training, or a file of it is damaged.
     """
     settings = RunFolder(path).settings(TrainingFile, RunKind.TRAINING)
-    kind: type[ImageHistory | TextHistory] = ImageHistory
-    if isinstance(settings.identity.recipe, TextRecipe):
-        kind = TextHistory
+    kind, _ = HISTORIES[settings.identity.recipe.task]
     try:
         epochs = json_file.read(kind, path / HISTORY, "the history of a training").epochs
     except FileNotFoundError:  # no epoch is finished yet
