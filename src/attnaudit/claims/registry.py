@@ -24,6 +24,7 @@ from attnaudit.claims import (
     low_pass,
     mean_shift,
     rpc_because_of_pcp,
+    rpc_fine_tuned,
     rpc_robust,
     scaled_attention_converges_faster,
     study_similarity,
@@ -57,6 +58,7 @@ CLAIMS: Mapping[str, Claim] = {
         scaled_attention_converges_faster,
         rpc_robust,
         rpc_because_of_pcp,
+        rpc_fine_tuned,
     )
 }
 _RECORDS = {

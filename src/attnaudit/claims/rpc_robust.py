@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from attnaudit.claims.claim import Claim, Terms
 from attnaudit.claims.meanings import RecordKind
+from attnaudit.records.architecture import Architecture
 from attnaudit.records.evaluated_networks import Evaluation
 from attnaudit.records.verdict import Verdict
 from attnaudit.robustness.gains import DIFFERENCES, RULE, PairedComparison
@@ -19,7 +20,7 @@ def _comparisons(evaluations: Sequence[Evaluation]) -> list[PairedComparison]:
         PairedComparison(ours, baseline, baseline)
         for groups in comparable_groups(evaluations)
         for baseline in groups
-        if baseline.attention.is_plain_symmetric
+        if baseline.attention.is_plain_symmetric and isinstance(baseline.architecture, Architecture)
         for ours in groups
         if ours.attention.is_iterated_rpc
     ]

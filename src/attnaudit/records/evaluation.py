@@ -9,23 +9,25 @@ from typing import Literal
 
 from attnaudit.protocol import Protocol
 from attnaudit.records.card import NetworkCard
+from attnaudit.records.later_fields import added_later
 from attnaudit.records.ranges import check_range
 from attnaudit.records.run_folder import RunKind
 
 
 class ConditionKind(StrEnum):
-    """What is done to images."""
+    """What is done to images, or to sentences."""
 
     CLEAN = "clean"
     CORRUPTION = "corruption"
     ATTACK = "attack"
+    NOISE = "noise"  # in the words of a sentence
     OUTLIERS = "outliers"  # images of no class: nothing to be right about, but something to be sure of
     CHECK = "check"  # for the checks of gradient masking
 
 
 @dataclass(frozen=True)
 class Condition:
-    """One of them, at one strength: the severity of a corruption, the ε of an attack."""
+    """One of them, at one strength: the severity of a corruption, the ε of an attack, the share of words with noise."""
 
     kind: ConditionKind
     name: str
@@ -41,6 +43,8 @@ class Condition:
         """For a line of a table."""
         if self.kind is ConditionKind.CORRUPTION:
             return f"{self.name}, severity {self.strength:.0f}"
+        if self.kind is ConditionKind.NOISE:
+            return f"{self.name}, {100 * self.strength:.3g} % of the words"
         return f"{self.name}, ε = {epsilon_text(self.strength)}" if self.kind is ConditionKind.ATTACK else self.name
 
 
@@ -54,7 +58,7 @@ def epsilon_text(epsilon: float) -> str:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How many images a model gets right under a condition, with Wilson's interval.
+    """How many images, or sentences, a model gets right under a condition, with Wilson's interval.
 
     `source` names the images that were shown, or made into others, and who made them. `perturbation` is the largest
     change of a pixel by an attack.
@@ -98,11 +102,12 @@ class MaskingCheck:
 
 @dataclass(frozen=True)
 class EvaluationSummary:
-    """The `summary.json` of an evaluation."""
+    """The `summary.json` of an evaluation; `examples` is what the models were shown: images or sentences."""
 
     accuracies: tuple[Accuracy, ...]
     scores: tuple[EvaluationScore, ...]
     checks: tuple[MaskingCheck, ...]
+    examples: str = added_later("images")
 
     def of(self, model: str, kind: ConditionKind) -> list[Accuracy]:
         """The accuracies of a model under conditions of one kind."""

@@ -1,4 +1,4 @@
-"""What a training depends on: model, data, optimiser, augmentation, what is monitored. For images, text and sentences."""
+"""What a training depends on: model, data, optimiser, augmentation, what is monitored; for each kind of data."""
 
 from __future__ import annotations
 

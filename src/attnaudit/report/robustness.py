@@ -18,7 +18,8 @@ Named = TypeVar("Named", Accuracy, EvaluationScore, MaskingCheck)
 
 _TONES = {"pass": "green", "FAIL": "bold red", "not run": "dim"}
 _UNDER = {
-    ConditionKind.CLEAN: "of clean images",
+    ConditionKind.CLEAN: "of clean {examples}",
+    ConditionKind.NOISE: "of noisy ones",
     ConditionKind.ATTACK: "under the strongest attack",
     ConditionKind.CORRUPTION: "of corrupted ones",
 }
@@ -55,7 +56,7 @@ def _answer(summary: EvaluationSummary, model: str) -> str:
     shares = _shares(summary, model)
     attacked = summary.of(model, ConditionKind.ATTACK)
     strongest = min(attacked, key=lambda entry: entry.accuracy).condition.words if attacked else ""
-    parts = [f"{share:.1%} {_UNDER[kind]}" for kind, share in shares.items()]
+    parts = [f"{share:.1%} {_UNDER[kind].format(examples=summary.examples)}" for kind, share in shares.items()]
     text = _listed(parts).replace("the strongest attack", f"the strongest attack ({strongest})")
     failed = [check.name for check in summary.checks if check.model == model and check.word == "FAIL"]
     doubt = f"; but the attacks cannot be trusted ({', '.join(failed)} failed)" if failed else ""
@@ -67,12 +68,12 @@ def _range_answer(summary: EvaluationSummary, models: Sequence[str]) -> str:
     parts = []
     for kind, words in _UNDER.items():
         if own := [shares[kind] for shares in found if kind in shares]:
-            parts.append(f"{min(own):.1%} to {max(own):.1%} {words}")
+            parts.append(f"{min(own):.1%} to {max(own):.1%} {words.format(examples=summary.examples)}")
     return f"{len(models)} models are right on {_listed(parts)}." if parts else ""
 
 
 def _shares(summary: EvaluationSummary, model: str) -> dict[ConditionKind, float]:
-    """How often a model is right on clean images, under its strongest attack, and on average under corruption."""
+    """How often a model is right: clean, under its strongest attack, and on average under corruption or noise."""
     of_kind = {kind: [entry.accuracy for entry in summary.of(model, kind)] for kind in _UNDER}
     return {
         kind: min(values) if kind is ConditionKind.ATTACK else fmean(values)
@@ -95,7 +96,12 @@ def with_short_names(summary: EvaluationSummary) -> EvaluationSummary:
     def short(entries: Sequence[Named]) -> tuple[Named, ...]:
         return tuple(replace(entry, model=entry.model.rpartition("/")[2]) for entry in entries)
 
-    return EvaluationSummary(short(summary.accuracies), short(summary.scores), short(summary.checks))
+    return replace(
+        summary,
+        accuracies=short(summary.accuracies),
+        scores=short(summary.scores),
+        checks=short(summary.checks),
+    )
 
 
 def lines(summary: EvaluationSummary) -> list[tuple[str, list[str]]]:
@@ -156,7 +162,7 @@ def _cell(entries: Sequence[Accuracy]) -> str:
 def _accuracies(summary: EvaluationSummary, place: int, models: Sequence[str]) -> Table:
     """The accuracies of these models, whose first one has number `place`."""
     images = summary.accuracies[0].images
-    title = None if place else Text(f"Accuracy on {images:,} images [95 %]")
+    title = None if place else Text(f"Accuracy on {images:,} {summary.examples} [95 %]")
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("condition")
     for model in models:

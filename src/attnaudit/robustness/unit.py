@@ -1,4 +1,4 @@
-"""The unit of work of an evaluation: a model, a condition and a batch of images."""
+"""The unit of work of an evaluation: a model, a condition and a batch of images or sentences."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from attnaudit.protocol import Protocol
 from attnaudit.records.evaluation import Condition, EvaluationConventions
 from attnaudit.robustness.examples import Examples
 from attnaudit.robustness.pixels import PixelModel
+from attnaudit.robustness.sentences import SentenceExamples, SentenceModel
 from attnaudit.sources.class_outputs import outputs_of
 from attnaudit.sources.model import LoadedModel
 
@@ -34,14 +35,18 @@ class EvaluationSettings:
 
 @dataclass(frozen=True)
 class Classifier:
-    """A model, and the outputs that belong to the images' labels."""
+    """A model, and the outputs that belong to the labels of the images or sentences."""
 
-    model: PixelModel
-    labels: Int64[Tensor, "images"]
+    model: PixelModel | SentenceModel
+    labels: Int64[Tensor, "examples"]
 
     @staticmethod
-    def of(loaded: LoadedModel, examples: Examples, settings: EvaluationSettings) -> Classifier:
-        """The model on its device; fails unless its classes are those of the images."""
+    def of(loaded: LoadedModel, examples: Examples | SentenceExamples, settings: EvaluationSettings) -> Classifier:
+        """The model on its device; fails unless its classes are those of the examples."""
+        if isinstance(examples, SentenceExamples):
+            reader = SentenceModel(loaded, settings.device, settings.precision)
+            examples.check(reader)
+            return Classifier(reader, examples.selected.labels)
         model = PixelModel(loaded, settings.device, settings.precision)
         places = outputs_of(examples.data, model.outputs, model.label, examples.classes)
         own = examples.selected.labels
@@ -52,7 +57,7 @@ class Classifier:
 
 @dataclass(frozen=True)
 class EvaluationUnit:
-    """A batch of images under one condition."""
+    """A batch of images or sentences under one condition."""
 
     classifier: Classifier
     condition: Condition

@@ -54,7 +54,11 @@ def _kind(file: Path) -> type[Card]:
 def card_identity(card: Card) -> dict[str, Any]:
     """What decides the numbers of a network beside its weights: its architecture, and how inputs are prepared."""
     content = dict(json_file.plain(card))
-    return {name: content[name] for name in ("architecture", "mean", "std", "vocabulary", "config", "tokenizer") if name in content}
+    return {
+        name: content[name]
+        for name in ("architecture", "mean", "std", "vocabulary", "config", "tokenizer")
+        if name in content
+    }
 
 
 def build_network(card: Card, seed: int) -> nn.Module:

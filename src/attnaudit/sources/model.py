@@ -61,7 +61,8 @@ class LoadedModel:
 
     The `fingerprint` covers everything that decides what the model computes from an input: weights, what they are
     weights of, and how inputs are prepared. `notes` say what was left out of a weights file, or filled in. A text that
-    is full of the `unknown_token` is none that the model reads. `tokenizer_rules` gives the text of a `tokenizer.json`. Models trained by attnaudit have a `card`.
+    is full of the `unknown_token` is none that the model reads. `tokenizer_rules` gives the text of a `tokenizer.json`.
+    Models trained by attnaudit have a `card`.
     """
 
     label: str

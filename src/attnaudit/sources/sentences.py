@@ -1,4 +1,4 @@
-"""Sentences with class labels: tab-separated text whose first line names the columns `sentence` and `label` (GLUE's)."""
+"""Sentences with class labels: tab-separated text whose first line names the columns `sentence` and `label`."""
 
 from __future__ import annotations
 
@@ -72,8 +72,9 @@ def read_sentences(path: Path) -> LabelledSentences:
     places = columns.index(_SENTENCE), columns.index(_LABEL)
     rows = list(_rows(path, lines, len(columns), places))
     labels = torch.tensor([label for _, label in rows], dtype=torch.int64)
-    if len(labels.unique()) < 2:
-        raise InputError(f"{path} must have sentences of at least 2 classes, got {len(rows)} of {len(labels.unique())}.")
+    classes = len({label for _, label in rows})
+    if classes < 2:
+        raise InputError(f"{path} must have sentences of at least 2 classes, got {len(rows)} of {classes}.")
     return LabelledSentences(path, tuple(sentence for sentence, _ in rows), labels)
 
 
@@ -87,7 +88,8 @@ def _rows(path: Path, lines: Sequence[str], width: int, places: tuple[int, int])
             raise InputError(f"Line {number} of {path} has no sentence: remove the line.")
         if not (label.isascii() and label.isdecimal() and len(label) < 9 and int(label) < _MOST_CLASSES):
             raise InputError(
-                f"Line {number} of {path}: {_LABEL} must be the number of a class, such as 0 or 1, got {label[:_SHOWN]!r}."
+                f"Line {number} of {path}: {_LABEL} must be the number of a class, such as 0 or 1, got "
+                f"{label[:_SHOWN]!r}."
             )
         yield sentence, int(label)
 

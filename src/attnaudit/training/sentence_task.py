@@ -37,7 +37,9 @@ class SentenceTask:
         encoder = read_encoder(recipe.model.encoder)
         most = encoder.config.get("max_position_embeddings") or recipe.model.context
         if recipe.model.context > most:
-            raise UsageError(f"model.context must be ≤ the {most} tokens of {encoder.name}, got {recipe.model.context}.")
+            raise UsageError(
+                f"model.context must be ≤ the {most} tokens of {encoder.name}, got {recipe.model.context}."
+            )
         model = replace(recipe.model, classes=train.classes, depth=encoder.depth)
         return SentenceTask(replace(recipe, model=model), encoder, train, test)
 
@@ -84,9 +86,7 @@ class SentenceTask:
     def card(self, facts: Mapping[str, Any]) -> SentenceCard:
         """With all that is needed to build the network and to read a sentence."""
         own = self.encoder
-        return SentenceCard(
-            self.recipe.name, self.recipe.model, own.config, own.tokenizer, cast(TrainingFacts, facts)
-        )
+        return SentenceCard(self.recipe.name, self.recipe.model, own.config, own.tokenizer, cast(TrainingFacts, facts))
 
 
 class SentenceFeed:

@@ -1,4 +1,4 @@
-"""What a training learns from which data: the differences between images, text and sentences, which the loop does not know."""
+"""What a training learns from which data: what differs between images, text and sentences, unknown to the loop."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from attnaudit.records.card import Card
 from attnaudit.records.recipe import AnyRecipe, ImageRecipe, Recipe, SentenceRecipe, TextRecipe
 from attnaudit.sources.corpora import Corpus, training_and_test_text
 from attnaudit.sources.labelled import LabelledImages, training_and_test
-from attnaudit.training.batching import Batch, Layout
 from attnaudit.sources.sentences import LabelledSentences, training_and_test_sentences
+from attnaudit.training.batching import Batch, Layout
 from attnaudit.training.image_task import ImageTask
 from attnaudit.training.sentence_task import SentenceTask
 from attnaudit.training.text_task import TextTask
@@ -79,7 +79,7 @@ class Task(typing.Protocol):
 
 
 def read_data(recipe: Recipe, place: Path, limit: int | None = None) -> TrainTestData:
-    """The data of a recipe, from a folder or, for text, a file; of each half `limit` images, sentences or lines, or all.
+    """The data of a recipe, from a folder or, for text, a file; of each half `limit` examples or lines, or all.
 
     Raises:
         InputError: it is missing, or cannot be learned from.

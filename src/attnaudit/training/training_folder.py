@@ -109,8 +109,9 @@ def check_measurements(folder: RunFolder, step: int) -> None:
 
 def write_history(folder: Path, recipe: AnyRecipe, history: Sequence[Mapping[str, Any]]) -> None:
     """Write a record per finished epoch; also before the end, for readers of a running training."""
-    whole, epoch = HISTORIES[recipe.task]
-    json_file.write(folder / HISTORY, whole(tuple(epoch(**record) for record in history)))  # type: ignore[arg-type]
+    kinds: tuple[Any, Any] = HISTORIES[recipe.task]
+    whole, epoch = kinds
+    json_file.write(folder / HISTORY, whole(tuple(epoch(**record) for record in history)))
 
 
 def write_result(result: TrainingResult, folder: RunFolder, task: Task, trainer: Trainer) -> None:
