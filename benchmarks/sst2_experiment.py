@@ -12,10 +12,12 @@ weights in half precision, 45 MB, for a machine without the package.
 from __future__ import annotations
 
 import argparse
+import io
 import shlex
 import shutil
 import subprocess
 import sys
+import tarfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +25,7 @@ from pathlib import Path
 import torch
 from benchmarks.robustness_experiment import numbers_in
 from benchmarks.robustness_jobs import SUMMARY, evaluation, finished, run_jobs
-from benchmarks.robustness_results import judge
+from benchmarks.robustness_results import VERDICTS, judge
 from benchmarks.sst2_table import table
 from safetensors.torch import load_file, save_file
 
@@ -98,28 +100,27 @@ def main(arguments: argparse.Namespace) -> None:
         sys.exit("No training is finished: repeat the command to resume.")
     folder = evaluate(done, arguments)
     figures = arguments.runs / "figures"
-    judge([folder], arguments.runs)
-    subprocess.run([sys.executable, "-m", "attnaudit", "judge", str(folder), "--json", "--out", str(figures)],
-                   stdout=subprocess.DEVNULL, check=True)  # fmt: skip
+    judge([folder], arguments.runs, figures)
     place = torch.cuda.get_device_name() if arguments.device == "cuda" else arguments.device
     text = table(open_evaluation(folder))
     text += f"\n{len(done)} networks on {place}: trained in {trained:.0f} s, all in {time.monotonic() - begin:.0f} s.\n"
     print(text)
     write_whole(arguments.runs / "table.md", text.encode())
-    if arguments.keep:
-        keep(done, folder, figures, arguments)
+    if arguments.pack:
+        pack(done, folder, arguments)
 
 
-def keep(done: list[Training], folder: Path, figures: Path, arguments: argparse.Namespace) -> None:
-    """Copy what says something of the networks and of no single sentence."""
-    shutil.copytree(figures, arguments.keep / "figures", dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.pdf"))
-    (arguments.keep / "evaluation").mkdir(parents=True, exist_ok=True)
-    for name in KEPT:
-        shutil.copy(folder / name, arguments.keep / "evaluation")
-    for name in ("table.md", "verdicts.json"):
-        shutil.copy(arguments.runs / name, arguments.keep)
-    histories = {job.folder.name: (job.folder / "history.json").read_text() for job in done}
-    write_whole(arguments.keep / "histories.txt", "\n".join(f"{n}\n{h}" for n, h in histories.items()).encode())
+def pack(done: list[Training], folder: Path, arguments: argparse.Namespace) -> None:
+    """Everything that says something of the networks and of no single sentence."""
+    runs = arguments.runs
+    files = [job.folder / name for job in done for name in ("run.json", "history.json", SUMMARY)]
+    files += [folder / name for name in KEPT] + sorted((runs / "figures").glob("*.[sc][vs][gv]"))
+    files += [runs / "table.md", runs / VERDICTS, *sorted(runs.glob("*.log"))]
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as packed:
+        for file in files:
+            packed.add(file, file.relative_to(runs))
+    write_whole(arguments.pack, buffer.getvalue())
 
 
 def parser() -> argparse.ArgumentParser:
@@ -135,7 +136,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options.add_argument("--train", default="", help="further options of attnaudit train, as one word")
     options.add_argument("--runs", type=Path, default=Path("attnaudit-runs"))
-    options.add_argument("--keep", type=Path, help="folder for everything but weights and single sentences")
+    options.add_argument("--pack", type=Path, help="file.tar.gz for everything but weights and single sentences")
     return options
 
 
