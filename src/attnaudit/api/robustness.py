@@ -1,4 +1,4 @@
-"""How classifiers hold under corruptions, attacks and noise."""
+"""How networks that classify or segment hold under corruptions, attacks and noise."""
 
 from __future__ import annotations
 
@@ -22,13 +22,16 @@ from attnaudit.robustness.pixels import PixelModel
 from attnaudit.robustness.planning import (
     Corruptions,
     check_corrupted,
+    check_segmentation,
     corrupting_conditions,
     evaluation_conditions,
     find_examples,
+    for_segmentation,
     noise_plan,
 )
 from attnaudit.robustness.sentences import SentenceExamples
 from attnaudit.sources.class_outputs import outputs_of
+from attnaudit.sources.labelled import LabelledImages
 from attnaudit.sources.model import load_model, parse_model
 from attnaudit.sources.selection import select_specs
 from attnaudit.sources.sentences import read_sentences
@@ -71,18 +74,21 @@ def robust(
     out: str | Path | None = None,
     progress: Progress | bool = True,
 ) -> Robustness:
-    """Measure accuracy under corruptions and attacks, or noise, with intervals, and check for gradient masking.
+    """Measure accuracy, or mIoU, under corruptions, attacks or noise, with intervals, and check for gradient masking.
 
     Args:
-        models: names of classifiers: `"vit-small-cifar"`, `"timm:NAME"`, or a folder that `train` wrote.
-        images: a folder with a folder of images per class, or a Parquet file with columns img and label; by default
-            what the data folder has for the model's classes.
+        models: names of models: `"vit-small-cifar"`, `"timm:NAME"`, or a folder that `train` wrote. They all classify
+            images, or all segment, or all name sentences.
+        images: a folder with a folder of images per class, or a Parquet file with columns img and label; for networks
+            that segment, a folder in ADE20K's layout, or a Parquet file with columns image and mask. By default what
+            the data folder has for the model's classes.
         tsv: for models that name sentences, tab-separated text with columns sentence and label; then only noises,
             rates, limit and what follows apply.
         weights: a local weights file, of one model.
         random_weights: evaluate untrained networks, initialised from `seed`.
         download: allow the network for weights.
-        attacks: names, see `attnaudit ls attacks`; `"pgd:50"` runs 50 iterations. None for noise, FGSM and PGD.
+        attacks: names, see `attnaudit ls attacks`; `"pgd:50"` runs 50 iterations. By default some; none for networks
+            that segment, which are shown clean and corrupted pictures only.
         eps: budgets of the attacks, in pixels between 0 and 1: numbers, or texts such as `"4/255"`.
         corruptions: names, see `attnaudit ls corruptions`, or `"all"`.
         severities: of the corruptions, 1 to 5.
@@ -144,7 +150,9 @@ def robust(
     elif named := next((model.label for model in loaded if isinstance(model.card, SentenceCard)), None):
         raise UsageError(f"{named} names sentences: give --tsv FILE, with columns sentence and label.")
     else:
-        conditions = of_images
+        if segments := PixelModel(loaded[0]).segments:
+            check_segmentation(attacks=attacks, twin=twin, outliers=outliers, mask=mask, baseline=baseline)
+        conditions = for_segmentation(of_images) if segments else of_images
         examples = find_examples(
             loaded[0],
             None if images is None else Path(images),
@@ -193,8 +201,7 @@ def corrupt(
 
     Args:
         model: a name; images are cut to what this model sees.
-        images: a folder with a folder of images per class, or a Parquet file with columns img and label; by default
-            what the data folder has for the model's classes.
+        images: as for `robust`; by default what the data folder has for the model's classes.
         weights: a local weights file.
         random_weights: take the network untrained.
         corruptions: names, see `attnaudit ls corruptions`, or `"all"`.
@@ -214,7 +221,8 @@ def corrupt(
     loaded = load_model(spec)
     subject = PixelModel(loaded)
     examples = find_examples(loaded, None if images is None else Path(images), limit=limit, seed=seed)
-    outputs_of(examples.data, subject.outputs, subject.label)
+    if isinstance(examples.data, LabelledImages):
+        outputs_of(examples.data, subject.outputs, subject.label)
     count = len(examples.indices)
     _log.info("Applying %d corruptions to %s images of %s.", len(conditions), f"{count:,}", examples.data.path)
     with shown_progress(progress, "corrupting", _LESS) as told:

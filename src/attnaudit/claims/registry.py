@@ -26,6 +26,7 @@ from attnaudit.claims import (
     rpc_because_of_pcp,
     rpc_fine_tuned,
     rpc_robust,
+    rpc_segments_better,
     scaled_attention_converges_faster,
     study_similarity,
 )
@@ -59,6 +60,7 @@ CLAIMS: Mapping[str, Claim] = {
         rpc_robust,
         rpc_because_of_pcp,
         rpc_fine_tuned,
+        rpc_segments_better,
     )
 }
 _RECORDS = {

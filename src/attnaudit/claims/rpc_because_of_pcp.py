@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from attnaudit.claims.claim import Claim, Terms
 from attnaudit.claims.meanings import RecordKind
-from attnaudit.records.architecture import Architecture
 from attnaudit.records.evaluated_networks import Evaluation
 from attnaudit.records.verdict import Finding, Verdict, VerdictWord
 from attnaudit.robustness.gains import DIFFERENCES, RULE, Gain, PairedComparison
@@ -38,7 +37,7 @@ def _subjects(evaluations: Sequence[Evaluation]) -> list[_Subject]:
         _Subject(ours, baseline, tuple(controls))
         for groups in comparable_groups(evaluations)
         for baseline in groups
-        if baseline.attention.is_plain_symmetric and isinstance(baseline.architecture, Architecture)
+        if baseline.attention.is_plain_symmetric and baseline.classifies_images
         for ours in groups
         if ours.attention.is_iterated_rpc and (controls := _controls(ours, groups)) is not None
     ]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from attnaudit.claims.claim import Claim, Terms
 from attnaudit.claims.meanings import RecordKind
-from attnaudit.records.architecture import EncoderArchitecture
 from attnaudit.records.evaluated_networks import Evaluation
+from attnaudit.records.evaluation import ConditionKind
 from attnaudit.records.verdict import Verdict
 from attnaudit.robustness.gains import DIFFERENCES, GAIN_RULE, PairedComparison
 from attnaudit.robustness.network_groups import NetworkGroup, comparable_groups
@@ -21,7 +21,7 @@ def _comparisons(evaluations: Sequence[Evaluation]) -> list[PairedComparison]:
         for groups in comparable_groups(evaluations)
         for ours in groups
         for theirs in groups
-        if isinstance(ours.architecture, EncoderArchitecture) and _replaces(ours, theirs)
+        if ours.reads_sentences and _replaces(ours, theirs)
     ]
 
 
@@ -37,7 +37,7 @@ def _judge(evaluations: Sequence[Evaluation], terms: Terms) -> list[Verdict]:
 
 
 def _verdict(comparison: PairedComparison, evaluations: Sequence[Evaluation], level: float) -> Verdict:
-    gains = comparison.gains_on_sentences(evaluations, level)
+    gains = comparison.gains_without_attack(evaluations, level, ConditionKind.NOISE)
     decision = decide_gains([gain.decision for gain in gains])
     reason = "; ".join(gain.reason for gain in gains)
     return Verdict(CLAIM.name, comparison.ours.name, *decision, f"points over {comparison.theirs.name}: {reason}")

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from attnaudit.claims.claim import Claim, Terms
 from attnaudit.claims.meanings import RecordKind
-from attnaudit.records.architecture import Architecture
 from attnaudit.records.evaluated_networks import Evaluation
 from attnaudit.records.verdict import Verdict
 from attnaudit.robustness.gains import DIFFERENCES, RULE, PairedComparison
@@ -20,7 +19,7 @@ def _comparisons(evaluations: Sequence[Evaluation]) -> list[PairedComparison]:
         PairedComparison(ours, baseline, baseline)
         for groups in comparable_groups(evaluations)
         for baseline in groups
-        if baseline.attention.is_plain_symmetric and isinstance(baseline.architecture, Architecture)
+        if baseline.attention.is_plain_symmetric and baseline.classifies_images
         for ours in groups
         if ours.attention.is_iterated_rpc
     ]

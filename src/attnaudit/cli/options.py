@@ -85,13 +85,17 @@ Out = Annotated[
 ]
 ClassFolders = Annotated[
     Path | None,
-    typer.Option("--images", help="Folder with one folder of images per class.", show_default=False),
+    typer.Option(
+        "--images",
+        help="Folder with one folder of images per class, or for segmentation with images/ and annotations/.",
+        show_default=False,
+    ),
 ]
 Parquet = Annotated[
     Path | None,
     typer.Option(
-        help="Parquet file with columns img and label. Default: test.parquet of cifar10 (10 classes), or imagenet_val "
-        "(1,000 classes), in $ATTNAUDIT_DATA.",
+        help="Parquet file with columns img and label, or image and mask for segmentation. Default: test.parquet of "
+        "cifar10 (10 classes) or camvid (11 classes of pixels), or imagenet_val (1,000 classes), in $ATTNAUDIT_DATA.",
         show_default=False,
     ),
 ]

@@ -26,7 +26,9 @@ class Precision(StrEnum):
 def robust(
     models: Annotated[
         list[str],
-        typer.Argument(help="Classifiers: vit-small-cifar, timm:NAME, or a folder from attnaudit train."),
+        typer.Argument(
+            help="Models that classify or segment: vit-small-cifar, timm:NAME, or a folder from attnaudit train."
+        ),
     ],
     weights: options.Weights = None,
     random_weights: options.RandomWeights = False,
@@ -46,9 +48,8 @@ def robust(
     attacks: Annotated[
         str | None,
         typer.Option(
-            help="Attacks (attnaudit ls attacks): comma-separated or `none`; pgd:50 runs 50 iterations. Default, on "
-            f"images: {options.joined(defaults.ATTACKS)}.",
-            show_default=False,
+            help="Attacks (attnaudit ls attacks): comma-separated or `none`; pgd:50 runs 50 iterations.",
+            show_default=f"{options.joined(defaults.ATTACKS)}; none for segmentation and sentences",
         ),
     ] = None,
     eps: Annotated[str, typer.Option(help="Attack budgets in pixel values, between 0 and 1.")] = options.joined(
@@ -100,6 +101,8 @@ def robust(
 
     Where gradients were used to attack, it also checks for gradient masking.
 
+    Of networks that segment it measures mIoU, mean accuracy and pixel accuracy, clean and under corruptions.
+
     Repeating the command resumes it. With the same --out and additional attacks, ε or models, it computes only what is
     new. Tables and page show what the last command named.
 
@@ -113,6 +116,8 @@ def robust(
         attnaudit robust timm:deit_tiny_patch16_224 --images imagenet/val --corrupted imagenet-c --corruptions all
 
         attnaudit robust timm:deit_tiny_patch16_224 --images imagenet-a --mask --attacks none
+
+        attnaudit robust runs/segment-camvid-0 --parquet camvid/test.parquet --corruptions all --severities 3
 
         attnaudit robust runs/sst2-rpc runs/sst2-softmax --tsv sst2/test.tsv --rates 0.1,0.2,0.4
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal
 
@@ -56,23 +56,45 @@ def epsilon_text(epsilon: float) -> str:
     return f"{levels:.4g}/255" if whole and 0 < levels <= 32 else f"{epsilon:.4g}"
 
 
+class Quantity(StrEnum):
+    """What the accuracy of a model is: of a classifier the share of images, otherwise how well masks are predicted."""
+
+    ACCURACY = "accuracy"
+    MEAN_IOU = "mean_iou"
+    MEAN_ACCURACY = "mean_accuracy"
+    PIXEL_ACCURACY = "pixel_accuracy"
+
+    @property
+    def words(self) -> str:
+        """For the head of a table."""
+        return "mIoU" if self is Quantity.MEAN_IOU else self.value.replace("_", " ")
+
+    @property
+    def decides(self) -> bool:
+        """Whether networks are compared by it."""
+        return self in (Quantity.ACCURACY, Quantity.MEAN_IOU)
+
+
 @dataclass(frozen=True)
 class Accuracy:
     """How many images, or sentences, a model gets right under a condition, with Wilson's interval.
 
     `source` names the images that were shown, or made into others, and who made them. `perturbation` is the largest
-    change of a pixel by an attack.
+    change of a pixel by an attack. Of a segmentation there are several, which `quantity` tells apart, with bootstrap
+    intervals over pictures; no picture is right or wrong as a whole, and `missing` classes have no pixel.
     """
 
     model: str
     condition: Condition
     source: str
     images: int
-    right: int
+    right: int | None
     accuracy: float
     interval: tuple[float, float]
     perturbation: float | None
     seconds: float
+    quantity: Quantity = added_later(Quantity.ACCURACY, unwritten=True)
+    missing: int = added_later(0, unwritten=True)
 
 
 @dataclass(frozen=True)
@@ -109,9 +131,24 @@ class EvaluationSummary:
     checks: tuple[MaskingCheck, ...]
     examples: str = added_later("images")
 
+    @property
+    def quantities(self) -> tuple[Quantity, ...]:
+        """What was measured, the one that decides first."""
+        return tuple(dict.fromkeys(entry.quantity for entry in self.accuracies)) or (Quantity.ACCURACY,)
+
+    @property
+    def segments(self) -> bool:
+        """Whether it is one of networks that segment."""
+        return self.quantities[0] is not Quantity.ACCURACY
+
+    def only(self, quantity: Quantity) -> EvaluationSummary:
+        """The same with one of them."""
+        return replace(self, accuracies=tuple(entry for entry in self.accuracies if entry.quantity is quantity))
+
     def of(self, model: str, kind: ConditionKind) -> list[Accuracy]:
-        """The accuracies of a model under conditions of one kind."""
-        return [entry for entry in self.accuracies if entry.model == model and entry.condition.kind is kind]
+        """What decides of a model under conditions of one kind."""
+        entries = self.only(self.quantities[0]).accuracies
+        return [entry for entry in entries if entry.model == model and entry.condition.kind is kind]
 
 
 @dataclass(frozen=True)

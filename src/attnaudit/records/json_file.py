@@ -31,7 +31,7 @@ from attnaudit.errors import (
 )
 from attnaudit.numerics.digest import digest
 from attnaudit.records.files import write_whole
-from attnaudit.records.later_fields import is_added_later
+from attnaudit.records.later_fields import is_added_later, is_unwritten
 
 Content = TypeVar("Content")
 
@@ -134,7 +134,25 @@ def _infinite(data: Any) -> Iterator[list[int | str]]:
 def plain(content: Any) -> Any:
     """Typed content as the plain data that JSON gives back."""
     (found,) = _adapter(typing.cast(Hashable, type(content))).dump_python((content,), mode="json", warnings="none")
+    _remove_unwritten(content, found)
     return found
+
+
+def _remove_unwritten(content: Any, data: Any) -> None:
+    """Take the fields out of plain data that are not written with their default."""
+    if dataclasses.is_dataclass(content):
+        for field in dataclasses.fields(content):
+            own = getattr(content, field.name)
+            if is_unwritten(field, own):
+                del data[field.name]
+            else:
+                _remove_unwritten(own, data[field.name])
+    elif isinstance(content, tuple | list):
+        for own, there in zip(content, data, strict=True):
+            _remove_unwritten(own, there)
+    elif isinstance(content, Mapping):
+        for own, there in zip(content.values(), data.values(), strict=True):
+            _remove_unwritten(own, there)
 
 
 @cache

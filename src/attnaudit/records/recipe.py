@@ -1,4 +1,7 @@
-"""What a training depends on: model, data, optimiser, augmentation, what is monitored; for each kind of data."""
+"""What a training depends on: model, data, optimiser, augmentation, what is monitored.
+
+For images that are named, for pictures that are segmented, for text, and for sentences that are named.
+"""
 
 from __future__ import annotations
 
@@ -64,6 +67,26 @@ class AugmentationSettings:
     def mixes(self) -> bool:
         """Whether images are blended in pairs."""
         return bool(self.mixup or self.cutmix)
+
+
+@dataclass(frozen=True)
+class MaskAugmentationSettings:
+    """What training pictures and their masks go through on the device.
+
+    A picture is enlarged or made smaller by a factor between `smallest` and `largest`, which may show a part of it, or
+    all of it with pixels around it that have no class; half of them are mirrored. `colour` is how far brightness,
+    contrast and saturation may go up or down, as a share.
+    """
+
+    smallest: float = 0.75
+    largest: float = 2.0
+    flip: bool = True
+    colour: float = 0.4
+
+    def __post_init__(self) -> None:
+        check_range(0, open_low=True, smallest=self.smallest)
+        check_range(self.smallest, largest=self.largest)
+        check_range(0, 1, colour=self.colour)
 
 
 @dataclass(frozen=True)
@@ -168,6 +191,8 @@ class ImageRecipe(Recipe):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.model.segments:
+            raise SettingError("model.decoder is for task segmentation: leave it out, or name the task.")
         if self.batch % 2 and self.augmentation.mixes:
             raise SettingError(f"batch must be even, because mixup pairs images, got {self.batch}.")
 
@@ -179,6 +204,29 @@ class ImageRecipe(Recipe):
     def for_classes(self, classes: int) -> ImageRecipe:
         """The same with as many classes as the data has."""
         return replace(self, model=replace(self.model, classes=classes))
+
+
+@dataclass(frozen=True)
+class SegmentationRecipe(Recipe):
+    """A vision transformer with a decoder that learns to name every pixel; `model.classes` is how many classes are."""
+
+    examples = "images"
+
+    task: Literal["segmentation"] = "segmentation"
+    data: str = "camvid"
+    model: Architecture = field(default_factory=lambda: Architecture(decoder="linear"))
+    augmentation: MaskAugmentationSettings = field(default_factory=MaskAugmentationSettings)
+    monitor: ImageMonitorSettings = field(default_factory=ImageMonitorSettings)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.model.segments:
+            raise SettingError("model.decoder is missing: a network that segments needs one, such as linear.")
+
+    @property
+    def monitored_inputs(self) -> int:
+        """Images."""
+        return self.monitor.images
 
 
 @dataclass(frozen=True)
@@ -231,4 +279,4 @@ class SentenceRecipe(Recipe):
 
 
 #: A recipe as it is in a file, where `task` says which kind it is.
-AnyRecipe = Annotated[ImageRecipe | TextRecipe | SentenceRecipe, Discriminator("task")]
+AnyRecipe = Annotated[ImageRecipe | SegmentationRecipe | TextRecipe | SentenceRecipe, Discriminator("task")]

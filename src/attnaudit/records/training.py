@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -15,7 +15,7 @@ from attnaudit.records import json_file
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.later_fields import added_later
 from attnaudit.records.ranges import check_range
-from attnaudit.records.recipe import AnyRecipe
+from attnaudit.records.recipe import AnyRecipe, ImageRecipe, SegmentationRecipe, SentenceRecipe, TextRecipe
 from attnaudit.records.run_folder import RunFolder, RunKind
 from attnaudit.records.schema import OBSERVED
 
@@ -97,6 +97,20 @@ class ImageEpoch(ClassifierEpoch):
 
 
 @dataclass(frozen=True)
+class SegmentationEpoch(Epoch):
+    """Of a network that segments; classes that no test picture has are missing from means."""
+
+    test_mean_iou: float
+    test_mean_accuracy: float
+    test_pixel_accuracy: float
+    images_per_second: float
+    average_test_loss: float | None = None
+    average_test_mean_iou: float | None = None
+    average_test_mean_accuracy: float | None = None
+    average_test_pixel_accuracy: float | None = None
+
+
+@dataclass(frozen=True)
 class TextEpoch(Epoch):
     """Of a language model: perplexities with their intervals, of the test half as it is and with words swapped."""
 
@@ -133,19 +147,26 @@ class SentenceHistory:
 
 
 @dataclass(frozen=True)
+class SegmentationHistory:
+    """The `history.json` of a network that segments."""
+
+    epochs: tuple[SegmentationEpoch, ...]
+
+
+@dataclass(frozen=True)
 class TextHistory:
     """The `history.json` of a language model."""
 
     epochs: tuple[TextEpoch, ...]
 
 
-AnyEpoch = ImageEpoch | TextEpoch | SentenceEpoch
-AnyHistory = ImageHistory | TextHistory | SentenceHistory
-#: The history of a training, and what one epoch of it is, by the task of its recipe.
-HISTORIES: Mapping[str, tuple[type[AnyHistory], type[AnyEpoch]]] = {
-    "images": (ImageHistory, ImageEpoch),
-    "text": (TextHistory, TextEpoch),
-    "sentences": (SentenceHistory, SentenceEpoch),
+AnyEpoch = ImageEpoch | SegmentationEpoch | TextEpoch | SentenceEpoch
+#: What is known of an epoch, and the file of all of them, by kind of recipe.
+HISTORIES: Mapping[type[AnyRecipe], tuple[type[AnyEpoch], type[Any]]] = {
+    ImageRecipe: (ImageEpoch, ImageHistory),
+    SegmentationRecipe: (SegmentationEpoch, SegmentationHistory),
+    TextRecipe: (TextEpoch, TextHistory),
+    SentenceRecipe: (SentenceEpoch, SentenceHistory),
 }
 
 
@@ -179,7 +200,7 @@ class TrainingRun:
 
     @property
     def accuracies(self) -> tuple[float, ...]:
-        """On the test half after every epoch; none of a language model, which has perplexities instead."""
+        """On the test half after every epoch; none of what does not classify."""
         return tuple(epoch.test_accuracy for epoch in self.history if isinstance(epoch, ClassifierEpoch))
 
     @property
@@ -237,7 +258,7 @@ def open_training(path: Path) -> TrainingRun:
         RunFolderError: it is not the folder of a training, or a file of it is damaged.
     """
     settings = RunFolder(path).settings(TrainingFile, RunKind.TRAINING)
-    kind, _ = HISTORIES[settings.identity.recipe.task]
+    _, kind = HISTORIES[type(settings.identity.recipe)]
     try:
         epochs = json_file.read(kind, path / HISTORY, "the history of a training").epochs
     except FileNotFoundError:  # no epoch is finished yet

@@ -12,10 +12,20 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from attnaudit.records.evaluation import Accuracy, ConditionKind, EvaluationScore, EvaluationSummary, MaskingCheck
+from attnaudit.records.evaluation import (
+    Accuracy,
+    ConditionKind,
+    EvaluationScore,
+    EvaluationSummary,
+    MaskingCheck,
+    Quantity,
+)
 
 Named = TypeVar("Named", Accuracy, EvaluationScore, MaskingCheck)
 
+_TITLES = {quantity: f"{quantity.words[0].upper()}{quantity.words[1:]}" for quantity in Quantity} | {
+    Quantity.MEAN_IOU: Quantity.MEAN_IOU.words
+}
 _TONES = {"pass": "green", "FAIL": "bold red", "not run": "dim"}
 _UNDER = {
     ConditionKind.CLEAN: "of clean {examples}",
@@ -23,6 +33,8 @@ _UNDER = {
     ConditionKind.ATTACK: "under the strongest attack",
     ConditionKind.CORRUPTION: "of corrupted ones",
 }
+#: The same of networks that segment.
+_SHOWN = {ConditionKind.CLEAN: "on clean images", ConditionKind.CORRUPTION: "on corrupted ones"}
 #: The number of models side by side in 80 columns, and in a wide table; for more, checks are only counted.
 _ABREAST, _WIDE = 2, 4
 
@@ -34,7 +46,9 @@ def robustness_report(summary: EvaluationSummary, *, wide: bool = False) -> Rend
     abreast = _WIDE if wide else _ABREAST
     places = range(0, len(models), abreast)
     parts: list[RenderableType] = [Text(text, style="bold") for text in robustness_answers(summary)]
-    parts += [_accuracies(summary, place, models[place : place + abreast]) for place in places]
+    for quantity in summary.quantities:
+        own = summary.only(quantity)
+        parts += [_accuracies(own, place, models[place : place + abreast]) for place in places]
     if summary.scores:
         parts.append(_scores(summary))
     if summary.checks:
@@ -54,6 +68,9 @@ def robustness_answers(summary: EvaluationSummary) -> list[str]:
 
 def _answer(summary: EvaluationSummary, model: str) -> str:
     shares = _shares(summary, model)
+    if summary.segments:
+        parts = [f"{share:.1%} {_SHOWN[kind]}" for kind, share in shares.items()]
+        return f"{model} has a mIoU of {_listed(parts)}." if parts else ""
     attacked = summary.of(model, ConditionKind.ATTACK)
     strongest = min(attacked, key=lambda entry: entry.accuracy).condition.words if attacked else ""
     parts = [f"{share:.1%} {_UNDER[kind].format(examples=summary.examples)}" for kind, share in shares.items()]
@@ -66,10 +83,11 @@ def _answer(summary: EvaluationSummary, model: str) -> str:
 def _range_answer(summary: EvaluationSummary, models: Sequence[str]) -> str:
     found = [_shares(summary, model) for model in models]
     parts = []
-    for kind, words in _UNDER.items():
+    for kind, words in (_SHOWN if summary.segments else _UNDER).items():
         if own := [shares[kind] for shares in found if kind in shares]:
             parts.append(f"{min(own):.1%} to {max(own):.1%} {words.format(examples=summary.examples)}")
-    return f"{len(models)} models are right on {_listed(parts)}." if parts else ""
+    said = "have a mIoU of" if summary.segments else "are right on"
+    return f"{len(models)} models {said} {_listed(parts)}." if parts else ""
 
 
 def _shares(summary: EvaluationSummary, model: str) -> dict[ConditionKind, float]:
@@ -104,6 +122,20 @@ def with_short_names(summary: EvaluationSummary) -> EvaluationSummary:
     )
 
 
+def tables(summary: EvaluationSummary) -> list[tuple[str, list[tuple[str, list[str]]]]]:
+    """A title and lines for each quantity that was measured."""
+    return [(_table_title(own), lines(own)) for own in map(summary.only, summary.quantities)]
+
+
+def _table_title(summary: EvaluationSummary) -> str:
+    """Of a summary with one quantity: what it is, of how many images, and how many classes are missing from it."""
+    if not summary.accuracies:
+        return "Accuracy"
+    first, missing = summary.accuracies[0], max(entry.missing for entry in summary.accuracies)
+    title = f"{_TITLES[first.quantity]} on {first.images:,} images [95 %]"
+    return f"{title}, without {missing} of the classes, which no pixel has" if missing else title
+
+
 def lines(summary: EvaluationSummary) -> list[tuple[str, list[str]]]:
     """Each condition and the accuracy of every model; the severities of a corruption are one line."""
     grouped: dict[str, dict[str, list[Accuracy]]] = {}
@@ -130,6 +162,8 @@ def accuracy_rows(summary: EvaluationSummary) -> list[dict[str, object]]:
             "kind": entry.condition.kind.value,
             "name": entry.condition.name,
             "strength": entry.condition.strength,
+            "quantity": entry.quantity.value,
+            "missing_classes": entry.missing,
             "norm": entry.condition.norm,
             "steps": entry.condition.steps,
             "images": entry.images,
@@ -161,8 +195,7 @@ def _cell(entries: Sequence[Accuracy]) -> str:
 
 def _accuracies(summary: EvaluationSummary, place: int, models: Sequence[str]) -> Table:
     """The accuracies of these models, whose first one has number `place`."""
-    images = summary.accuracies[0].images
-    title = None if place else Text(f"Accuracy on {images:,} {summary.examples} [95 %]")
+    title = None if place else Text(_table_title(summary))
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("condition")
     for model in models:

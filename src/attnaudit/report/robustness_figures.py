@@ -39,7 +39,7 @@ def accuracy_curves(summary: EvaluationSummary, paths: Sequence[Path]) -> bool:
             axis.set(ylim=(-0.02, 1.02), title=panels[place])
             axis.set_xlabel("severity" if panels[place] == _CORRUPTIONS else _LABELS[kind])
             if place % columns == 0:
-                axis.set_ylabel("accuracy")
+                axis.set_ylabel(summary.quantities[0].words)
         handles, labels = axes.flat[0].get_legend_handles_labels()
         axes.flat[0].figure.legend(handles, labels, loc="outside upper center", ncols=min(len(models), 3))
     return True

@@ -60,33 +60,31 @@ class PairedComparison:
 
     def gains(self, evaluations: Sequence[Evaluation], level: float) -> tuple[Gain, Gain]:
         """Under corruption, and under attack."""
-        return self._under_corruption(evaluations, level), self._under_attack(evaluations, level)
+        return self._averaged(ConditionKind.CORRUPTION, evaluations, level), self._under_attack(evaluations, level)
 
-    def gains_on_sentences(self, evaluations: Sequence[Evaluation], level: float) -> tuple[Gain, Gain]:
-        """On clean sentences, and under noise."""
-        clean, noisy = (
-            SharedConditions.of([self.ours, self.theirs], kind, evaluations)
-            for kind in (ConditionKind.CLEAN, ConditionKind.NOISE)
-        )
-        if clean is None or noisy is None:
-            silent = Gain(_NOT_MEASURED, "no noise was run on both")
-            return silent, silent
-        words = f"{len({key.name for key in noisy.keys})} noises"
-        return (
-            _gain(clean.differences(clean_accuracy), clean.coarseness, "clean", level),
-            _gain(noisy.differences(noisy.averaged), noisy.coarseness, words, level),
-        )
+    def gains_without_attack(
+        self, evaluations: Sequence[Evaluation], level: float, kind: ConditionKind = ConditionKind.CORRUPTION
+    ) -> tuple[Gain, Gain]:
+        """On clean images or sentences, and under corruption or noise."""
+        return self._on_clean(evaluations, level), self._averaged(kind, evaluations, level)
+
+    def _on_clean(self, evaluations: Sequence[Evaluation], level: float) -> Gain:
+        shared = SharedConditions.of([self.ours, self.theirs], ConditionKind.CLEAN, evaluations)
+        if shared is None:
+            return Gain(_NOT_MEASURED, "clean inputs were not shown to both")
+        return _gain(shared.differences(clean_accuracy), shared.coarseness, "clean", level)
 
     def clean(self, evaluations: Sequence[Evaluation]) -> str:
         """The mean gain on clean images in words, to be shown beside."""
         shared = SharedConditions.of([self.ours, self.theirs], ConditionKind.CLEAN, evaluations)
         return "clean not run" if shared is None else f"clean {_points(shared.differences(clean_accuracy).mean())}"
 
-    def _under_corruption(self, evaluations: Sequence[Evaluation], level: float) -> Gain:
-        shared = SharedConditions.of([self.ours, self.theirs], ConditionKind.CORRUPTION, evaluations)
+    def _averaged(self, kind: ConditionKind, evaluations: Sequence[Evaluation], level: float) -> Gain:
+        """Under corruption, or under noise."""
+        shared = SharedConditions.of([self.ours, self.theirs], kind, evaluations)
         if shared is None:
-            return Gain(_NOT_MEASURED, "no corruption was run on both")
-        words = f"{len({key.name for key in shared.keys})} corruptions"
+            return Gain(_NOT_MEASURED, f"no {kind.value} was run on both")
+        words = f"{len({key.name for key in shared.keys})} {kind.value}s"
         return _gain(shared.differences(shared.averaged), shared.coarseness, words, level)
 
     def _under_attack(self, evaluations: Sequence[Evaluation], level: float) -> Gain:

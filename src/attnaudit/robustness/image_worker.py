@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import time
 import typing
-from collections.abc import Sequence
 
+import pyarrow as pa
 import torch
 from torch import Tensor
 
 from attnaudit.numerics.randomness import derived_seed
 from attnaudit.records.evaluation import Condition, ConditionKind
+from attnaudit.records.notes import Notes
 from attnaudit.robustness.conditions import CLEAN, GRADIENT, OUTLIERS, TRANSFER
 from attnaudit.robustness.examples import Examples, model_pixels
 from attnaudit.robustness.outcome import Outcome, along_gradient, attacked, plain
 from attnaudit.robustness.pixels import PixelModel
+from attnaudit.robustness.segmentation import Segmenter, segmentation_rows
+from attnaudit.robustness.table import rows
 from attnaudit.robustness.unit import Classifier, EvaluationSettings, EvaluationUnit
-from attnaudit.robustness.worker import EvaluationWorker
+from attnaudit.robustness.worker import EvaluationWorker, seconds_since
 
 
 class ImageWorker(EvaluationWorker):
@@ -33,25 +37,32 @@ class ImageWorker(EvaluationWorker):
         self._clean: dict[str, Tensor] = {}
         self._changed: tuple[Condition, dict[str, Tensor]] = (CLEAN, {})
 
-    def shown(self, unit: EvaluationUnit) -> tuple[Tensor, Tensor, Sequence[int]]:
-        """Bytes of pixels; of outliers the labels mean nothing."""
-        pixels = self._pixels(_pixel_model(unit.classifier), unit.condition)[unit.batch]
-        if unit.condition == OUTLIERS:
-            return pixels, torch.zeros(len(pixels), dtype=torch.int64), range(unit.batch.start, unit.batch.stop)
-        return pixels, unit.classifier.labels[unit.batch], self._examples.indices[unit.batch]
+    def compute(self, unit: EvaluationUnit, following: EvaluationUnit | None = None) -> tuple[pa.Table, Notes]:
+        """The rows of a batch."""
+        subject, condition, model = unit.subject, unit.condition, typing.cast(PixelModel, unit.subject.model)
+        pixels = self._pixels(model, condition)[unit.batch].to(model.device).float() / 255
+        places, about = self._examples.indices[unit.batch], (model.label, self._settings.protocol, condition)
+        begin = time.perf_counter()
+        if isinstance(subject, Segmenter):
+            counts = subject.counts(pixels, unit.batch)
+            return segmentation_rows(*about, places, counts, seconds_since(begin, model.device)), Notes()
+        outliers = condition == OUTLIERS
+        labels = torch.zeros(len(pixels), dtype=torch.int64) if outliers else subject.labels[unit.batch]
+        outcome = self._outcome(model, condition, unit.batch.start, pixels, labels.to(model.device))
+        seconds = seconds_since(begin, model.device)
+        shown = range(unit.batch.start, unit.batch.stop) if outliers else places
+        return rows(*about, list(shown), labels.tolist(), outcome, seconds), Notes()
 
-    def outcome(self, unit: EvaluationUnit, inputs: Tensor, labels: Tensor) -> Outcome:
-        """The predictions, after an attack if the condition is one."""
-        model, condition, settings = _pixel_model(unit.classifier), unit.condition, self.settings
-        pixels = inputs.float() / 255
-        parts = (settings.seed, condition.name, str(condition.strength), unit.batch.start)
+    def _outcome(self, model: PixelModel, condition: Condition, first: int, pixels: Tensor, labels: Tensor) -> Outcome:
+        settings = self._settings
+        parts = (settings.seed, condition.name, str(condition.strength), first)
         generator = torch.Generator(model.device).manual_seed(derived_seed(*parts))
         if condition == GRADIENT:
             return along_gradient(model, pixels, labels, generator)
         if condition.kind not in (ConditionKind.ATTACK, ConditionKind.CHECK):
             return plain(model, pixels, labels)
         twin = self._twin if condition.name == TRANSFER else None
-        maker = model if twin is None else _pixel_model(twin)
+        maker = model if twin is None else typing.cast(PixelModel, twin.model)
         return attacked(model, maker, condition, pixels, labels, settings.protocol, generator)
 
     def _pixels(self, model: PixelModel, condition: Condition) -> Tensor:
@@ -65,15 +76,10 @@ class ImageWorker(EvaluationWorker):
             made[model.preprocessing_digest] = model_pixels(model, self._examples.images(condition))
         elif model.preprocessing_digest not in made:
             clean = self._clean_pixels(model)
-            made[model.preprocessing_digest] = self._examples.corrupted(model, clean, condition, self.settings.seed)
+            made[model.preprocessing_digest] = self._examples.corrupted(model, clean, condition, self._settings.seed)
         return made[model.preprocessing_digest]
 
     def _clean_pixels(self, model: PixelModel) -> Tensor:
         if model.preprocessing_digest not in self._clean:
             self._clean[model.preprocessing_digest] = self._examples.clean(model)
         return self._clean[model.preprocessing_digest]
-
-
-def _pixel_model(classifier: Classifier) -> PixelModel:
-    """The model of a classifier of images."""
-    return typing.cast(PixelModel, classifier.model)

@@ -12,7 +12,11 @@ from typing import Any
 from attnaudit.attention.functional import Pursuit
 from attnaudit.errors import RunFolderError, UsageError
 from attnaudit.records import json_file
-from attnaudit.records.architecture import REFERENCE_ATTENTION, ClassifierArchitecture
+from attnaudit.records.architecture import (
+    REFERENCE_ATTENTION,
+    ClassifierArchitecture,
+    EncoderArchitecture,
+)
 from attnaudit.records.evaluated_networks import EvaluatedNetwork, Evaluation
 
 _ATTENTION = ("attention", "attention_layers", "attention_options", "other_attention")
@@ -86,9 +90,23 @@ class NetworkGroup:
     by_evaluation: tuple[Mapping[int, EvaluatedNetwork], ...]
 
     @property
-    def architecture(self) -> ClassifierArchitecture:
-        """Of its networks, which differ in nothing but the seed."""
-        return next(network.architecture for by_seed in self.by_evaluation for network in by_seed.values())
+    def classifies_images(self) -> bool:
+        """Whether the networks name images, and do not segment or read."""
+        return not self.segments and not self.reads_sentences
+
+    @property
+    def segments(self) -> bool:
+        """Whether the networks segment, and do not classify."""
+        return any(own.segments for own in self._architectures)
+
+    @property
+    def reads_sentences(self) -> bool:
+        """Whether the networks are encoders that name sentences."""
+        return any(isinstance(own, EncoderArchitecture) for own in self._architectures)
+
+    @property
+    def _architectures(self) -> list[ClassifierArchitecture]:
+        return [network.architecture for by_seed in self.by_evaluation for network in by_seed.values()]
 
     @property
     def sparse_share(self) -> float | None:

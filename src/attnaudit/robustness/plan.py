@@ -18,11 +18,13 @@ from attnaudit.robustness.conditions import CLEAN, TRANSFER
 from attnaudit.robustness.examples import Examples, batches
 from attnaudit.robustness.image_worker import ImageWorker
 from attnaudit.robustness.pixels import PixelModel
+from attnaudit.robustness.segmentation import SEGMENTATION_SCHEMA
 from attnaudit.robustness.sentences import SentenceExamples
 from attnaudit.robustness.table import SCHEMA, VERSION
-from attnaudit.robustness.unit import Classifier, EvaluationSettings, EvaluationUnit
+from attnaudit.robustness.unit import Classifier, EvaluationSettings, EvaluationUnit, Subject, subject_of
 from attnaudit.robustness.worker import EvaluationWorker, SentenceWorker
 from attnaudit.sources.model import LoadedModel
+from attnaudit.sources.segmented import SegmentedImages
 
 
 @dataclass(frozen=True)
@@ -51,17 +53,22 @@ class EvaluationPlan:
             raise UsageError(f"{repeated[0]} is given twice: models are told apart by their names.")
 
     @cached_property
-    def classifiers(self) -> tuple[Classifier, ...]:
+    def subjects(self) -> tuple[Subject, ...]:
         """The models, ready."""
-        return tuple(Classifier.of(model, self.examples, self.settings) for model in self.models)
+        return tuple(subject_of(model, self.examples, self.settings) for model in self.models)
+
+    @property
+    def segments(self) -> bool:
+        """Whether the images have masks."""
+        return isinstance(self.examples.data, SegmentedImages)
 
     @cached_property
     def twin_classifier(self) -> Classifier | None:
         """The twin, ready; fails unless every model can be shown the images that it makes."""
-        if self.twin is None:
+        if self.twin is None or isinstance(self.examples, SentenceExamples):
             return None
         found = Classifier.of(self.twin, self.examples, self.settings)
-        for model in (classifier.model for classifier in self.classifiers):
+        for model in (subject.model for subject in self.subjects):
             sizes = [reader.size for reader in (model, found.model) if isinstance(reader, PixelModel)]
             if len(set(sizes)) > 1:
                 own, its = ("×".join(map(str, size)) for size in sizes)
@@ -91,7 +98,7 @@ class EvaluationPlan:
     @property
     def schema(self) -> pa.Schema:
         """The columns of results."""
-        return SCHEMA
+        return SEGMENTATION_SCHEMA if self.segments else SCHEMA
 
     @property
     def name(self) -> str:
@@ -133,12 +140,12 @@ class EvaluationPlan:
 
     def _under(self, condition: Condition) -> Iterator[EvaluationUnit]:
         source, images = self._shown(condition)
-        for classifier in self.classifiers:
-            model = [classifier.model.label, classifier.model.fingerprint]
+        for subject in self.subjects:
+            model = [subject.model.label, subject.model.fingerprint]
             how = json_file.plain(condition), source, json_file.plain(self.settings.conventions)
             whole = digest(VERSION, model, *how)
             for batch in batches(images, self.settings.batch):
-                yield EvaluationUnit(classifier, condition, batch, digest(whole, batch.start))
+                yield EvaluationUnit(subject, condition, batch, digest(whole, batch.start))
 
 
 def _described(model: LoadedModel) -> EvaluatedModel:

@@ -9,7 +9,7 @@ from typing import Literal
 from attnaudit import defaults
 from attnaudit.errors import InputError, UsageError
 from attnaudit.protocol import Protocol
-from attnaudit.records.evaluation import Condition
+from attnaudit.records.evaluation import Condition, ConditionKind
 from attnaudit.robustness.conditions import (
     CLEAN,
     EVERYTHING,
@@ -28,6 +28,7 @@ from attnaudit.robustness.noises import NOISES
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.sources.labelled import labelled_for, read_labelled
 from attnaudit.sources.model import LoadedModel
+from attnaudit.sources.segmented import segmented_for
 
 #: Names of corruptions, or all of them.
 Corruptions = Sequence[str] | Literal["all"]
@@ -92,6 +93,24 @@ def check_corrupted(corrupted: Path | None, corruptions: Corruptions) -> None:
         raise UsageError(f"--corrupted {corrupted} needs corruptions: name some, or use --corruptions all.")
 
 
+def for_segmentation(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
+    """Those under which networks that segment are shown pictures."""
+    shown = (ConditionKind.CLEAN, ConditionKind.CORRUPTION)
+    return tuple(condition for condition in conditions if condition.kind in shown)
+
+
+def check_segmentation(**asked: object) -> None:
+    """Refuse what is asked for by name and makes no sense for networks that segment.
+
+    Raises:
+        UsageError: there is such an option.
+    """
+    if wrong := [name for name, value in asked.items() if value]:
+        raise UsageError(
+            f"--{wrong[0]} is for classifiers: a network that segments is shown clean and corrupted pictures only."
+        )
+
+
 def find_examples(
     model: LoadedModel,
     images: Path | None,
@@ -108,8 +127,9 @@ def find_examples(
     written_by_us = images is None and corrupted is not None and (corrupted / CLEAN_FILE).exists()
     if corrupted is not None and written_by_us:
         images = corrupted / CLEAN_FILE
+    subject = PixelModel(model)
     return Examples.drawn(
-        labelled_for(images, PixelModel(model).outputs),
+        (segmented_for if subject.segments else labelled_for)(images, subject.outputs),
         limit,
         seed,
         corrupted_folder=corrupted,

@@ -76,8 +76,12 @@ class SharedConditions:
 
     @property
     def coarseness(self) -> float:
-        """Standard deviation of a difference of two shares, each rounded to one image: Var = 2/12 images⁻²."""
-        return 1 / (6**0.5 * self.images)
+        """Standard deviation of a difference of two shares, each rounded to one image: Var = 2/12 images⁻².
+
+        A mIoU is one of so many pixels that nothing is rounded.
+        """
+        segments = any(network.architecture.segments for group in self.networks for network in group)
+        return 0.0 if segments else 1 / (6**0.5 * self.images)
 
     def differences(self, accuracy: Callable[[EvaluatedNetwork], float]) -> Numbers:
         """The accuracy of the first group less that of the second, by seed."""

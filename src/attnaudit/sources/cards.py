@@ -82,13 +82,13 @@ def build_network(card: Card, seed: int) -> nn.Module:
 
 def preprocessing(card: ImageCard, protocol: Protocol) -> Preprocess:
     """A centre crop of the model's size; squashed, as in the study, for `paper`."""
-    size = card.architecture.image_size
+    height, width = card.architecture.image_shape
     if protocol is Protocol.PAPER:
-        return squashed(size, size)
+        return squashed(height, width)
     mean, std = (np.array(numbers, dtype=np.float32)[:, None, None] for numbers in (card.mean, card.std))
 
     def prepared(image: Image.Image) -> Tensor:
-        return torch.from_numpy((centre_crop(image, size).astype(np.float32) / 255 - mean) / std)
+        return torch.from_numpy((centre_crop(image, height, width).astype(np.float32) / 255 - mean) / std)
 
     return prepared
 

@@ -14,16 +14,28 @@ IMAGENET_MEAN = np.array([0.485, 0.456, 0.406], dtype=np.float32)
 IMAGENET_STD = np.array([0.229, 0.224, 0.225], dtype=np.float32)
 
 
-def centre_crop(image: Image.Image, size: int) -> UInt8[np.ndarray, "3 size size"]:
-    """Resize the shorter side to `size` and crop the middle of the longer one, without distortion.
+def centre_crop(image: Image.Image, height: int, width: int | None = None) -> UInt8[np.ndarray, "3 height width"]:
+    """Resize the image until it just covers `height` x `width`, a square by default, and crop the middle.
 
-    Training, audits and robustness evaluations all use it, so that their accuracies are comparable.
+    Nothing is distorted. Training, audits and robustness evaluations all use it, so that their accuracies are
+    comparable.
     """
-    factor = size / min(image.size)
-    width, height = (max(size, round(side * factor)) for side in image.size)
-    resized = image.resize((width, height), Image.Resampling.BICUBIC)
-    left, top = (width - size) // 2, (height - size) // 2
-    return np.ascontiguousarray(np.asarray(resized.crop((left, top, left + size, top + size))).transpose(2, 0, 1))
+    return np.ascontiguousarray(_covering(image, height, width, Image.Resampling.BICUBIC).transpose(2, 0, 1))
+
+
+def centre_crop_mask(mask: Image.Image, height: int, width: int | None = None) -> UInt8[np.ndarray, "height width"]:
+    """The same of a mask: each pixel has the class of the nearest one, because classes cannot be averaged."""
+    return _covering(mask, height, width, Image.Resampling.NEAREST)
+
+
+def _covering(image: Image.Image, height: int, width: int | None, resampling: Image.Resampling) -> np.ndarray:
+    width = height if width is None else width
+    factor = max(width / image.width, height / image.height)
+    resized = image.resize(
+        (max(width, round(image.width * factor)), max(height, round(image.height * factor))), resampling
+    )
+    left, top = (resized.width - width) // 2, (resized.height - height) // 2
+    return np.array(resized.crop((left, top, left + width, top + height)))
 
 
 def squashed(height: int, width: int) -> Callable[[Image.Image], Tensor]:

@@ -1,28 +1,33 @@
-"""What a training learns from which data: what differs between images, text and sentences, unknown to the loop."""
+"""What a training learns from which data: images, pictures with masks, text, sentences. The loop does not know."""
 
 from __future__ import annotations
 
 import typing
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from torch import Tensor, nn
 
 from attnaudit.errors import InputError, UsageError
 from attnaudit.records.card import Card
-from attnaudit.records.recipe import AnyRecipe, ImageRecipe, Recipe, SentenceRecipe, TextRecipe
+from attnaudit.records.recipe import AnyRecipe, ImageRecipe, Recipe, SegmentationRecipe, SentenceRecipe, TextRecipe
 from attnaudit.sources.corpora import Corpus, training_and_test_text
 from attnaudit.sources.labelled import LabelledImages, training_and_test
+from attnaudit.sources.segmented import SegmentedImages, training_and_test_masks
 from attnaudit.sources.sentences import LabelledSentences, training_and_test_sentences
 from attnaudit.training.batching import Batch, Layout
 from attnaudit.training.image_task import ImageTask
+from attnaudit.training.segmentation_task import SegmentationTask
 from attnaudit.training.sentence_task import SentenceTask
 from attnaudit.training.text_task import TextTask
 
 #: The training half and the test half of a data set.
 TrainTestData = (
-    tuple[LabelledImages, LabelledImages] | tuple[Corpus, Corpus] | tuple[LabelledSentences, LabelledSentences]
+    tuple[LabelledImages, LabelledImages]
+    | tuple[SegmentedImages, SegmentedImages]
+    | tuple[Corpus, Corpus]
+    | tuple[LabelledSentences, LabelledSentences]
 )
 
 
@@ -91,6 +96,9 @@ def read_data(recipe: Recipe, place: Path, limit: int | None = None) -> TrainTes
         named, tested = (half.evenly_spaced(limit) for half in training_and_test_sentences(place))
         _check_classes(named, recipe, limit)
         return named, tested
+    if isinstance(recipe, SegmentationRecipe):
+        pictures, others = training_and_test_masks(place, recipe.model.classes)
+        return pictures.evenly_spaced(limit), others.evenly_spaced(limit)
     train, test = (half.evenly_spaced(limit) for half in training_and_test(place))
     _check_classes(train, recipe, limit)
     return train, test
@@ -114,10 +122,8 @@ def make_task(recipe: Recipe, data: TrainTestData) -> Task:
         return TextTask.from_data(recipe, train, test)
     if isinstance(recipe, ImageRecipe) and isinstance(train, LabelledImages) and isinstance(test, LabelledImages):
         return ImageTask.from_data(recipe, train, test)
-    if (
-        isinstance(recipe, SentenceRecipe)
-        and isinstance(train, LabelledSentences)
-        and isinstance(test, LabelledSentences)
-    ):
-        return SentenceTask.from_data(recipe, train, test)
+    if isinstance(recipe, SegmentationRecipe) and isinstance(train, SegmentedImages):
+        return SegmentationTask(recipe, train, cast(SegmentedImages, test))
+    if isinstance(recipe, SentenceRecipe) and isinstance(train, LabelledSentences):
+        return SentenceTask.from_data(recipe, train, cast(LabelledSentences, test))
     raise UsageError(f"Recipe {recipe.name} needs data of {recipe.examples}, got a {type(train).__name__}.")

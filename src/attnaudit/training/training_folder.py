@@ -109,9 +109,8 @@ def check_measurements(folder: RunFolder, step: int) -> None:
 
 def write_history(folder: Path, recipe: AnyRecipe, history: Sequence[Mapping[str, Any]]) -> None:
     """Write a record per finished epoch; also before the end, for readers of a running training."""
-    kinds: tuple[Any, Any] = HISTORIES[recipe.task]
-    whole, epoch = kinds
-    json_file.write(folder / HISTORY, whole(tuple(epoch(**record) for record in history)))
+    epoch, kind = HISTORIES[type(recipe)]
+    json_file.write(folder / HISTORY, kind(tuple(epoch(**record) for record in history)))
 
 
 def write_result(result: TrainingResult, folder: RunFolder, task: Task, trainer: Trainer) -> None:
