@@ -151,7 +151,7 @@ def whole_numbers(text: str, option: str) -> tuple[int, ...]:
         raise UsageError(f"{option} must be a list of integers, such as 1,4,16, got {text}.") from error
 
 
-def shares(text: str, option: str) -> tuple[float, ...]:
+def numbers(text: str, option: str) -> tuple[float, ...]:
     """A comma-separated list of numbers."""
     try:
         return tuple(float(part) for part in listed(text, option))

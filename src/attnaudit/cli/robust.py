@@ -133,7 +133,7 @@ def robust(
         download=download,
         tsv=tsv,
         noises=options.names_or_all(noises, "--noises"),
-        rates=options.shares(rates, "--rates"),
+        rates=options.numbers(rates, "--rates"),
         attacks=None if attacks is None else options.names(attacks, "--attacks"),
         eps=options.listed(eps, "--eps"),
         corruptions=options.names_or_all(corruptions, "--corruptions"),

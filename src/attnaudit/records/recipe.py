@@ -13,6 +13,7 @@ from pydantic import Discriminator
 
 from attnaudit.errors import SettingError
 from attnaudit.records.architecture import Architecture, DecoderArchitecture, EncoderArchitecture
+from attnaudit.records.later_fields import added_later
 from attnaudit.records.ranges import check_range
 
 
@@ -145,7 +146,8 @@ class Recipe:
     """A training of any kind. `name` and `about` say what it is for; `data` names a folder of `ATTNAUDIT_DATA`.
 
     `average` is the decay of the exponential moving average of the weights, None for none; `ksvd_weight` is η of
-    Primal-Attention's regulariser η·J².
+    Primal-Attention's regulariser η·J²; `pca_weight` is that of a pull of keys towards principal
+    components (`PCAPenalty`).
     """
 
     #: What a batch consists of.
@@ -162,12 +164,14 @@ class Recipe:
     average: float | None = None
     ksvd_weight: float = 0.0
     monitor: MonitorSettings = field(default_factory=MonitorSettings)
+    pca_weight: float = added_later(0.0, unwritten=True)
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"\w[\w.-]*", self.name):
             raise SettingError(f"name must be usable as a folder's (letters, digits, - and _), got {self.name!r}.")
         check_range(1, epochs=self.epochs, batch=self.batch)
         check_range(0, 1, average=self.average)
+        check_range(0, pca_weight=self.pca_weight)
         if self.ksvd_weight and self.model.attention != "primal":
             raise SettingError(f"ksvd_weight is for primal attention, but the model has {self.model.attention}.")
 
@@ -271,6 +275,11 @@ class SentenceRecipe(Recipe):
     data: str = "sst2"
     model: EncoderArchitecture = field(default_factory=EncoderArchitecture)
     monitor: SentenceMonitorSettings = field(default_factory=SentenceMonitorSettings)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.pca_weight:
+            raise SettingError("pca_weight is for images and text: the padding of sentences would count as tokens.")
 
     @property
     def monitored_inputs(self) -> int:
