@@ -5,8 +5,8 @@
 Vision transformers of DeiT's sizes (12 blocks, 224 pixels, patches of 16) with every variant in all blocks, and
 RPC-Attention in the first of a symmetric network too, as the paper has it. Operations are counted by hand
 (`network_flops.py`) and by `torch.utils.flop_counter`, which must agree. Time is the median of passes over a batch
-(cuda: bfloat16; cpu: float32, one thread); memory is the most that torch held beyond the network itself. Training is
-forward and backward; the optimiser's step is the same for all.
+(cuda: bfloat16; cpu: float32, one thread, processor time); memory is the most that torch held beyond the network
+itself. Training is forward and backward; the optimiser's step is the same for all.
 """
 
 from __future__ import annotations
@@ -73,14 +73,15 @@ def measured(work: Callable[[], None], device: torch.device, repeats: int) -> tu
     """Median seconds, and the most bytes held beyond what was held before."""
     cuda = device.type == "cuda"
     wait = torch.cuda.synchronize if cuda else (lambda: None)
+    clock = time.perf_counter if cuda else time.process_time
     times = []
     for turn in range(_WARM_UP + repeats):
         wait()
-        begin = time.perf_counter()
+        begin = clock()
         work()
         wait()
         if turn >= _WARM_UP:
-            times.append(time.perf_counter() - begin)
+            times.append(clock() - begin)
     if cuda:
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
@@ -119,7 +120,7 @@ def main(arguments: argparse.Namespace) -> None:
     device = torch.device(arguments.device)
     cuda = device.type == "cuda"
     precision = "bf16" if cuda else "fp32"
-    place = torch.cuda.get_device_name() if cuda else "CPU, one thread"
+    place = torch.cuda.get_device_name() if cuda else "CPU, one thread, processor time"
     print(f"{place}, torch {torch.__version__}, {precision}, batch {arguments.batch}, median of {arguments.repeats}\n")
     print("| size | attention | M parameters | GFLOP per image, inference | training | inference, ms | training, ms "
           "| inference, MiB | training, MiB |\n|" + " --- |" * 9)  # fmt: skip

@@ -129,7 +129,7 @@ class EvaluationSummary:
     accuracies: tuple[Accuracy, ...]
     scores: tuple[EvaluationScore, ...]
     checks: tuple[MaskingCheck, ...]
-    examples: str = added_later("images")
+    examples: str = added_later("images", unwritten=True)
 
     @property
     def quantities(self) -> tuple[Quantity, ...]:
