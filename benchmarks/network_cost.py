@@ -25,6 +25,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
+from attnaudit.display import counted
 from attnaudit.numerics.precision import autocast
 from attnaudit.records.architecture import Architecture
 from attnaudit.sources.vision_transformer import build_vision_transformer
@@ -52,9 +53,9 @@ def networks(size: str, **changes: int) -> Iterator[tuple[str, Architecture]]:
     for count in ITERATIONS:
         options = {"iterations": count}
         first = {"attention_layers": (0,), "other_attention": "symmetric"}
-        yield f"rpc, {count} iterations, first block", built("rpc", attention_options=options, **first)
+        yield f"rpc, {counted(count, 'iteration')}, first block", built("rpc", attention_options=options, **first)
     for count in ITERATIONS:
-        yield f"rpc, {count} iterations, all blocks", built("rpc", attention_options={"iterations": count})
+        yield f"rpc, {counted(count, 'iteration')}, all blocks", built("rpc", attention_options={"iterations": count})
     yield "primal, rank 20", built("primal")
 
 
