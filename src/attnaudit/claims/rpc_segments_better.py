@@ -43,9 +43,9 @@ def _verdict(comparison: PairedComparison, evaluations: Sequence[Evaluation], le
 
 CLAIM = Claim(
     name="rpc-segments-better",
-    statement="A network with RPC-Attention segments clean and corrupted pictures better than its symmetric baseline.",
+    statement="RPC-Attention in the backbone segments clean and corrupted pictures better than symmetric attention.",
     citation="Teo & Nguyen 2024, Table 6: Segmenter on ADE20K, clean and under the 15 corruptions, by mIoU",
-    formula="mIoU, the mean over classes of n_ii / (t_i + p_i - n_ii), with n_ij pixels of class i said to be of class j",
+    formula="mIoU: the mean over classes of n_ii / (t_i + p_i - n_ii) for n_ij pixels of class i said to be of class j",
     rule=(
         "Supported if there is a gain in mIoU on clean pictures and under corruption, refuted if one of them is absent "
         "or a loss, and undecided otherwise. A gain is a difference between networks of the same size, training and "

@@ -59,8 +59,8 @@ class PixelModel:
         self.module = loaded.module.to(self.device).eval().requires_grad_(False)
         self.mask = None if mask is None else mask.to(self.device)
 
-    def __call__(self, pixels: Float[Tensor, "images 3 height width"]) -> Float[Tensor, "images classes"]:
-        """The logits for pixel values between 0 and 1."""
+    def __call__(self, pixels: Float[Tensor, "images 3 height width"]) -> Float[Tensor, "images *places classes"]:
+        """The logits for pixel values between 0 and 1: of every image, or of every pixel."""
         return self.on_normalised(self.normalised(pixels))
 
     def on_normalised(self, images: Tensor) -> Tensor:
