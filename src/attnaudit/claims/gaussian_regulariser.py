@@ -42,10 +42,10 @@ CLAIM = Claim(
     formula="min E‖x₁ - T(X)₁‖² + γ E‖x - P_μ x‖², against γ = 0; P_μ projects on μ",
     rule=(
         "The gain is log₁₀ sin²(μ, v₁) without the regulariser less with it, the mean over training of heads from the "
-        "same start on the same prompts; Student's t over runs, corrected for skewness and widened for all comparisons. Supported if the interval "
-        "lies above 0, refuted if it lies below (a loss), or contains 0 and excludes a tenth of a decade (no gain). "
-        "Two controls say what the verdict is worth: isotropic tokens have no direction to find, and a regulariser "
-        "that is misled, computed on tokens whose axes are in reverse order, must lose."
+        "same start on the same prompts; Student's t over runs, corrected for skewness, widened for all comparisons. "
+        "Supported if the interval lies above 0, refuted if it lies below (a loss), or contains 0 and excludes a tenth "
+        "of a decade (no gain). Two controls say what the verdict is worth: isotropic tokens have nothing to find, and "
+        "a regulariser that is misled, computed on tokens whose axes are in reverse order, must lose."
     ),
     decided_by=("gain in log₁₀ sin² over training",),
     shown=("gain in log₁₀ sin² at the end",),

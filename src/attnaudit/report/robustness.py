@@ -132,7 +132,7 @@ def _table_title(summary: EvaluationSummary) -> str:
     if not summary.accuracies:
         return "Accuracy"
     first, missing = summary.accuracies[0], max(entry.missing for entry in summary.accuracies)
-    title = f"{_TITLES[first.quantity]} on {first.images:,} images [95 %]"
+    title = f"{_TITLES[first.quantity]} on {first.images:,} {summary.examples} [95 %]"
     return f"{title}, without {missing} of the classes, which no pixel has" if missing else title
 
 
