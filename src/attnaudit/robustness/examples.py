@@ -82,6 +82,11 @@ class Examples:
             return self.corrupted_images(condition)
         return self.selected
 
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the selected images and their places."""
+        return digest(self.selected.fingerprint, self.indices)
+
     def source(self, condition: Condition) -> tuple[str, int]:
         """A name for the images on disk for this condition, and how many there are."""
         images = self.images(condition)

@@ -14,7 +14,7 @@ from attnaudit.numerics.digest import digest
 from attnaudit.records import json_file
 from attnaudit.records.card import ImageCard, NetworkCard, SentenceCard
 from attnaudit.records.evaluation import Condition, EvaluatedModel, EvaluationIdentity
-from attnaudit.robustness.conditions import CLEAN, TRANSFER
+from attnaudit.robustness.conditions import TRANSFER
 from attnaudit.robustness.examples import Examples, batches
 from attnaudit.robustness.image_worker import ImageWorker
 from attnaudit.robustness.pixels import PixelModel
@@ -81,7 +81,7 @@ class EvaluationPlan:
     @cached_property
     def identity(self) -> dict[str, Any]:
         """What a run folder belongs to: more models and conditions may be added to it."""
-        own = EvaluationIdentity(self.settings.conventions, self.examples.source(CLEAN)[0])
+        own = EvaluationIdentity(self.settings.conventions, self.examples.fingerprint)
         return dict(json_file.plain(own))
 
     @property

@@ -63,10 +63,15 @@ class SentenceExamples:
         """The selected sentences."""
         return self.data.select(self.indices)
 
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the selected sentences and their places."""
+        return digest(self.selected.fingerprint, self.indices)
+
     def source(self, condition: Condition) -> tuple[str, int]:
         """A name for what models are shown under a condition, and how many sentences there are."""
-        made = () if condition.kind is ConditionKind.CLEAN else (VERSION,)
-        return digest(self.selected.fingerprint, self.indices, *made), len(self.indices)
+        made = self.fingerprint if condition.kind is ConditionKind.CLEAN else digest(self.fingerprint, VERSION)
+        return made, len(self.indices)
 
     def shown(self, model: SentenceModel, condition: Condition, seed: int) -> Int64[Tensor, "sentences tokens"]:
         """The tokens of the selected sentences under a condition."""
