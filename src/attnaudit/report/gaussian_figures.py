@@ -61,7 +61,7 @@ def regulariser_figure(records: Sequence[RegulariserRecord], paths: Sequence[Pat
                     axis.plot(steps, np.median(found, axis=0), label=name, lw=1, **style)
                     low, high = found.min(axis=0), found.max(axis=0)
                     axis.fill_between(steps, low, high, color=style["color"], alpha=0.15, lw=0)
-                axis.set(yscale="log", title=f"{kernel}, {_REGULARISED[data]}")
+                axis.set(yscale="log", ylim=(_FLOOR, 2), title=f"{kernel}, {_REGULARISED[data]}")
                 if row == len(kernels) - 1:
                     axis.set_xlabel("step")
             axes[row, 0].set_ylabel(r"$\sin^2(\mu, v_1)$")
