@@ -165,7 +165,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--jobs", type=int, default=6, help="trainings and evaluations at a time")
     options.add_argument("--minutes", type=float, default=60.0)
     options.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    options.add_argument("--train", default="", help="further options of attnaudit train, as one word")
+    options.add_argument("--train", default="", help="further options of attnaudit train, as in --train=--graph")
     options.add_argument("--images", type=int, default=1000, help="to attack")
     options.add_argument("--attacks", default="noise,fgsm,pgd,apgd")
     options.add_argument("--eps", default="0.5/255,1/255,2/255")

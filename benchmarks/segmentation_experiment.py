@@ -121,7 +121,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--jobs", type=int, default=5, help="trainings and evaluations at a time")
     options.add_argument("--minutes", type=float, default=8.0)
     options.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    options.add_argument("--train", default="", help="further options of attnaudit train, as one word")
+    options.add_argument("--train", default="", help="further options of attnaudit train, as in --train=--graph")
     options.add_argument("--precision", default="tf32", choices=("fp32", "tf32"))
     options.add_argument("--as-they-are", action="store_true", help="evaluate what is trained, whatever is left")
     options.add_argument("--runs", type=Path, default=Path("attnaudit-runs"))

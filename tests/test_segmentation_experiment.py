@@ -43,18 +43,7 @@ def test_iterations_and_layers_are_those_of_the_paper():
 
 def test_networks_of_a_recipe_are_evaluated_together_when_they_are_there(tmp_path):
     (tmp_path / "test.parquet").touch()
-    words = [
-        "--data",
-        str(tmp_path),
-        "--corrupted",
-        "c",
-        "--runs",
-        str(tmp_path),
-        "--train",
-        "--graph",
-        "--seeds",
-        "0,1",
-    ]
+    words = ["--data", str(tmp_path), "--corrupted", "c", "--runs", str(tmp_path), "--train=--graph", "--seeds", "0,1"]
     arguments = experiment.parser().parse_args([*words, "--device", "cpu"])
     block = experiment.blocks_of(arguments)[0]
     assert block[1].words()[-1] == "--graph"

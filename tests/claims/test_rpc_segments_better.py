@@ -30,7 +30,8 @@ def write_evaluation(path, networks, kinds=("clean", "corruption")):
     write_classifiers(path, networks, kinds=kinds)
     summary = read(EvaluationSummary, path / "summary.json", "a summary")
     miou = [replace(entry, quantity=Quantity.MEAN_IOU, right=None) for entry in summary.accuracies]
-    others = [replace(entry, quantity=Quantity.MEAN_ACCURACY, accuracy=0.5) for entry in miou]
+    beside = (Quantity.MEAN_ACCURACY, Quantity.PIXEL_ACCURACY)
+    others = [replace(entry, quantity=quantity, accuracy=0.5) for entry in miou for quantity in beside]
     write(path / "summary.json", EvaluationSummary((*miou, *others), (), ()))
     return path
 

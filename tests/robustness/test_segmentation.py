@@ -24,7 +24,7 @@ from attnaudit.sources.trained_models import WEIGHTS
 from attnaudit.sources.vision_transformer import build_vision_transformer
 from attnaudit.sources.weights import fingerprint
 from tests.robustness.subjects import write_model, write_parquet
-from tests.sources.masks import SHAPE, write_masks
+from tests.sources.masks import SHAPE, write_ade20k, write_masks
 
 CORRUPTIONS = corruption_conditions(["gaussian_noise", "elastic_transform"], [5])
 
@@ -116,6 +116,12 @@ def write_segmenter(folder, classes=2, **settings):
     facts = {"recipe": "segment", "seed": 0}
     json_file.write(folder / CARD, ImageCard(folder.name, architecture, (0.5,) * 3, (0.25,) * 3, None, facts))
     return folder
+
+
+def test_the_validation_half_of_ade20ks_layout_is_evaluated(tmp_path):
+    model, ade = write_segmenter(tmp_path / "model"), write_ade20k(tmp_path / "ade", {"training": 1, "validation": 3})
+    done = robust(str(model), ade, out=tmp_path / "run", progress=False)
+    assert {(entry.images, entry.missing) for entry in done.summary.accuracies} == {(3, 0)}
 
 
 def test_pictures_corrupted_beforehand_give_the_same_as_those_corrupted_now(tmp_path):

@@ -12,8 +12,8 @@ from attnaudit.records.training import SegmentationEpoch, open_training
 from attnaudit.sources import load_model, parse_model
 from attnaudit.sources.segmented import UNLABELLED
 from attnaudit.training.loop import train
-from attnaudit.training.mask_augmentation import IGNORED, MaskAugmentation, targets_of
 from attnaudit.training.recipe_file import FOLDER, read_recipe
+from attnaudit.training.segmentation_task import IGNORED, MaskAugmentation, targets_of
 from attnaudit.training.tasks import make_task, read_data
 from tests.sources.masks import SHAPE
 

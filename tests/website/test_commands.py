@@ -33,6 +33,7 @@ NOT_RUN = {
     r"attnaudit audit model.gguf": "needs the package gguf; tests/sources/test_hf_gguf.py writes a file and runs it",
     r"attnaudit audit stories260k": "needs files that are in no package; tests/sources/atlas runs it if they are here",
     r"python -m benchmarks.robustness": "trains for an hour; tests/test_robustness_experiment.py runs its parts",
+    r"python -m benchmarks.sst2_experiment": "fine-tunes thirty networks; tests/cli/test_sentences.py runs its parts",
     r"torchrun ": "starts processes of its own; tests/training runs them",
 }
 SMALL_LM = (
@@ -44,8 +45,13 @@ SMALLER = {
     "attnaudit audit minilm --limit": "--limit 1 --references gaussian,planted",
     "attnaudit audit vit-small-cifar --limit": "--limit 1 --references gaussian,planted",
     "attnaudit audit timm:deit_tiny_patch16_224 --weights": "--references gaussian,planted",
+    "attnaudit atlas --models": "--models vit-small-cifar --limit 1",
     "attnaudit gaussian align": "--steps 5 --runs 2",
     "attnaudit train vit-small-cifar": "--epochs 1 --set batch=4 --set model.depth=1 --set model.width=12",
+    "attnaudit train segment-camvid": (
+        "--epochs 1 --set batch=2 --set model.depth=1 --set model.width=12 --set model.patch_size=60"
+    ),
+    "attnaudit train sst2-minilm": "--epochs 1 --limit 8 --set batch=4 --set model.context=16 --set precision=fp32",
     "attnaudit train lm": SMALL_LM,
     "attnaudit train my-recipe": SMALL_LM,
     "attnaudit corrupt": "--severities 1 --corruptions snow",
@@ -53,6 +59,7 @@ SMALLER = {
     "attnaudit robust timm:deit_tiny_patch16_224 --weights deit_tiny.safetensors --images ilsvrc/val --corrupted": (
         "--severities 1 --corruptions fog"
     ),
+    "attnaudit robust runs/segment": "--severities 1 --corruptions fog",
     "attnaudit robust runs/rpc": "--attacks pgd:2,square:9,autoattack:1",
 }
 #: Python that cannot run in a test: it submits jobs to a cluster.

@@ -8,9 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from PIL import Image
 from torch import Tensor, nn
 
 from attnaudit.errors import ModelError, RunFolderError
@@ -22,7 +20,7 @@ from attnaudit.records.engine import default_memory, format_size
 from attnaudit.sources.decoder import build_decoder
 from attnaudit.sources.encoder import SentenceTokens, build_encoder
 from attnaudit.sources.model import Preprocess, Tokenise, TokenTexts
-from attnaudit.sources.preprocess import centre_crop, squashed
+from attnaudit.sources.preprocess import ImagePreparation
 from attnaudit.sources.vision_transformer import build_vision_transformer
 from attnaudit.sources.words import Vocabulary
 
@@ -82,15 +80,8 @@ def build_network(card: Card, seed: int) -> nn.Module:
 
 def preprocessing(card: ImageCard, protocol: Protocol) -> Preprocess:
     """A centre crop of the model's size; squashed, as in the study, for `paper`."""
-    height, width = card.architecture.image_shape
-    if protocol is Protocol.PAPER:
-        return squashed(height, width)
-    mean, std = (np.array(numbers, dtype=np.float32)[:, None, None] for numbers in (card.mean, card.std))
-
-    def prepared(image: Image.Image) -> Tensor:
-        return torch.from_numpy((centre_crop(image, height, width).astype(np.float32) / 255 - mean) / std)
-
-    return prepared
+    own = card.architecture
+    return ImagePreparation(own.image_size, card.mean, card.std, width=own.image_width).preprocess(protocol)
 
 
 def tokeniser(card: TextCard | SentenceCard) -> Tokenise:

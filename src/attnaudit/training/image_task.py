@@ -4,38 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, Generic, TypeVar, cast
 
 from torch import Tensor, nn
 
 from attnaudit.errors import UsageError
 from attnaudit.records.card import ImageCard, TrainingFacts
-from attnaudit.records.recipe import ImageRecipe
+from attnaudit.records.recipe import ImageRecipe, SegmentationRecipe
 from attnaudit.sources.labelled import LabelledImages
 from attnaudit.sources.preprocess import IMAGENET_MEAN, IMAGENET_STD
+from attnaudit.sources.segmented import SegmentedImages
 from attnaudit.sources.vision_transformer import build_vision_transformer
 from attnaudit.training.accuracy import TEST_BATCH_FACTOR, evaluate_classifier
 from attnaudit.training.augmentation import DeviceAugmentation
 from attnaudit.training.batching import Batch, Layout, image_batches
 
+VisionRecipe = TypeVar("VisionRecipe", ImageRecipe, SegmentationRecipe)
+DataSet = TypeVar("DataSet", LabelledImages, SegmentedImages)
+
 
 @dataclass(frozen=True)
-class ImageTask:
-    """A recipe with the number of classes of its images."""
+class VisionTask(Generic[VisionRecipe, DataSet]):
+    """A recipe of a vision transformer with its images: what classification and segmentation have in common."""
 
-    recipe: ImageRecipe
-    train: LabelledImages
-    test: LabelledImages
-
-    @staticmethod
-    def from_data(recipe: ImageRecipe, train: LabelledImages, test: LabelledImages) -> ImageTask:
-        """The classes are those of the training half."""
-        return ImageTask(recipe.for_classes(train.classes), train, test)
-
-    @property
-    def data_summary(self) -> str:
-        """The numbers of images and classes."""
-        return f"{len(self.train):,} training and {len(self.test):,} test images of {self.train.classes} classes"
+    recipe: VisionRecipe
+    train: DataSet
+    test: DataSet
 
     @property
     def examples(self) -> int:
@@ -56,6 +50,26 @@ class ImageTask:
         """An untrained vision transformer."""
         return build_vision_transformer(self.recipe.model, seed)
 
+    def card(self, facts: Mapping[str, Any]) -> ImageCard:
+        """With the names of the classes, and ImageNet's statistics, which normalise all images."""
+        mean, std = (tuple(round(float(n), 3) for n in numbers) for numbers in (IMAGENET_MEAN, IMAGENET_STD))
+        return ImageCard(self.recipe.name, self.recipe.model, mean, std, self.train.names, cast(TrainingFacts, facts))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class ImageTask(VisionTask[ImageRecipe, LabelledImages]):
+    """A recipe with the number of classes of its images."""
+
+    @staticmethod
+    def from_data(recipe: ImageRecipe, train: LabelledImages, test: LabelledImages) -> ImageTask:
+        """The classes are those of the training half."""
+        return ImageTask(recipe.for_classes(train.classes), train, test)
+
+    @property
+    def data_summary(self) -> str:
+        """The numbers of images and classes."""
+        return f"{len(self.train):,} training and {len(self.test):,} test images of {self.train.classes} classes"
+
     def feed(self, layout: Layout, device: str, workers: int) -> ImageFeed:
         """Images on a device."""
         return ImageFeed(self, layout, device, workers)
@@ -65,11 +79,6 @@ class ImageTask:
         averaged = record.get("average_test_accuracy")
         more = "" if averaged is None else f", averaged weights {averaged:.2%}"
         return f"test accuracy {record['test_accuracy']:.2%}{more}"
-
-    def card(self, facts: Mapping[str, Any]) -> ImageCard:
-        """With the names of the classes, and ImageNet's statistics, which normalise all images."""
-        mean, std = (tuple(round(float(n), 3) for n in numbers) for numbers in (IMAGENET_MEAN, IMAGENET_STD))
-        return ImageCard(self.recipe.name, self.recipe.model, mean, std, self.train.names, cast(TrainingFacts, facts))  # type: ignore[arg-type]
 
 
 class ImageFeed:

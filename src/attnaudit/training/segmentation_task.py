@@ -1,22 +1,21 @@
-"""Segmentation: pictures with masks, a vision transformer with a decoder, mIoU."""
+"""Segmentation: pictures with masks, augmented together, a vision transformer with a decoder, mIoU."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from math import log
 
 import torch
+from jaxtyping import Float, Int64, UInt8
 from torch import Tensor, nn
 from torch.nn import functional
 
 from attnaudit.capture.capture import evaluating
 from attnaudit.numerics.precision import autocast
-from attnaudit.records.card import ImageCard, TrainingFacts
-from attnaudit.records.recipe import SegmentationRecipe
+from attnaudit.records.recipe import MaskAugmentationSettings, SegmentationRecipe
 from attnaudit.sources.preprocess import IMAGENET_MEAN, IMAGENET_STD
-from attnaudit.sources.segmented import SegmentedImages
-from attnaudit.sources.vision_transformer import build_vision_transformer
+from attnaudit.sources.segmented import UNLABELLED, SegmentedImages
 from attnaudit.statistics.segmentation import (
     ClassCounts,
     confusion_matrices,
@@ -24,20 +23,19 @@ from attnaudit.statistics.segmentation import (
     mean_iou,
     pixel_accuracy,
 )
+from attnaudit.training.accuracy import TEST_BATCH_FACTOR
 from attnaudit.training.batching import Batch, InMemoryBatches, Layout
-from attnaudit.training.mask_augmentation import MaskAugmentation, targets_of
+from attnaudit.training.image_task import VisionTask
 
-#: How much larger batches are without gradients.
-_TEST_BATCH_FACTOR = 4
+#: What torch's cross-entropy leaves out.
+IGNORED = -100
+#: Of red, green and blue.
+_GREY_WEIGHTS = (0.299, 0.587, 0.114)
 
 
 @dataclass(frozen=True)
-class SegmentationTask:
+class SegmentationTask(VisionTask[SegmentationRecipe, SegmentedImages]):
     """A recipe and its pictures."""
-
-    recipe: SegmentationRecipe
-    train: SegmentedImages
-    test: SegmentedImages
 
     @property
     def data_summary(self) -> str:
@@ -45,25 +43,6 @@ class SegmentationTask:
         return (
             f"{len(self.train):,} training and {len(self.test):,} test pictures, masks of {self.train.classes} classes"
         )
-
-    @property
-    def examples(self) -> int:
-        """The number of training pictures."""
-        return len(self.train)
-
-    @property
-    def fingerprints(self) -> list[str]:
-        """Hashes of both halves."""
-        return [self.train.fingerprint, self.test.fingerprint]
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """None."""
-        return {}
-
-    def build(self, seed: int) -> nn.Module:
-        """An untrained network."""
-        return build_vision_transformer(self.recipe.model, seed)
 
     def feed(self, layout: Layout, device: str, workers: int) -> SegmentationFeed:
         """Pictures on a device."""
@@ -78,11 +57,6 @@ class SegmentationTask:
             f"{record['test_pixel_accuracy']:.2%}{more}"
         )
 
-    def card(self, facts: Mapping[str, Any]) -> ImageCard:
-        """With ImageNet's statistics, which normalise all pictures."""
-        mean, std = (tuple(round(float(n), 3) for n in numbers) for numbers in (IMAGENET_MEAN, IMAGENET_STD))
-        return ImageCard(self.recipe.name, self.recipe.model, mean, std, self.train.names, cast(TrainingFacts, facts))  # type: ignore[arg-type]
-
 
 class SegmentationFeed:
     """Both halves on a device, and their augmentation."""
@@ -90,7 +64,7 @@ class SegmentationFeed:
     def __init__(self, task: SegmentationTask, layout: Layout, device: str) -> None:
         recipe = task.recipe
         self._augmentation = MaskAugmentation(recipe.augmentation, device)
-        test_layout = replace(layout, examples=len(task.test), batch=_TEST_BATCH_FACTOR * recipe.batch)
+        test_layout = replace(layout, examples=len(task.test), batch=TEST_BATCH_FACTOR * recipe.batch)
         shape = recipe.model.image_shape
         self._train, self._test = (
             InMemoryBatches(half.pixels(*shape), half.mask_pixels(*shape), own, device)
@@ -135,3 +109,64 @@ class SegmentationFeed:
         test, _ = next(iter(self._test.in_order()))
         images, _ = self._augmentation(train[:count], masks[:count])
         return {"train": images, "test": self._augmentation.normalise(test[:count])}
+
+
+class MaskAugmentation:
+    """Random scale, place and mirroring for a picture and its mask alike, and random colours for the picture.
+
+    Random choices come from the global generators, so seed them first.
+    """
+
+    def __init__(self, settings: MaskAugmentationSettings, device: str) -> None:
+        self._settings = settings
+        statistics = (torch.from_numpy(numbers) for numbers in (IMAGENET_MEAN, IMAGENET_STD))
+        self._mean, self._std = (numbers.view(1, 3, 1, 1).to(device) for numbers in statistics)
+        # Made once: moving numbers to the device would make every step wait for the one before it.
+        self._grey_weights = torch.tensor(_GREY_WEIGHTS, device=device).view(1, 3, 1, 1)
+
+    def normalise(self, pixels: UInt8[Tensor, "b 3 h w"]) -> Float[Tensor, "b 3 h w"]:
+        """Bytes to floats, with ImageNet's mean at 0 and its deviation at 1."""
+        return (pixels.float() / 255 - self._mean) / self._std
+
+    def __call__(
+        self, pixels: UInt8[Tensor, "b 3 h w"], masks: UInt8[Tensor, "b h w"]
+    ) -> tuple[Float[Tensor, "b 3 h w"], UInt8[Tensor, "b h w"]]:
+        """Normalised pictures, and their masks; both are looked up at the same places."""
+        grid = self._places(pixels)
+        images = functional.grid_sample(pixels.float(), grid, mode="bilinear", align_corners=False)
+        # 0 is what lies outside: numbers are moved so that it means a pixel without a class.
+        moved = (masks.float() - UNLABELLED)[:, None]
+        classes = functional.grid_sample(moved, grid, mode="nearest", align_corners=False)[:, 0] + UNLABELLED
+        return self.normalise(self._coloured(images)), classes.round().to(torch.uint8)
+
+    def _places(self, pixels: Tensor) -> Tensor:
+        """Where each pixel of the result is looked up, in units of half a picture: a part of it, or it and more."""
+        own, count, device = self._settings, len(pixels), pixels.device
+        low, high = log(own.smallest), log(own.largest)
+        shown = (-low - (high - low) * torch.rand(count, device=device)).exp()
+        room = (1 - shown).abs()  # how far the middle may move, so that the smaller of the two stays inside the larger
+        right, down = (room * (2 * torch.rand(count, device=device) - 1) for _ in range(2))
+        sign = 1 - 2 * torch.randint(2, (count,), device=device) * own.flip
+        none = torch.zeros_like(shown)
+        lookup = torch.stack([torch.stack([sign * shown, none, right], 1), torch.stack([none, shown, down], 1)], 1)
+        return functional.affine_grid(lookup, list(pixels.shape), align_corners=False)
+
+    def _coloured(self, images: Float[Tensor, "b 3 h w"]) -> UInt8[Tensor, "b 3 h w"]:
+        """Brightness, contrast and saturation: towards, or away from, black, uniform and grey."""
+        for poorer in (torch.zeros_like, self._uniform, self._grey):
+            less = poorer(images)
+            factor = 1 + self._settings.colour * (2 * torch.rand(len(images), 1, 1, 1, device=images.device) - 1)
+            images = (less + factor * (images - less)).clamp(0, 255)
+        return images.round().to(torch.uint8)
+
+    def _grey(self, images: Tensor) -> Tensor:
+        return (images * self._grey_weights).sum(dim=1, keepdim=True).expand_as(images)
+
+    def _uniform(self, images: Tensor) -> Tensor:
+        return self._grey(images).mean(dim=(1, 2, 3), keepdim=True).expand_as(images)
+
+
+def targets_of(masks: UInt8[Tensor, "b h w"]) -> Int64[Tensor, "pixels"]:
+    """The classes of all pixels, a row for every prediction; those without a class are left out by the loss."""
+    classes = masks.flatten().long()
+    return classes.masked_fill(classes == UNLABELLED, IGNORED)
