@@ -33,7 +33,6 @@ NOT_RUN = {
     r"attnaudit audit model.gguf": "needs the package gguf; tests/sources/test_hf_gguf.py writes a file and runs it",
     r"attnaudit audit stories260k": "needs files that are in no package; tests/sources/atlas runs it if they are here",
     r"python -m benchmarks.robustness": "trains for an hour; tests/test_robustness_experiment.py runs its parts",
-    r"python -m benchmarks.sst2_experiment": "fine-tunes thirty networks; tests/cli/test_sentences.py runs its parts",
     r"torchrun ": "starts processes of its own; tests/training runs them",
 }
 SMALL_LM = (
