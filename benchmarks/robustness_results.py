@@ -37,10 +37,12 @@ def put_together(name: str, parts: Sequence[Share], runs: Path) -> Path | None:
     return folder
 
 
-def judge(folders: Sequence[Path], runs: Path) -> None:
+def judge(folders: Sequence[Path], runs: Path, figures: Path | None = None) -> None:
+    """Print and store verdicts; with a folder for figures, draw them."""
     command = [sys.executable, "-m", "attnaudit", "judge", *map(str, folders)]
     subprocess.run(command, check=False)
-    found = subprocess.run([*command, "--json"], capture_output=True, check=True)
+    drawn = [] if figures is None else ["--out", str(figures)]
+    found = subprocess.run([*command, "--json", *drawn], capture_output=True, check=True)
     write_whole(runs / VERDICTS, (json.dumps(json.loads(found.stdout), indent=1) + "\n").encode())
 
 

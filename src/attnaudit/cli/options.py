@@ -151,6 +151,14 @@ def whole_numbers(text: str, option: str) -> tuple[int, ...]:
         raise UsageError(f"{option} must be a list of integers, such as 1,4,16, got {text}.") from error
 
 
+def numbers(text: str, option: str) -> tuple[float, ...]:
+    """A comma-separated list of numbers."""
+    try:
+        return tuple(float(part) for part in listed(text, option))
+    except ValueError as error:
+        raise UsageError(f"{option} must be a list of numbers, such as 0.1,0.3, got {text}.") from error
+
+
 class KeepMapsCommand(PlainCommand):
     """A command whose `--keep-maps` needs no number."""
 

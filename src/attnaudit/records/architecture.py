@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Tag
 
 from attnaudit.errors import SettingError
 from attnaudit.records.later_fields import added_later
@@ -135,6 +137,56 @@ class DecoderArchitecture(AttentionChoice):
     def tokens(self) -> int:
         """Words of a context."""
         return self.context
+
+
+@dataclass(frozen=True)
+class EncoderArchitecture(AttentionChoice):
+    """A pretrained encoder, and a linear map from the mean of its tokens to classes.
+
+    Which attention it has is an `AttentionChoice`: its weights are those of the encoder as far as they fit.
+
+    Args:
+        encoder: a language model by the name that `attnaudit audit` takes: minilm, a folder, hf:NAME.
+        classes: number of classes.
+        context: how many tokens of a sentence it reads; the rest is cut off.
+        depth: number of attention layers, known from the encoder.
+        dropout: rate on what is classified; the encoder has its own.
+    """
+
+    encoder: str = "minilm"
+    classes: int = 2
+    context: int = 64
+    depth: int = 1
+    dropout: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_range(1, context=self.context, depth=self.depth)
+        check_range(2, classes=self.classes)
+        check_rate(dropout=self.dropout)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of a sentence, padding included."""
+        return self.context
+
+    @property
+    def segments(self) -> bool:
+        """It does not."""
+        return False
+
+
+def _evaluated_kind(content: Any) -> str:
+    """The name of the class that plain or typed content is of: only an `EncoderArchitecture` names an encoder."""
+    names = content if isinstance(content, Mapping) else getattr(content, "__dict__", {})
+    return "EncoderArchitecture" if "encoder" in names else "Architecture"
+
+
+#: The architecture of a network that `attnaudit robust` evaluates.
+ClassifierArchitecture = Annotated[
+    Annotated[Architecture, Tag("Architecture")] | Annotated[EncoderArchitecture, Tag("EncoderArchitecture")],
+    Discriminator(_evaluated_kind),
+]
 
 
 def _check_heads(width: int, heads: int) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from attnaudit.errors import RunFolderError
 from attnaudit.numerics.digest import digest
 from attnaudit.records import json_file
-from attnaudit.records.architecture import Architecture
+from attnaudit.records.architecture import ClassifierArchitecture
 from attnaudit.records.card import NetworkCard, TrainingFacts
 from attnaudit.records.evaluation import (
     Accuracy,
@@ -31,7 +31,7 @@ class EvaluatedNetwork:
 
     label: str
     fingerprint: str
-    architecture: Architecture
+    architecture: ClassifierArchitecture
     facts: TrainingFacts
     accuracies: tuple[Accuracy, ...]
     masked: tuple[str, ...]

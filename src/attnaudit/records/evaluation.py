@@ -15,18 +15,19 @@ from attnaudit.records.run_folder import RunKind
 
 
 class ConditionKind(StrEnum):
-    """What is done to images."""
+    """What is done to images, or to sentences."""
 
     CLEAN = "clean"
     CORRUPTION = "corruption"
     ATTACK = "attack"
+    NOISE = "noise"  # in the words of a sentence
     OUTLIERS = "outliers"  # images of no class: nothing to be right about, but something to be sure of
     CHECK = "check"  # for the checks of gradient masking
 
 
 @dataclass(frozen=True)
 class Condition:
-    """One of them, at one strength: the severity of a corruption, the ε of an attack."""
+    """One of them, at one strength: the severity of a corruption, the ε of an attack, the share of words with noise."""
 
     kind: ConditionKind
     name: str
@@ -42,6 +43,8 @@ class Condition:
         """For a line of a table."""
         if self.kind is ConditionKind.CORRUPTION:
             return f"{self.name}, severity {self.strength:.0f}"
+        if self.kind is ConditionKind.NOISE:
+            return f"{self.name}, {100 * self.strength:.3g} % of the words"
         return f"{self.name}, ε = {epsilon_text(self.strength)}" if self.kind is ConditionKind.ATTACK else self.name
 
 
@@ -74,7 +77,7 @@ class Quantity(StrEnum):
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How many images a model gets right under a condition, with Wilson's interval.
+    """How many images, or sentences, a model gets right under a condition, with Wilson's interval.
 
     `source` names the images that were shown, or made into others, and who made them. `perturbation` is the largest
     change of a pixel by an attack. Of a segmentation there are several, which `quantity` tells apart, with bootstrap
@@ -121,11 +124,12 @@ class MaskingCheck:
 
 @dataclass(frozen=True)
 class EvaluationSummary:
-    """The `summary.json` of an evaluation."""
+    """The `summary.json` of an evaluation; `examples` is what the models were shown: images or sentences."""
 
     accuracies: tuple[Accuracy, ...]
     scores: tuple[EvaluationScore, ...]
     checks: tuple[MaskingCheck, ...]
+    examples: str = added_later("images", unwritten=True)
 
     @property
     def quantities(self) -> tuple[Quantity, ...]:

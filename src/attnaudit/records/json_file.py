@@ -232,7 +232,7 @@ def _followed(kind: Any, location: Sequence[int | str]) -> tuple[Any, list[int |
     for step in location:
         holder = kind = _bare(kind)
         if isinstance(kind, tuple):  # a union of dataclasses, of which the step is the tag
-            kind = next(own for own in kind if any(step in typing.get_args(hint) for hint in _hints(own).values()))
+            kind = next(own for own in map(_bare, kind) if _is_tag(step, own))
             continue
         steps.append(step)
         if dataclasses.is_dataclass(kind):
@@ -240,6 +240,11 @@ def _followed(kind: Any, location: Sequence[int | str]) -> tuple[Any, list[int |
         elif arguments := typing.get_args(kind):
             kind = arguments[0] if isinstance(step, int) else arguments[-1]
     return holder, steps
+
+
+def _is_tag(step: int | str, kind: Any) -> bool:
+    """Whether a tag of a union means this member: by its name, or by a literal that one of its fields must be."""
+    return step == kind.__name__ or any(step in typing.get_args(hint) for hint in _hints(kind).values())
 
 
 def _hints(kind: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from attnaudit.records import json_file
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.later_fields import added_later
 from attnaudit.records.ranges import check_range
-from attnaudit.records.recipe import AnyRecipe, ImageRecipe, SegmentationRecipe, TextRecipe
+from attnaudit.records.recipe import AnyRecipe, ImageRecipe, SegmentationRecipe, SentenceRecipe, TextRecipe
 from attnaudit.records.run_folder import RunFolder, RunKind
 from attnaudit.records.schema import OBSERVED
 
@@ -72,10 +72,25 @@ class Epoch:
 
 
 @dataclass(frozen=True)
-class ImageEpoch(Epoch):
-    """Of a classifier; `average_…` are of the averaged weights."""
+class ClassifierEpoch(Epoch):
+    """Of a classifier of anything."""
 
     test_accuracy: float
+
+
+@dataclass(frozen=True)
+class SentenceEpoch(ClassifierEpoch):
+    """Of a classifier of sentences; `average_…` are of the averaged weights."""
+
+    sentences_per_second: float
+    average_test_loss: float | None = None
+    average_test_accuracy: float | None = None
+
+
+@dataclass(frozen=True)
+class ImageEpoch(ClassifierEpoch):
+    """Of a classifier of images; `average_…` are of the averaged weights."""
+
     images_per_second: float
     average_test_loss: float | None = None
     average_test_accuracy: float | None = None
@@ -119,9 +134,16 @@ class TextEpoch(Epoch):
 
 @dataclass(frozen=True)
 class ImageHistory:
-    """The `history.json` of a classifier."""
+    """The `history.json` of a classifier of images."""
 
     epochs: tuple[ImageEpoch, ...]
+
+
+@dataclass(frozen=True)
+class SentenceHistory:
+    """The `history.json` of a classifier of sentences."""
+
+    epochs: tuple[SentenceEpoch, ...]
 
 
 @dataclass(frozen=True)
@@ -138,12 +160,13 @@ class TextHistory:
     epochs: tuple[TextEpoch, ...]
 
 
-AnyEpoch = ImageEpoch | SegmentationEpoch | TextEpoch
+AnyEpoch = ImageEpoch | SegmentationEpoch | TextEpoch | SentenceEpoch
 #: What is known of an epoch, and the file of all of them, by kind of recipe.
 HISTORIES: Mapping[type[AnyRecipe], tuple[type[AnyEpoch], type[Any]]] = {
     ImageRecipe: (ImageEpoch, ImageHistory),
     SegmentationRecipe: (SegmentationEpoch, SegmentationHistory),
     TextRecipe: (TextEpoch, TextHistory),
+    SentenceRecipe: (SentenceEpoch, SentenceHistory),
 }
 
 
@@ -178,7 +201,7 @@ class TrainingRun:
     @property
     def accuracies(self) -> tuple[float, ...]:
         """On the test half after every epoch; none of what does not classify."""
-        return tuple(epoch.test_accuracy for epoch in self.history if isinstance(epoch, ImageEpoch))
+        return tuple(epoch.test_accuracy for epoch in self.history if isinstance(epoch, ClassifierEpoch))
 
     @property
     def is_monitored(self) -> bool:

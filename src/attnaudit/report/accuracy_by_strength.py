@@ -17,13 +17,14 @@ from attnaudit.statistics.intervals import CONFIDENCE, student_interval
 
 _NAMES = {
     ConditionKind.CORRUPTION: "mean over corruptions, by severity",
+    ConditionKind.NOISE: "mean over noises, by share of words",
     ConditionKind.ATTACK: "under the strongest attack, by ε",
 }
 
 
 @dataclass(frozen=True)
 class StrengthRecord:
-    """Mean accuracy of the networks of one attention variant at one strength: a severity, an ε, or 0 for clean images.
+    """Mean accuracy of the networks of one attention variant at one strength: a severity, a rate, an ε, or 0 for clean.
 
     The interval is Student's t over seeds; None for a single seed. Of networks that segment the accuracy is the mIoU.
     """
@@ -39,11 +40,11 @@ class StrengthRecord:
 
 
 def strength_records(evaluations: Sequence[Evaluation]) -> list[StrengthRecord]:
-    """By attention variant, kind and strength: the mean over corruptions, and the lowest accuracy over attacks."""
+    """By attention variant, kind and strength: the mean over corruptions or noises, the lowest over attacks."""
     return [
         record
         for name, group in named_groups(evaluations)
-        for kind in (ConditionKind.CORRUPTION, ConditionKind.ATTACK)
+        for kind in _NAMES
         for record in _records(name, group, kind, evaluations)
     ]
 
@@ -54,7 +55,7 @@ def _records(
     shared = SharedConditions.of([group], kind, evaluations)
     if shared is None:
         return
-    accuracy = shared.corrupted if kind is ConditionKind.CORRUPTION else shared.attacked
+    accuracy = shared.attacked if kind is ConditionKind.ATTACK else shared.averaged
 
     def at(network: EvaluatedNetwork, strength: float) -> float:
         return accuracy(network, strength) if strength else clean_accuracy(network)

@@ -28,7 +28,8 @@ _TITLES = {quantity: f"{quantity.words[0].upper()}{quantity.words[1:]}" for quan
 }
 _TONES = {"pass": "green", "FAIL": "bold red", "not run": "dim"}
 _UNDER = {
-    ConditionKind.CLEAN: "of clean images",
+    ConditionKind.CLEAN: "of clean {examples}",
+    ConditionKind.NOISE: "of noisy ones",
     ConditionKind.ATTACK: "under the strongest attack",
     ConditionKind.CORRUPTION: "of corrupted ones",
 }
@@ -72,7 +73,7 @@ def _answer(summary: EvaluationSummary, model: str) -> str:
         return f"{model} has a mIoU of {_listed(parts)}." if parts else ""
     attacked = summary.of(model, ConditionKind.ATTACK)
     strongest = min(attacked, key=lambda entry: entry.accuracy).condition.words if attacked else ""
-    parts = [f"{share:.1%} {_UNDER[kind]}" for kind, share in shares.items()]
+    parts = [f"{share:.1%} {_UNDER[kind].format(examples=summary.examples)}" for kind, share in shares.items()]
     text = _listed(parts).replace("the strongest attack", f"the strongest attack ({strongest})")
     failed = [check.name for check in summary.checks if check.model == model and check.word == "FAIL"]
     doubt = f"; but the attacks cannot be trusted ({', '.join(failed)} failed)" if failed else ""
@@ -84,13 +85,13 @@ def _range_answer(summary: EvaluationSummary, models: Sequence[str]) -> str:
     parts = []
     for kind, words in (_SHOWN if summary.segments else _UNDER).items():
         if own := [shares[kind] for shares in found if kind in shares]:
-            parts.append(f"{min(own):.1%} to {max(own):.1%} {words}")
+            parts.append(f"{min(own):.1%} to {max(own):.1%} {words.format(examples=summary.examples)}")
     said = "have a mIoU of" if summary.segments else "are right on"
     return f"{len(models)} models {said} {_listed(parts)}." if parts else ""
 
 
 def _shares(summary: EvaluationSummary, model: str) -> dict[ConditionKind, float]:
-    """How often a model is right on clean images, under its strongest attack, and on average under corruption."""
+    """How often a model is right: clean, under its strongest attack, and on average under corruption or noise."""
     of_kind = {kind: [entry.accuracy for entry in summary.of(model, kind)] for kind in _UNDER}
     return {
         kind: min(values) if kind is ConditionKind.ATTACK else fmean(values)
@@ -113,7 +114,12 @@ def with_short_names(summary: EvaluationSummary) -> EvaluationSummary:
     def short(entries: Sequence[Named]) -> tuple[Named, ...]:
         return tuple(replace(entry, model=entry.model.rpartition("/")[2]) for entry in entries)
 
-    return EvaluationSummary(short(summary.accuracies), short(summary.scores), short(summary.checks))
+    return replace(
+        summary,
+        accuracies=short(summary.accuracies),
+        scores=short(summary.scores),
+        checks=short(summary.checks),
+    )
 
 
 def tables(summary: EvaluationSummary) -> list[tuple[str, list[tuple[str, list[str]]]]]:
@@ -126,7 +132,7 @@ def _table_title(summary: EvaluationSummary) -> str:
     if not summary.accuracies:
         return "Accuracy"
     first, missing = summary.accuracies[0], max(entry.missing for entry in summary.accuracies)
-    title = f"{_TITLES[first.quantity]} on {first.images:,} images [95 %]"
+    title = f"{_TITLES[first.quantity]} on {first.images:,} {summary.examples} [95 %]"
     return f"{title}, without {missing} of the classes, which no pixel has" if missing else title
 
 

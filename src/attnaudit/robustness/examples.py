@@ -13,6 +13,7 @@ from jaxtyping import UInt8
 from torch import Tensor
 
 from attnaudit.errors import InputError, UsageError
+from attnaudit.numerics.digest import digest
 from attnaudit.records.evaluation import Condition, ConditionKind
 from attnaudit.robustness.conditions import OUTLIERS
 from attnaudit.robustness.corruptions import corrupted, corrupted_place
@@ -59,10 +60,10 @@ class Examples:
         """`limit` random images, in the order of the data set, and as many outliers; all if None."""
         return Examples(
             data,
-            _draw(len(data), limit, seed),
+            drawn_indices(len(data), limit, seed),
             corrupted_folder,
             preprocessed,
-            None if outliers is None else outliers.select(_draw(len(outliers), limit, seed)),
+            None if outliers is None else outliers.select(drawn_indices(len(outliers), limit, seed)),
             classes,
         )
 
@@ -80,6 +81,16 @@ class Examples:
         if condition.kind is ConditionKind.CORRUPTION and self.corrupted_folder is not None:
             return self.corrupted_images(condition)
         return self.selected
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the selected images and their places."""
+        return digest(self.selected.fingerprint, self.indices)
+
+    def source(self, condition: Condition) -> tuple[str, int]:
+        """A name for the images on disk for this condition, and how many there are."""
+        images = self.images(condition)
+        return digest(images.fingerprint, self.indices), len(images)
 
     def clean(self, model: PixelModel) -> Tensor:
         """The selected images, preprocessed for the model."""
@@ -115,7 +126,8 @@ def model_pixels(
     return torch.stack(images.map(partial(model.pixels, preprocessed=preprocessed)))
 
 
-def _draw(total: int, limit: int | None, seed: int) -> tuple[int, ...]:
+def drawn_indices(total: int, limit: int | None, seed: int) -> tuple[int, ...]:
+    """`limit` random indices below `total`, in order; all if None."""
     if limit is None or limit >= total:
         return tuple(range(total))
     return tuple(sorted(random.Random(seed).sample(range(total), limit)))

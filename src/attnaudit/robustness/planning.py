@@ -18,11 +18,13 @@ from attnaudit.robustness.conditions import (
     attack_conditions,
     corruption_conditions,
     epsilon,
+    noise_conditions,
     transfer_conditions,
 )
 from attnaudit.robustness.corrupted_sets import CLEAN_FILE, classes_of
 from attnaudit.robustness.corruptions import CORRUPTIONS
 from attnaudit.robustness.examples import Examples
+from attnaudit.robustness.noises import NOISES
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.sources.labelled import labelled_for, read_labelled
 from attnaudit.sources.model import LoadedModel
@@ -71,6 +73,11 @@ def evaluation_conditions(
 def corrupting_conditions(corruptions: Corruptions, severities: Sequence[int]) -> list[Condition]:
     """Every corruption that is named, at every severity."""
     return corruption_conditions(CORRUPTIONS if corruptions == "all" else corruptions, severities)
+
+
+def noise_plan(noises: Sequence[str] | Literal["all"], rates: Sequence[float]) -> tuple[Condition, ...]:
+    """Clean sentences, and every noise that is named at every rate."""
+    return (CLEAN, *noise_conditions(list(NOISES) if noises == "all" else noises, rates))
 
 
 def check_corrupted(corrupted: Path | None, corruptions: Corruptions) -> None:

@@ -18,6 +18,7 @@ from attnaudit.robustness.corruptions import CORRUPTIONS, SEVERITIES
 from attnaudit.robustness.masking_checks import masking_checks
 from attnaudit.robustness.plan import EvaluationPlan
 from attnaudit.robustness.segmentation import segmentation_accuracies
+from attnaudit.robustness.sentences import SentenceExamples
 from attnaudit.robustness.table import Results
 from attnaudit.statistics.areas import area_under_precision_recall
 from attnaudit.statistics.intervals import bootstrap, wilson_interval
@@ -50,7 +51,8 @@ def summarise(results: Results, plan: EvaluationPlan, baseline: str | None) -> E
     checked = labels if plan.checks else []
     checks = [check for label in checked for check in masking_checks(results, label, plan.conditions)]
     shown = tuple(entry for entry in accuracies if entry.condition.kind is not ConditionKind.CHECK)
-    return EvaluationSummary(shown, tuple(scores), tuple(checks))
+    examples = "sentences" if isinstance(plan.examples, SentenceExamples) else "images"
+    return EvaluationSummary(shown, tuple(scores), tuple(checks), examples)
 
 
 def _accuracy(results: Results, model: str, condition: Condition, source: str) -> Accuracy:

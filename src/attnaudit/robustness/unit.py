@@ -1,4 +1,4 @@
-"""The unit of work of an evaluation: a model, a condition and a batch of images."""
+"""The unit of work of an evaluation: a model, a condition and a batch of images or sentences."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from attnaudit.records.evaluation import Condition, EvaluationConventions
 from attnaudit.robustness.examples import Examples
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.robustness.segmentation import Segmenter
+from attnaudit.robustness.sentences import SentenceExamples, SentenceModel
 from attnaudit.sources.class_outputs import outputs_of
 from attnaudit.sources.labelled import LabelledImages
 from attnaudit.sources.model import LoadedModel
@@ -37,14 +38,14 @@ class EvaluationSettings:
 
 @dataclass(frozen=True)
 class Classifier:
-    """A model, and the outputs that belong to the images' labels."""
+    """A model, and the outputs that belong to the labels of the images or sentences."""
 
-    model: PixelModel
-    labels: Int64[Tensor, "images"]
+    model: PixelModel | SentenceModel
+    labels: Int64[Tensor, "examples"]
 
     @staticmethod
     def of(loaded: LoadedModel, examples: Examples, settings: EvaluationSettings) -> Classifier:
-        """The model on its device; fails unless its classes are those of the images."""
+        """A classifier of images on its device; fails unless its classes are those of the images."""
         model = PixelModel(loaded, settings.device, settings.precision)
         if not isinstance(examples.data, LabelledImages) or not isinstance(examples.selected, LabelledImages):
             raise InputError(f"{model.label} is a classifier: {examples.data.path} has masks instead of labels.")
@@ -59,15 +60,19 @@ class Classifier:
 Subject = Classifier | Segmenter
 
 
-def subject_of(loaded: LoadedModel, examples: Examples, settings: EvaluationSettings) -> Subject:
+def subject_of(loaded: LoadedModel, examples: Examples | SentenceExamples, settings: EvaluationSettings) -> Subject:
     """The model on its device, as what it is."""
+    if isinstance(examples, SentenceExamples):
+        reader = SentenceModel(loaded, settings.device, settings.precision)
+        examples.check(reader)
+        return Classifier(reader, examples.selected.labels)
     model = PixelModel(loaded, settings.device, settings.precision)
     return Segmenter.of(model, examples) if model.segments else Classifier.of(loaded, examples, settings)
 
 
 @dataclass(frozen=True)
 class EvaluationUnit:
-    """A batch of images under one condition."""
+    """A batch of images or sentences under one condition."""
 
     subject: Subject
     condition: Condition

@@ -6,25 +6,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, cast
 
-import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
-from attnaudit.capture.capture import evaluating
 from attnaudit.errors import UsageError
-from attnaudit.numerics.precision import autocast
 from attnaudit.records.card import ImageCard, TrainingFacts
 from attnaudit.records.recipe import ImageRecipe, SegmentationRecipe
 from attnaudit.sources.labelled import LabelledImages
 from attnaudit.sources.preprocess import IMAGENET_MEAN, IMAGENET_STD
 from attnaudit.sources.segmented import SegmentedImages
 from attnaudit.sources.vision_transformer import build_vision_transformer
+from attnaudit.training.accuracy import TEST_BATCH_FACTOR, evaluate_classifier
 from attnaudit.training.augmentation import DeviceAugmentation
-from attnaudit.training.batching import Batch, Batches, Layout, image_batches
-from attnaudit.training.distributed import Ranks
-
-#: How much larger batches are without gradients.
-TEST_BATCH_FACTOR = 4
+from attnaudit.training.batching import Batch, Layout, image_batches
 
 VisionRecipe = TypeVar("VisionRecipe", ImageRecipe, SegmentationRecipe)
 DataSet = TypeVar("DataSet", LabelledImages, SegmentedImages)
@@ -113,7 +106,8 @@ class ImageFeed:
 
     def evaluate(self, model: nn.Module) -> dict[str, float]:
         """Loss and accuracy."""
-        score = evaluate_classifier(model, self._test, self._augmentation, self._precision, self._ranks)
+        batches = ((self._augmentation.normalise(images), labels) for images, labels in self._test.in_order())
+        score = evaluate_classifier(model, batches, self._precision, self._ranks)
         return {"test_loss": score.loss, "test_accuracy": score.accuracy}
 
     def monitor_inputs(self, batch: int, count: int) -> dict[str, Tensor]:
@@ -124,31 +118,3 @@ class ImageFeed:
             "train": self._augmentation.augment(train[:count]),
             "test": self._augmentation.normalise(test[:count]),
         }
-
-
-@dataclass(frozen=True)
-class ClassifierScore:
-    """Mean cross-entropy, and the share of images whose most probable class is the right one."""
-
-    loss: float
-    accuracy: float
-    images: int
-
-
-@torch.no_grad()
-def evaluate_classifier(
-    model: nn.Module, batches: Batches, augmentation: DeviceAugmentation, precision: str, ranks: Ranks
-) -> ClassifierScore:
-    """The accuracy on all images of all ranks; the mode of the model is restored afterwards."""
-    sums = torch.zeros(3, dtype=torch.float64)
-    with evaluating(model):
-        for images, labels in batches.in_order():
-            with autocast(images.device, precision):
-                logits = model(augmentation.normalise(images))
-            loss = functional.cross_entropy(logits.float(), labels, reduction="sum")
-            right = (logits.argmax(dim=1) == labels).sum()
-            sums = sums.to(images.device) + torch.stack(
-                [loss.double(), right.double(), loss.new_tensor(len(labels)).double()]
-            )
-    loss_sum, right_sum, count = ranks.total(sums).tolist()
-    return ClassifierScore(loss_sum / count, right_sum / count, round(count))

@@ -11,7 +11,7 @@ from attnaudit.errors import UsageError, first_line, unknown
 from attnaudit.extras import optional
 from attnaudit.records import json_file
 from attnaudit.records.json_file import shortened
-from attnaudit.records.recipe import AnyRecipe, ImageRecipe, SegmentationRecipe, TextRecipe
+from attnaudit.records.recipe import AnyRecipe, ImageRecipe, SegmentationRecipe, SentenceRecipe, TextRecipe
 
 FOLDER = Path(__file__).parent / "recipes"
 _BASE = "base"
@@ -22,6 +22,7 @@ _KINDS: dict[str, type[AnyRecipe]] = {
     "images": ImageRecipe,
     "segmentation": SegmentationRecipe,
     "text": TextRecipe,
+    "sentences": SentenceRecipe,
 }
 
 

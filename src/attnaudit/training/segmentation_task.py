@@ -23,8 +23,9 @@ from attnaudit.statistics.segmentation import (
     mean_iou,
     pixel_accuracy,
 )
+from attnaudit.training.accuracy import TEST_BATCH_FACTOR
 from attnaudit.training.batching import Batch, InMemoryBatches, Layout
-from attnaudit.training.image_task import TEST_BATCH_FACTOR, VisionTask
+from attnaudit.training.image_task import VisionTask
 
 #: What torch's cross-entropy leaves out.
 IGNORED = -100
