@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from attnaudit import defaults
-from attnaudit.display import shortened
+from attnaudit.display import shortened, without_folders
 from attnaudit.papers.tables import TABLES, Comparison, compare
 from attnaudit.records.audit import AuditRun, ClaimWords, MeasureWords, Statistic, Statistics
 from attnaudit.records.head_views import InputView
@@ -23,7 +23,7 @@ from attnaudit.report.page.profiles import PROFILED, Layers, Profile, by_layer, 
 from attnaudit.report.page.strips import Strip, strip
 from attnaudit.report.references import MEASURES
 from attnaudit.report.theory_map import theory_map
-from attnaudit.report.verdict_cards import null_words
+from attnaudit.report.verdict_cards import independent_inputs, null_words
 from attnaudit.statistics.decisions import decides
 
 _COLUMNS = ("input", "layer", "head", "theory", "value", "reason")
@@ -65,8 +65,9 @@ class TheoryMap:
 class Subject:
     """One model of one run, and the answer in a sentence.
 
-    `run` is the number of the run in the document, `null` what score 0 is, `threshold` the score that counts as the
-    claim. Strips and maps without any number are left out. `scales` and `views` are for heads that are opened.
+    `run` is the number of the run in the document, `independent` how many inputs count if those that belong together
+    count as one, `null` what score 0 is, `threshold` the score that counts as the claim. Strips and maps without any
+    number are left out. `scales` and `views` are for heads that are opened.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Subject:
     protocol: str
     weights: str
     inputs: int
+    independent: int
     heads: int
     verdicts: list[Verdict]
     null: str
@@ -123,8 +125,9 @@ def subject(run: AuditRun, number: int, model: str, names: Sequence[str], kept: 
         answer=answers(run)[model],
         run=number,
         protocol=run.protocol,
-        weights=_end(run.settings.weights.get(model, "unknown")),
+        weights=shortened(without_folders(run.settings.weights.get(model, "unknown"))),
         inputs=len(inputs),
+        independent=independent_inputs(verdicts),
         heads=len(heads),
         verdicts=verdicts,
         null=null_words(verdicts, run.summary.references),
@@ -177,11 +180,6 @@ def _deciding(verdicts: Sequence[Verdict], claims: Mapping[str, ClaimWords]) -> 
         if score.score is not None or not score.impossible
     }
     return dict(sorted(scores.items(), key=lambda entry: entry[1] is not None and not decides(entry[1])))
-
-
-def _end(path: str) -> str:
-    """The last two parts of a path, without the folders of this machine."""
-    return shortened("/".join(path.split("/")[-2:]))
 
 
 def _view(
