@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import typing
 from collections.abc import Iterable, Iterator, Mapping
+from math import nan
 from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
@@ -22,7 +23,7 @@ SUMMARY_SCHEMA = pa.schema(
         pa.field("layer", pa.int16()),
         pa.field("head", pa.int16()),
         pa.field("place", pa.int32()),  # the number of a bucket, or of a share of noise
-        pa.field("value", pa.float64()),
+        pa.field("value", pa.float64()),  # null for a head without a number
         pa.field("text", _NAME),  # a reason, a theorem, or a name
     ]
 )
@@ -53,6 +54,7 @@ class SummaryRows:
         """As they were written."""
         found = SummaryRows()
         columns = {name: table[name].to_pylist() for name in table.column_names}
+        columns["value"] = table["value"].fill_null(nan).to_pylist()
         groups = zip(*(columns[name] for name in Group._fields), strict=True)
         entries = zip(*(columns[name] for name in Entry._fields), strict=True)
         for group, statistic, entry in zip(groups, columns["statistic"], entries, strict=True):
@@ -69,7 +71,9 @@ class SummaryRows:
         ]
         names = (*Group._fields, "statistic", *Entry._fields)
         columns = dict(zip(names, zip(*rows, strict=True) if rows else [()] * len(names), strict=True))
-        return pa.table({name: pa.array(columns[name]) for name in SUMMARY_SCHEMA.names}).cast(SUMMARY_SCHEMA)
+        return pa.table({name: pa.array(columns[name], from_pandas=True) for name in SUMMARY_SCHEMA.names}).cast(
+            SUMMARY_SCHEMA
+        )
 
     def add(self, group: Group, statistic: str, entry: Entry) -> None:
         """One number."""
