@@ -45,6 +45,7 @@ class Folding:
     def __init__(self, plan: AuditPlan) -> None:
         self._plan = plan
         self._waiting: dict[str, set[str]] = {}
+        self._key_of = {unit: key for key, units in plan.summary_parts.items() for unit in units}
 
     def settled(self, folder: RunFolder) -> Collection[str]:
         """The units of models that need nothing any more, after those that have all their parts are folded."""
@@ -61,12 +62,11 @@ class Folding:
 
     def stored(self, folder: RunFolder, unit: str) -> None:
         """Take a new part into account: the last one of a model makes its summaries."""
-        for key, waiting in self._waiting.items():
-            if unit in waiting:
-                waiting.remove(unit)
-                if not waiting:
-                    self._fold(folder, key)
-                    folder.remove_parts(self._plan.summary_parts[key])
+        key = self._key_of[unit]
+        self._waiting[key].discard(unit)
+        if not self._waiting[key]:
+            self._fold(folder, key)
+            folder.remove_parts(self._plan.summary_parts[key])
 
     def _fold(self, folder: RunFolder, key: str) -> None:
         rows, notes = folder.evidence_with_notes(self._plan.summary_parts[key])
