@@ -11,6 +11,7 @@ import textwrap
 
 import numpy as np
 import pytest
+import torch
 
 import attnaudit
 from attnaudit.api.audits import conclude
@@ -76,6 +77,49 @@ def test_the_interval_of_a_head_in_summaries_is_that_of_its_own_numbers():
     assert score.mean == pytest.approx(expected.mean(), abs=1e-12)
     plain = mean_interval(expected, 1 - 0.05 / 3)
     assert score.interval[0] < plain[0] < plain[1] < score.interval[1]  # the null was drawn by chance, too
+
+
+def encoder():
+    """Theories that predict, and one that is fitted; two inputs of one document."""
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(16, 2, 16, batch_first=True)
+    more = {
+        "claims": ("kpca-values", "ksvd-values", "keys-linear"),
+        "measures": ("value_subspace_overlap", "procrustes", "column_cosine_matched", "linear_cka"),
+        "groups": list("aabcdefghi"),
+    }
+    return torch.nn.TransformerEncoder(layer, 2).eval(), torch.randn(10, 20, 16), more
+
+
+def windows():
+    """Every input has four windows in the first layer."""
+    timm = pytest.importorskip("timm")
+    torch.manual_seed(0)
+    small = {"img_size": 56, "depths": (1, 1), "num_heads": (1, 2), "embed_dim": 16}
+    model = timm.create_model("swin_tiny_patch4_window7_224", **small)
+    more = {"measures": ("value_subspace_overlap", "procrustes", "column_cosine_matched", "eigenvalue_max")}
+    return model.eval(), torch.randn(3, 3, 56, 56), more
+
+
+def decoder():
+    """Causal heads, which a theorem excludes for one theory and not for the other."""
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    config = transformers.GPT2Config(n_embd=16, n_layer=2, n_head=2, vocab_size=50, n_positions=40)
+    more = {"claims": ("kpca-values", "ksvd-values")}
+    return transformers.GPT2LMHeadModel(config).eval(), {"input_ids": torch.randint(0, 50, (9, 30))}, more
+
+
+@pytest.mark.parametrize("network", [encoder, windows, decoder])
+def test_verdicts_ranking_statistics_and_layers_of_a_network_are_those_of_its_rows(network, tmp_path, monkeypatch):
+    model, batch, more = network()
+    rows = attnaudit.audit(model, batch, out=tmp_path, progress=False, **more)
+    before, layers = (tmp_path / "summary.json").read_bytes(), rows.layers()
+    monkeypatch.setattr(AuditWorker, "compute", lambda *_: pytest.fail("computed again"))
+    summaries = attnaudit.audit(model, batch, out=tmp_path, progress=False, keep="summaries", **more)
+    assert rows.verdicts
+    assert (tmp_path / "summary.json").read_bytes() == before
+    assert summaries.layers().equals(layers)
 
 
 #: It comes with this package.
