@@ -244,6 +244,11 @@ class AuditRun:
         """Of every random choice."""
         return self.settings.identity.settings.seed
 
+    @property
+    def groups(self) -> dict[str, str]:
+        """What inputs belong to, by name, where they are not independent."""
+        return dict(self.settings.identity.groups)
+
     def statistic(self, model: str, measure: str, theory: str) -> Statistic:
         """One measure on the observed heads of a model, for one theory.
 

@@ -50,7 +50,7 @@ class HeadSummaries:
         gauges = [rows.of(group, f"score.gauges.{end}") for end in ("low", "high")]
         means = {str(own.reference): own.value for own in rows.of(group, "score.mean_of_reference")}
         return ScoredHeads(
-            **{name: int(rows.first(group, f"score.{name}")) for name in _COUNTS},
+            **{name: rows.count(group, f"score.{name}") for name in _COUNTS},
             impossible=impossible,
             null=next((own.text for own in rows.of(group, "score.null")), None),
             all=rows.one(group, "score.all", Average),
@@ -90,7 +90,7 @@ class HeadSummaries:
     def distributions(self, group: Group) -> Distributions:
         """As they were, with the sketch in place of the values."""
         found = self.rows.each(group, "values", Distribution, "reference")
-        heads, unidentifiable = (int(self.rows.first(group, f"values.{name}")) for name in ("heads", "unidentifiable"))
+        heads, unidentifiable = (self.rows.count(group, f"values.{name}") for name in ("heads", "unidentifiable"))
         return Distributions(
             heads,
             unidentifiable,

@@ -17,7 +17,7 @@ from attnaudit.records.verdict import Score
 
 #: The values of the columns that name a row, the last of which is the layer.
 Key = tuple[Any, ...]
-_MARKS = pa.array([IDENTIFIABLE, POSSIBLE])
+_MARKS = (IDENTIFIABLE, POSSIBLE)
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class LayerMeans:
         """From evidence, by these columns and the layer."""
         names = [*by, "layer"]
         seen = rows.filter(pc.equal(rows["reference"], OBSERVED))
-        seen = seen.filter(pc.invert(pc.is_in(pc.cast(seen["measure"], pa.string()), value_set=_MARKS)))
+        seen = seen.filter(pc.invert(pc.is_in(pc.cast(seen["measure"], pa.string()), value_set=pa.array(_MARKS))))
         means: dict[Key, dict[str, float | None]] = defaultdict(dict)
         for key, measure, mean in _grouped(seen, [*names, "measure"], ("value", "mean")):
             means[key][measure] = mean
@@ -45,7 +45,7 @@ class LayerMeans:
         means: dict[Key, dict[str, float | None]] = defaultdict(dict)
         heads: dict[Key, set[int]] = defaultdict(set)
         for group in measured.measured():
-            if group.measure not in _MARKS.to_pylist():
+            if group.measure not in _MARKS:
                 found = measured.means(group)
                 for layer in np.unique(found.layers).tolist():
                     own, key = found.layers == layer, (group.model, group.theory, layer)

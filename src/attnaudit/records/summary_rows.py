@@ -97,9 +97,9 @@ class SummaryRows:
         """All entries of a statistic."""
         return self.groups.get(group, {}).get(statistic, [])
 
-    def first(self, group: Group, statistic: str, default: float = 0.0) -> float:
-        """Its only value."""
-        return next((own.value for own in self.of(group, statistic)), default)
+    def count(self, group: Group, statistic: str) -> int:
+        """The only value of one that is a number of something; 0 if it was not written."""
+        return int(next((own.value for own in self.of(group, statistic)), 0))
 
     def each(self, group: Group, name: str, kind: type[Kind], *by: str) -> dict[tuple[Any, ...], Kind]:
         """What `add_fields` wrote, by the columns that say where."""
