@@ -24,7 +24,6 @@ from attnaudit.report.theory_map import theory_map
 from attnaudit.report.verdict_cards import null_words
 from attnaudit.statistics.decisions import decides
 
-_COLUMNS = ("input", "layer", "head", "theory", "value", "reason")
 #: The most reasons shown; evidence may have any number of them.
 _REASONS = 12
 _FIRST_THEORY = "kpca"
