@@ -22,7 +22,8 @@ from attnaudit.defaults import REPEATS
 from attnaudit.measures import REFERENCES, select
 from attnaudit.measures.ceiling import Ceiling
 from attnaudit.measures.key_kernel import KeyKernel
-from attnaudit.measures.measuring import measure_heads, measure_network, measure_sensitivity
+from attnaudit.measures.measuring import measure_heads, measure_network
+from attnaudit.measures.sensitivity import measure_sensitivity
 from attnaudit.protocol import Protocol
 from attnaudit.records.head_id import HeadId
 from head_cost import SHARD, build, run_on_one_thread
@@ -62,7 +63,7 @@ def main(images: int) -> None:
     sensitivity = select(references=["planted_with_noise", "reparametrised"])
     begin = time.perf_counter()
     for layer in sample:
-        list(measure_sensitivity([layer], sensitivity))
+        list(measure_sensitivity(KeyKernel(layer), sensitivity, [entry.input for entry in _inputs([layer])]))
     seconds["noise and gauges"] += time.perf_counter() - begin
     heads = images * 36
     for name, total in seconds.items():

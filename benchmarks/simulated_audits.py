@@ -17,8 +17,9 @@ from attnaudit.claims.registry import theories_for
 from attnaudit.measures.batches import batches
 from attnaudit.measures.ceiling import Ceiling
 from attnaudit.measures.key_kernel import KeyKernel
-from attnaudit.measures.measuring import measure_fits, measure_heads, measure_sensitivity
+from attnaudit.measures.measuring import measure_fits, measure_heads
 from attnaudit.measures.selection import Selection, select
+from attnaudit.measures.sensitivity import measure_sensitivity
 from attnaudit.measures.two_passes import two_passes
 from attnaudit.protocol import Protocol
 from attnaudit.records.audit import AuditedModel
@@ -99,11 +100,11 @@ def evidence(heads: Heads, chosen: Selection) -> pa.Table:
             own.add(keys)
     for fitted in passes:
         fitted.fit()
-    sample = heads.part(0, SAMPLE * len(heads) // len(names))
+    sample = KeyKernel(heads.part(0, SAMPLE * len(heads) // len(names)), chosen.protocol)
     found = chain(
         measure_heads([heads], chosen),
         ceiling.measure(chosen.protocol),
-        measure_sensitivity([sample], chosen),
+        measure_sensitivity(sample, chosen, list(names)[:SAMPLE]),
         measure_fits([heads], passes, chosen),
     )
     return rows_of(found)

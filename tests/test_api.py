@@ -71,9 +71,21 @@ PLACES = {"images", "text", "parquet", "inputs", "kind", "groups", "group_by_fol
 
 def functions():
     from attnaudit import cli
-    from attnaudit.api import audits, benchmark, judging, laboratory, machine, papers, reports, robustness, trainings
+    from attnaudit.api import (
+        atlas,
+        audits,
+        benchmark,
+        judging,
+        laboratory,
+        machine,
+        papers,
+        reports,
+        robustness,
+        trainings,
+    )
 
     return {
+        "atlas": (cli.atlas.atlas, atlas.atlas),
         "audit": (cli.audit.audit, audits.audit),
         "robust": (cli.robust.robust, robustness.robust),
         "corrupt": (cli.corrupt.corrupt, robustness.corrupt),
@@ -196,7 +208,7 @@ def test_the_names_of_the_package_can_all_be_had():
         assert getattr(attnaudit, name) is not None
     functions = {name for name in attnaudit.__all__ if callable(getattr(attnaudit, name)) and name.islower()}
     assert functions == {
-        "audit", "capture", "corrupt", "diff", "judge", "open", "paper", "report", "robust", "train",
+        "atlas", "audit", "capture", "corrupt", "diff", "judge", "open", "paper", "report", "robust", "train",
     }  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from attnaudit.claims.claim import Claim
+from attnaudit.claims.claim import SHOWN_ON, Claim
 from attnaudit.claims.meanings import RecordKind
 from attnaudit.claims.registry import CLAIMS
 from attnaudit.measures import MEASURES
@@ -52,6 +52,8 @@ def _page(claim: Claim, results: Sequence[tuple[str, Path]]) -> str:
         lines += [f"**Compared with** `{claim.theory}`: {escape(_THEORIES[claim.theory])}.", ""]
     lines += _measures("Decided by", claim.decided_by)
     lines += _measures("Shown beside", claim.shown)
+    if claim.shown and RecordKind.AUDIT in claim.reads:
+        lines += [f"{SHOWN_ON[0].upper()}{SHOWN_ON[1:]}.", ""]
     if claim.limits:
         lines += [f"**But.** {escape(claim.limits, quote=False)}", ""]
     lines += ["## What the findings mean", "", "| finding | meaning |", "| --- | --- |"]

@@ -19,7 +19,7 @@ class Chapter:
 
 CHAPTERS = (
     Chapter("Tutorial", "tutorial", ("install", "first-audit", "own-model", "own-claim")),
-    Chapter("How-to", "how-to", ("hub-model", "decoders", "imagenet", "look-at-heads", "ci-gate")),
+    Chapter("How-to", "how-to", ("hub-model", "decoders", "atlas", "imagenet", "look-at-heads", "ci-gate")),
     Chapter(
         "Theory", "theory", ("capture", "verdicts", "invariance", "kernel", "eigenvalue-bound", "implied-eigenvectors")
     ),

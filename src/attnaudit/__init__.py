@@ -19,6 +19,7 @@ from attnaudit.errors import AttnAuditError
 
 if TYPE_CHECKING:
     from attnaudit import attention, gaussian, kernel, measures, training
+    from attnaudit.api.atlas import atlas
     from attnaudit.api.audits import audit
     from attnaudit.api.judging import diff, judge
     from attnaudit.api.papers import paper
@@ -35,6 +36,7 @@ _HOMES = {
     "Heads": "attnaudit.capture",
     "Protocol": "attnaudit.protocol",
     "Run": "attnaudit.api.runs",
+    "atlas": "attnaudit.api.atlas",
     "corrupt": "attnaudit.api.robustness",
     "diff": "attnaudit.api.judging",
     "judge": "attnaudit.api.judging",
@@ -57,6 +59,7 @@ __all__ = [
     "Protocol",
     "Run",
     "__version__",
+    "atlas",
     "attention",
     "audit",
     "capture",

@@ -45,6 +45,15 @@ def _escaped(character: str) -> str:
     return f"\\x{code:02x}"
 
 
+def without_folders(place: str) -> str:
+    """The last two parts of a path, without the folders of this machine; any other text as it is.
+
+    >>> without_folders("/home/ada/models/vit.safetensors"), without_folders("from a==1.0, licence MIT/X11")
+    ('models/vit.safetensors', 'from a==1.0, licence MIT/X11')
+    """
+    return "/".join(place.split("/")[-2:]) if place.startswith("/") else place
+
+
 def escaped_if_unencodable(error: UnicodeError) -> tuple[str, int]:
     r"""What a stream shows of characters that it cannot encode; an error handler for `codecs.register_error`.
 

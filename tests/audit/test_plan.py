@@ -8,8 +8,9 @@ import torch
 from torch import nn
 
 from attnaudit.audit import AuditSettings, plan_audit
+from attnaudit.audit.fit_unit import FitUnit
 from attnaudit.audit.plan import AuditPlan
-from attnaudit.audit.unit import FitUnit
+from attnaudit.audit.unit import AuditUnit
 from attnaudit.errors import WeightsError
 from attnaudit.measures import REFERENCES
 from attnaudit.protocol import Protocol
@@ -81,6 +82,14 @@ def test_the_untrained_twin_has_the_first_two_inputs(size, twins):
     own = plan_audit([network()], shards, AuditSettings(references=("untrained",)))
     assert [unit.twin_inputs for unit in own.units] == twins
     assert {unit.twin_inputs for unit in plan_audit([network()], shards, AuditSettings()).units} == {0}
+
+
+@pytest.mark.parametrize(("size", "tried"), [(1, [1, 0, 0]), (3, [2])])
+def test_noise_and_gauges_are_tried_on_the_first_two_inputs_of_the_first_shard(size, tried):
+    shards = tensor_shards(torch.arange(6.0).view(3, 2), size)
+    own = plan_audit([network()], shards, AuditSettings(references=("planted_with_noise",)))
+    assert [unit.tried_inputs for unit in own.units if isinstance(unit, AuditUnit)] == tried
+    assert {unit.tried_inputs for unit in plan_audit([network()], shards, AuditSettings()).units} == {0}
 
 
 def test_halves_of_the_inputs_alternate_and_keep_together_what_belongs_together():

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -15,11 +16,14 @@ import pytest
 import torch
 
 import attnaudit
-from attnaudit.audit import AuditSettings
+from attnaudit.audit import AuditSettings, plan_audit
 from attnaudit.audit.unit import AuditRecipe, AuditWorker
 from attnaudit.errors import InputError, RunFolderError, UsageError
+from attnaudit.measures import select
+from attnaudit.protocol import Protocol
 from attnaudit.sources.images import find_images
 from attnaudit.sources.model import ModelSpec
+from attnaudit.sources.selection import InputSelection, select_inputs
 
 pytest.importorskip("timm")
 
@@ -105,6 +109,28 @@ def test_worker_processes_give_the_same_bytes(image_folder, finished, tmp_path):
     parallel = run(image_folder, tmp_path / "parallel", workers=2)
     assert files(parallel.path) == files(finished.path)
     assert parallel.summary == finished.summary
+
+
+def test_workers_that_share_a_folder_do_not_predict_again_for_the_fits(image_folder, finished, tmp_path, monkeypatch):
+    (model,), units = loaded(image_folder)
+    alone, sharing = AuditWorker((model,), 1 << 33), AuditWorker((model,), 1 << 33, tmp_path)
+    with sharing.context():
+        tables = [[worker.compute(unit)[0] for unit in units[:-1]] for worker in (alone, sharing)]
+        expected, _ = alone.compute(units[-1])
+        monkeypatch.setattr("attnaudit.audit.unit.capture_prepared", lambda *_: pytest.fail("captured again"))
+        found, _ = replace(sharing).compute(units[-1])  # another one in the same folder
+    assert tables[0] == tables[1]
+    assert found == expected
+    assert found.num_rows
+
+
+def loaded(folder):
+    """The model of these runs and its units, the last of which is a fit."""
+    spec = ModelSpec("timm", MODEL, random_seed=0)
+    shards = select_inputs([spec], InputSelection(folder, None, known_only=True), Protocol.EXACT, "cpu").shards
+    settings = AuditSettings.of(select(theories=("kpca", "ksvd"), **{k: CHEAP[k] for k in ("measures", "references")}))
+    plan = plan_audit([spec], shards, settings)
+    return plan.loaded, plan.units
 
 
 def test_repeating_a_finished_run_computes_nothing(image_folder, finished, monkeypatch):

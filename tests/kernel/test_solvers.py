@@ -218,6 +218,20 @@ def test_singular_vectors_of_a_gpu_are_accurate_over_many_orders_of_magnitude(or
     torch.testing.assert_close(cosines, torch.ones_like(cosines), rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize(("orders", "decomposed"), [(2, False), (6, False), (9, True)])
+def test_singular_vectors_of_a_cpu_are_accurate_and_few_matrices_are_decomposed(orders, decomposed, monkeypatch):
+    calls, decompose = [], solvers._decomposed
+    monkeypatch.setattr(solvers, "_decomposed", lambda matrix: calls.append(len(matrix)) or decompose(matrix))
+    sizes = torch.logspace(0, -orders, 60, dtype=torch.float64)
+    matrix, expected = with_singular_values(sizes)
+    found, right = solvers.right_singular_vectors(matrix, 40)
+    torch.testing.assert_close(found[:, :40], sizes[:40].expand(3, -1), rtol=1e-7, atol=0)
+    cosines = (right * expected).sum(dim=-1).abs()[:, :40]
+    torch.testing.assert_close(cosines, torch.ones_like(cosines), rtol=0, atol=1e-12)
+    torch.testing.assert_close(right @ right.mT, torch.eye(60, dtype=torch.float64).expand(3, -1, -1))
+    assert calls == ([3] if decomposed else [])
+
+
 @pytest.mark.usefixtures("like_a_gpu")
 def test_singular_values_below_rounding_are_zero_to_rounding_on_a_gpu():
     sizes = torch.cat([torch.logspace(0, -5, 10, dtype=torch.float64), torch.zeros(20, dtype=torch.float64)])

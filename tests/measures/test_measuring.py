@@ -6,10 +6,8 @@ import pytest
 import torch
 
 from attnaudit.measures import MEASURES, REFERENCES, Measure, Reference, Role, Scope, select
-from attnaudit.measures.batches import of_first_inputs
-from attnaudit.measures.measuring import measure_heads, measure_network, measure_primal, measure_sensitivity
-from attnaudit.measures.references.planted import NOISES
-from attnaudit.measures.references.reparametrised import GAUGES, reparametrised
+from attnaudit.measures.measuring import measure_heads, measure_network, measure_primal
+from attnaudit.protocol import Protocol
 from attnaudit.theories import THEORIES, Identifiability
 from attnaudit.theories.base import is_fitted
 from tests.measures.references.audits import simulated_heads
@@ -51,8 +49,22 @@ def test_measures_of_all_pairs_of_tokens_are_not_repeated_for_what_is_only_shown
     costly = {key[1:] for key, m in found.items() if "matched_cosine_mean" in m.values}
     assert costly == {("observed", 0), ("rotated", 0), ("planted", 0)}
     assert all("procrustes" in m.values for m in found.values())
-    others = {key[1:] for key, m in measured(selection, context=False).items() if "matched_cosine_mean" in m.values}
-    assert others == {("observed", 0), ("rotated", 0)}
+    assert not any("matched_cosine_mean" in m.values for m in measured(selection, context=False).values())
+
+
+@pytest.mark.parametrize("more", [{"references": ()}, {"protocol": Protocol.PAPER}])
+def test_what_is_asked_for_without_references_or_decides_the_claims_of_the_study_is_measured_everywhere(more):
+    asked = ["matched_cosine_mean", "kernel_cka", "standardised_eigenvalue_max"]
+    found = measured(select(**{"measures": asked, "references": ["gaussian"]} | more), context=False)
+    assert set(asked) <= set(found["kpca", "observed", 0].values)
+
+
+def test_without_context_null_and_ideal_have_the_deciding_measures_only():
+    selection = select(measures=["procrustes", "linear_cka", "gamma_rel"], references=REFERENCES, repeats=2)
+    found = measured(selection, context=False)
+    assert {"procrustes", "linear_cka", "gamma_rel"} <= set(found.pop(("kpca", "observed", 0)).values)
+    assert {reference for _, reference, _ in found} == {"rotated", "planted"}
+    assert all(set(m.values) == {"procrustes"} for m in found.values())
 
 
 def test_without_context_only_what_decides_is_measured_and_it_is_the_same():
@@ -92,51 +104,6 @@ def test_predictions_are_handed_on_batch_by_batch():
     ((count, predictions),) = handed
     assert [own.theory.name for own in predictions] == ["kpca", "pca"]
     assert all(len(own.prediction.values) == count for own in predictions)
-
-
-def sensitive(selection, heads):
-    return {(m.key.reference, m.key.repeat): m for m in measure_sensitivity([heads], selection)}
-
-
-def test_noise_is_tried_on_all_heads_of_a_sample_and_gauges_on_those_of_its_first_input():
-    heads = labelled(simulated_heads(0, inputs=2, heads=3))
-    found = sensitive(select(measures=["procrustes", "phi_norm2"], references=REFERENCES), heads)
-    noise = [("planted_with_noise", place) for place in range(len(NOISES))]
-    gauges = [(name, place) for name in ("reparametrised", "reparametrised_null") for place in range(GAUGES)]
-    assert set(found) == {*noise, *gauges}
-    assert all(found[key].heads.index == heads.index for key in noise)
-    assert all(found[key].heads.index == heads.index[:3] for key in gauges)
-    assert all(set(m.values) == {"procrustes"} for m in found.values())  # what describes is not compared
-
-
-def test_gauges_measured_at_once_have_the_numbers_of_each():
-    selection = select(measures=["procrustes", "linear_cka"], references=["reparametrised"])
-    heads = labelled(simulated_heads(0))
-    alone = of_first_inputs(heads, 1)
-    found = [m for m in measure_sensitivity([heads], selection) if m.key.reference == "reparametrised"]
-    assert [m.key.repeat for m in found] == list(range(GAUGES))
-    for own in found:
-        (expected,) = (
-            m
-            for m in measure_heads([reparametrised(alone, selection.seed, own.key.repeat)], selection)
-            if m.key.reference == "observed"
-        )
-        assert own.heads.index == alone.index
-        for name, values in own.values.items():
-            assert torch.allclose(values, expected.values[name], rtol=1e-9, atol=0)
-
-
-def test_noise_takes_planted_values_away_from_the_theory():
-    found = sensitive(select(measures=["procrustes"], references=REFERENCES), labelled(simulated_heads(0)))
-    means = [found["planted_with_noise", place].values["procrustes"].mean().item() for place in range(len(NOISES))]
-    assert means == sorted(means, reverse=True)
-    assert means[0] > 0.99
-    assert means[-1] < 0.9
-
-
-def test_where_inputs_of_layers_are_not_known_gauges_have_no_null():
-    found = sensitive(select(measures=["procrustes"], references=REFERENCES), simulated_heads(0))
-    assert {reference for reference, _ in found} == {"planted_with_noise", "reparametrised"}
 
 
 @pytest.mark.parametrize("measures", [["column_cosine_matched"], ["kernel_rank"], ["linear_cka", "phi_norm2"]])

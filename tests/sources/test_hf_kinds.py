@@ -41,7 +41,7 @@ def test_vision_models_prepare_images_as_their_processor_says(vit):
 
 
 def test_vision_models_read_images(vit, tmp_path):
-    assert not parse_model(str(tmp_path / "vit")).reads_text
+    assert parse_model(str(tmp_path / "vit")).inputs.kind == "images"
 
 
 def test_another_preparation_is_another_model(vit, tmp_path):

@@ -1,3 +1,4 @@
+import argparse
 import pickle
 import random
 import warnings
@@ -40,6 +41,16 @@ def test_safetensors_are_read(tmp_path):
 class Payload:
     def __reduce__(self):
         return (print, ("this must never run",))
+
+
+def test_other_objects_beside_the_tensors_are_read_only_if_their_class_is_named(tmp_path):
+    file = tmp_path / "weights.pt"
+    torch.save({"args": argparse.Namespace(layers=2), "model": {"a": torch.ones(2)}}, file)
+    with pytest.raises(WeightsError, match="refused"):
+        read_weights(file)
+    assert torch.equal(read_weights(file, plain=(argparse.Namespace,))["a"], torch.ones(2))
+    with pytest.raises(WeightsError, match="refused"):
+        read_weights(file)
 
 
 @pytest.mark.parametrize(

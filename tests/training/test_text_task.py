@@ -42,7 +42,7 @@ def test_training_learns_what_can_be_learned(recipe_file, halves, tmp_path):
 def test_a_trained_folder_is_a_model_that_reads_text(recipe_file, halves, tmp_path):
     trained = train(read_recipe(str(recipe_file), ["epochs=1", "average=null"]), halves, tmp_path / "run")
     spec = parse_model(str(trained.path))
-    assert spec.reads_text
+    assert spec.inputs.kind == "text"
     model = load_model(spec)
     assert same(model.module.state_dict(), weights(trained.path))
     assert model.preprocess is None

@@ -44,6 +44,7 @@ SMALLER = {
     "attnaudit audit minilm --limit": "--limit 1 --references gaussian,planted",
     "attnaudit audit vit-small-cifar --limit": "--limit 1 --references gaussian,planted",
     "attnaudit audit timm:deit_tiny_patch16_224 --weights": "--references gaussian,planted",
+    "attnaudit atlas --models": "--models vit-small-cifar --limit 1",
     "attnaudit gaussian align": "--steps 5 --runs 2",
     "attnaudit train vit-small-cifar": "--epochs 1 --set batch=4 --set model.depth=1 --set model.width=12",
     "attnaudit train lm": SMALL_LM,

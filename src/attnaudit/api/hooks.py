@@ -19,10 +19,11 @@ import attnaudit.records as records_package
 import attnaudit.report as report_package
 import attnaudit.sources as sources_package
 import attnaudit.theories as theories_package
+from attnaudit.audit.fit_unit import FitUnit
 from attnaudit.audit.ranking import rank
 from attnaudit.audit.stages import ELSE, Hook
 from attnaudit.audit.summary import statistics, summarise
-from attnaudit.audit.unit import AuditWorker, FitUnit
+from attnaudit.audit.unit import AuditWorker
 from attnaudit.capture import capture
 from attnaudit.claims.jury import judge
 from attnaudit.kernel.best_projection import refined_projections
@@ -36,12 +37,12 @@ from attnaudit.measures.measuring import (
     measure_heads,
     measure_network,
     measure_primal,
-    measure_sensitivity,
 )
 from attnaudit.measures.references.base import Reference
 from attnaudit.measures.references.planted import values as planted_values
 from attnaudit.measures.references.reparametrised import reparametrised
 from attnaudit.measures.registry import MEASURES
+from attnaudit.measures.sensitivity import measure_sensitivity
 from attnaudit.records.engine import execute
 from attnaudit.records.parts import encode_part
 from attnaudit.records.rows import rows_of

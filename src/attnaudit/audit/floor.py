@@ -4,12 +4,12 @@
 and inputs, with its operands ready in memory.
 
 In the floor: every input read once, with one forward pass (and one for each input of the untrained twin); Gram
-matrices, eigenpairs and singular vectors once per head; the products, bases, singular values, assignments and sorts of
-every stored number; random draws and outputs of references; sums and eigenpairs of the best projections; one Parquet
-file. Not in the floor, because a better program might do without it: capture and its certificate, a second pass over
-the inputs, norms, scalings, copies, checks, Python itself, and everything around the engine, such as imports and the
-page. Iterations of a refined projection count as they are. Measures of causal heads are missing, so that the floor of
-a decoder is too low.
+matrices, eigenpairs and singular vectors once per head; the products, triangular factors, singular values, assignments
+and sorts of every stored number; random draws and outputs of references; sums and eigenpairs of the best projections;
+one Parquet file. Not in the floor, because a better program might do without it: capture and its certificate, a second
+pass over the inputs, norms, scalings, copies, checks, Python itself, and everything around the engine, such as imports
+and the page. Iterations of a refined projection count as they are. Measures of causal heads are missing, so that the
+floor of a decoder is too low.
 
 Eigenpairs, Gram matrices and assignments of tokens are those of this package, with the solvers it chooses for the
 device; of the others, the fastest way we know to as many digits. So this is a floor for how the work is organised. A
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ from attnaudit.measures.cka import radial_gram
 from attnaudit.measures.cosine import unit_rows
 from attnaudit.measures.epsilons import epsilons_of
 from attnaudit.measures.pairs import too_many_pairs
+from attnaudit.numerics.products import product, squares
 from attnaudit.protocol import Protocol
 
 Work = Callable[[], Any]
@@ -96,7 +98,7 @@ def kernels(heads: Heads) -> Iterator[Kernel]:
     width = min(value.shape[-1], heads.tokens)
     found = spectrum(key, width, scale=scale)
     vectors = found.eigenvectors.double()
-    small = vectors.mT @ value
+    small = product(vectors.mT, value)
     order = torch.randperm(width, device=vectors.device)
     if heads.tokens <= MIDDLE:
         matrix = centred(normalised_gram(key, scale).matrix)
@@ -106,8 +108,8 @@ def kernels(heads: Heads) -> Iterator[Kernel]:
         yield "eigenpairs", lambda: spectrum(key, width, scale=scale), count
     yield "standardised eigenvalues", lambda: leading_eigenvalues(standardised(key.double()), width), count
     yield "draw", lambda: _noise(value), count
-    yield "product", lambda: vectors.mT @ value, count
-    yield "factor", lambda: _factor(value), count
+    yield "product", lambda: product(vectors.mT, value), count
+    yield "factor", lambda: torch.linalg.cholesky(squares(value)), count
     yield "singular values", lambda: _squared_sizes(small), count
     yield "image", lambda: found.times(value), count
     columns = value.mT.contiguous()
@@ -126,7 +128,7 @@ def _projections(heads: Heads, value: Tensor, vectors: Tensor) -> Iterator[Kerne
     per_row = count // len(inputs)
     bases = vectors.view(len(inputs), per_row, *vectors.shape[1:])
     weights = torch.randn(per_row, inputs.shape[-1], value.shape[-1], dtype=value.dtype, device=value.device)
-    yield "projection", lambda: inputs[:, None] @ weights, count
+    yield "projection", lambda: product(inputs[:, None], weights), count
     yield "sums", lambda: ProjectionSums.of(inputs, bases), count
     yield "overlap", lambda: overlaps(weights, inputs, bases), count
     sums = ProjectionSums.of(inputs, bases)
@@ -139,29 +141,20 @@ def _of_pairs(heads: Heads, value: Tensor, planted: Tensor) -> Iterator[Kernel]:
     epsilons = epsilons_of(Protocol.EXACT)
     rows = unit_rows(planted, epsilons)
     tokens, planted_tokens = unit_rows(value, epsilons) @ rows.mT, rows @ rows.mT
-    yield "singular vectors", lambda: eigenpairs(_squared(heads.attention())), count
-    yield "outputs", lambda: attention @ value, count
-    yield "products of tokens", lambda: value @ value.mT, count
+    yield "singular vectors", lambda: eigenpairs(squares(replace(heads).attention())), count  # heads keep theirs
+    yield "outputs", lambda: product(attention, value), count
+    yield "products of tokens", lambda: product(value, value.mT), count
     yield "radial kernel", lambda: radial_gram(products), count
     yield "assignment of tokens", lambda: matched(tokens), count
     yield "assignment of planted tokens", lambda: matched(planted_tokens), count
 
 
-def _squared(matrix: Tensor) -> Tensor:
-    return matrix.mT @ matrix
-
-
 def _squared_sizes(matrix: Tensor) -> Tensor:
     """Squares of the singular values: their sums need no more digits than this leaves."""
     if matrix.is_cuda:
-        return eigenpairs(_squared(matrix))[0]
-    sizes: Tensor = torch.linalg.eigvalsh(_squared(matrix))
+        return eigenpairs(squares(matrix))[0]
+    sizes: Tensor = torch.linalg.eigvalsh(squares(matrix))
     return sizes
-
-
-def _factor(columns: Tensor) -> Any:
-    """What an orthonormal basis is made from; products with it do not need the basis itself."""
-    return torch.linalg.cholesky(_squared(columns)) if columns.is_cuda else torch.geqrf(columns)
 
 
 def _noise(like: Tensor) -> Any:

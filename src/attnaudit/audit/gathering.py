@@ -1,8 +1,8 @@
 """What the fits need of all inputs, gathered while these are measured anyway.
 
-A process that measures every input of a model need not read, run and solve them again for the best projections. One
-that has seen only some of them, as with several workers or in a resumed run, gathers for nothing, and the fits make a
-pass of their own: the numbers are the same.
+A process that measures every input of a model need not read, run and solve them again for the best projections. Several
+workers share what they find by `audit.handover`. Where neither helps, as in a resumed run, the fits make a pass of
+their own: the numbers are the same.
 """
 
 from __future__ import annotations
@@ -10,13 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import pyarrow as pa
 import torch
 
+from attnaudit.audit.handover import Leaving
 from attnaudit.capture import Heads
-from attnaudit.capture.key_heads import by_key_head
 from attnaudit.measures import Selection
-from attnaudit.measures.batches import of_first_inputs
-from attnaudit.measures.ceiling import Ceiling, has_ceiling, kept_bytes
+from attnaudit.measures.ceiling import Ceiling, PredictedSpans, has_ceiling, kept_bytes
+from attnaudit.measures.key_kernel import KeyKernel
+from attnaudit.measures.measure_input import PredictedValues
+from attnaudit.measures.sensitivity import measure_sensitivity
+from attnaudit.records.rows import rows_of
 
 #: Noise and other gauges are tried on this many inputs of the first shard, and the untrained twin has this many: they
 #: say how scores are to be read, and decide nothing.
@@ -27,26 +31,14 @@ _SHARE = 0.2
 
 @dataclass
 class Gathering:
-    """The ceiling of a model so far, the first inputs as they are, and the names of all inputs that were added."""
+    """The ceiling of a model so far, and the names of all inputs that were added."""
 
     ceiling: Ceiling
-    sample: list[Heads] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
-
-    def add_inputs(self, names: Sequence[str], layers: Sequence[Heads]) -> None:
-        """A shard that is about to be measured."""
-        if not self.names:
-            # Copied, so that the inputs beside them can go.
-            self.sample = [Heads.cat([of_first_inputs(by_key_head(heads), SAMPLE)]) for heads in layers]
-        self.names += names
 
     def covers(self, names: Sequence[str]) -> bool:
         """Whether these inputs were added, in this order, and no others."""
         return self.names == list(names)
-
-    def sample_of(self, part: int, parts: int) -> list[Heads]:
-        """The first inputs of the layers whose number modulo `parts` is `part`."""
-        return [heads for heads in self.sample if heads.index[0].layer % parts == part]
 
 
 @dataclass(frozen=True)
@@ -72,5 +64,30 @@ class Gatherings:
 
     def _room(self, layers: Sequence[Heads]) -> float:
         device = layers[0].key.device
-        total = torch.cuda.get_device_properties(device).total_memory if device.type == "cuda" else self.memory
-        return _SHARE * total
+        return room_left(
+            torch.cuda.get_device_properties(device).total_memory if device.type == "cuda" else self.memory
+        )
+
+
+def room_left(memory: int) -> float:
+    """How much of this memory what is gathered may take."""
+    return _SHARE * memory
+
+
+@dataclass
+class PredictionUses:
+    """What becomes of the predictions of a unit beside its measures: sensitivity, and what the fits need."""
+
+    selection: Selection
+    tried: Sequence[str]
+    ceiling: Ceiling | None = None
+    leaving: Leaving | None = None
+    sensitivity: list[pa.Table] = field(default_factory=list)
+
+    def take(self, keys: KeyKernel, predictions: Sequence[PredictedValues]) -> None:
+        """Those of one batch."""
+        if self.ceiling is not None:
+            self.ceiling.add(keys, predictions)
+        if self.leaving is not None:
+            self.leaving.add(PredictedSpans.of(keys, self.selection.predicting, predictions))
+        self.sensitivity.append(rows_of(measure_sensitivity(keys, self.selection, self.tried, predictions)))

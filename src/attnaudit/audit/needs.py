@@ -1,7 +1,7 @@
 """Which kernels of linear algebra the numbers of an audit need, and how often: counted from the evidence itself.
 
 For every head, reference and measure that has a row, `NEEDS` names the kernels that no way of computing it can do
-without, and over which heads, references and theories their results are shared: values have one orthonormal basis,
+without, and over which heads, references and theories their results are shared: values have one triangular factor,
 whatever the theory, and keys have one spectrum, whatever the values.
 """
 
@@ -74,7 +74,7 @@ NEEDS = (
     Need("measures: columns", "singular values", ("procrustes",)),
     Need("measures: subspace", "factor", _SPANS, _VALUES),
     Need("measures: subspace", "factor", _SPANS, _PREDICTION),
-    Need("measures: subspace", "singular values", _SPANS),
+    Need("measures: subspace", "singular values", ("principal_angle_median",)),
     Need("measures: eigenvectors", "image", _COEFFICIENTS),
     Need("measures: eigenvectors", "sort", ("gamma_abs", "gamma_rel")),
     Need("measures: eigenvectors", "factor", ("subspace_overlap",)),

@@ -9,10 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from attnaudit.audit.fit_unit import FitUnit, halves_of
 from attnaudit.audit.gathering import SAMPLE
 from attnaudit.audit.settings import AuditSettings
-from attnaudit.audit.unit import AuditRecipe, AuditUnit, AuditWorker, FitUnit, halves_of
+from attnaudit.audit.unit import AuditRecipe, AuditUnit, AuditWorker
 from attnaudit.measures import Measure, Reference, Selection
+from attnaudit.measures.references.planted import PLANTED_WITH_NOISE
+from attnaudit.measures.references.reparametrised import REPARAMETRISED
 from attnaudit.numerics.digest import digest
 from attnaudit.records import json_file
 from attnaudit.records.audit import AuditIdentity
@@ -51,13 +54,15 @@ class AuditPlan:
             shown = FIRST_INPUTS
             left = SAMPLE if any(reference.network for reference in self.selection.references) else 0
             halves = halves_of(self.shards, self._groups) if self._needs_fits else {}
+            parts, tried = self._parts(model) if self._needs_fits else 0, SAMPLE if self._tries else 0
             for shard in self.shards:
-                twin_inputs = min(left, len(shard.identity))
-                found.append(AuditUnit(*named, shard, twin_inputs, shown > 0, self.settings, *own, halves=halves))
-                left -= twin_inputs
-                shown -= len(shard.identity)
+                inputs = len(shard.identity)
+                counts = (min(left, inputs), min(tried, inputs))
+                found.append(
+                    AuditUnit(*named, shard, *counts, shown > 0, self.settings, *own, halves=halves, fit_parts=parts)
+                )
+                left, tried, shown = max(left - inputs, 0), 0, shown - inputs
             if self._needs_fits:
-                parts = self._parts(model)
                 found += [
                     FitUnit(*named, self.shards, self._groups, part, parts, self.settings, *own)
                     for part in range(parts)
@@ -70,6 +75,11 @@ class AuditPlan:
         if self.settings.device != "cpu" and size <= _FITTED_AT_ONCE:
             return 1
         return min(MOST_PARTS, (len(self.shards) + 1) // 2)  # few inputs are not worth a worker each
+
+    @property
+    def _tries(self) -> bool:
+        """Whether noise or other gauges are tried."""
+        return any(reference in self.selection.references for reference in (PLANTED_WITH_NOISE, REPARAMETRISED))
 
     @property
     def _needs_fits(self) -> bool:

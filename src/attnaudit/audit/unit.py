@@ -7,29 +7,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from pathlib import Path
 
 import pyarrow as pa
 from torch import Tensor, nn
 
-from attnaudit.audit.gathering import SAMPLE, Gatherings
+from attnaudit.audit.fit_unit import FitUnit
+from attnaudit.audit.gathering import SAMPLE, Gatherings, PredictionUses, room_left
+from attnaudit.audit.handover import Handover, Leaving
 from attnaudit.audit.memory import check_fits, room_for_inputs
 from attnaudit.audit.settings import AuditSettings
 from attnaudit.capture import Capture, Heads, capture
 from attnaudit.capture.capture import naming_failures
 from attnaudit.capture.key_heads import by_key_head
 from attnaudit.errors import WeightsError
-from attnaudit.measures import Measure, Reference
+from attnaudit.measures import Measure, Reference, Selection
 from attnaudit.measures.batches import batches, joined_layers, of_first_inputs
 from attnaudit.measures.ceiling import Ceiling, has_ceiling
 from attnaudit.measures.key_kernel import KeyKernel
-from attnaudit.measures.measuring import (
-    measure_fits,
-    measure_heads,
-    measure_network,
-    measure_primal,
-    measure_sensitivity,
-)
-from attnaudit.measures.two_passes import two_passes
+from attnaudit.measures.measuring import measure_fits, measure_heads, measure_network, measure_primal
+from attnaudit.measures.two_passes import TwoPasses, two_passes
 from attnaudit.numerics.allocation import reuse_freed_memory
 from attnaudit.numerics.digest import digest
 from attnaudit.numerics.threads import single_threaded
@@ -46,24 +43,28 @@ from attnaudit.theories.base import Theory
 class AuditUnit:
     """Which numbers to compute; the untrained twin of the model is measured on the first `twin_inputs` of the shard.
 
-    References that decide nothing are measured if the unit has `context`: the first units of a model have.
-    `halves` are those of all inputs (see `halves_of`) if something is to be fitted to them; they decide nothing here.
+    Noise and other gauges are tried on its first `tried_inputs`. What decides nothing is measured of references if the
+    unit has `context`: the first units of a model have. `halves` are those of all inputs (see `halves_of`) if something
+    is to be fitted to them, in `fit_parts` units; neither changes a number here.
     """
 
     model_label: str
     model_fingerprint: str
     shard: Shard
     twin_inputs: int
+    tried_inputs: int
     context: bool
     settings: AuditSettings
     own: tuple[Measure | Theory | Reference, ...]
     own_fingerprints: tuple[tuple[str, str], ...] = ()
     halves: Mapping[str, int] = field(default_factory=dict, compare=False)
+    fit_parts: int = field(default=0, compare=False)
 
     @cached_property
     def key(self) -> str:
         """A hash of version, model weights, input contents, settings, and what is the user's own."""
-        model, inputs = [self.model_label, self.model_fingerprint], [self.shard.identity, self.twin_inputs]
+        inputs = [self.shard.identity, self.twin_inputs, self.tried_inputs]
+        model = [self.model_label, self.model_fingerprint]
         return digest(VERSION, model, inputs, self.context, self.settings.identity, self.own_fingerprints)
 
     @property
@@ -73,53 +74,15 @@ class AuditUnit:
 
 
 @dataclass(frozen=True)
-class FitUnit:
-    """The best projections of some layers, which need all inputs: those whose number modulo `parts` is `part`.
-
-    `groups` says which inputs belong together, as (name, group).
-    """
-
-    model_label: str
-    model_fingerprint: str
-    shards: tuple[Shard, ...]
-    groups: tuple[tuple[str, str], ...]
-    part: int
-    parts: int
-    settings: AuditSettings
-    own: tuple[Measure | Theory | Reference, ...]
-    own_fingerprints: tuple[tuple[str, str], ...] = ()
-
-    @cached_property
-    def key(self) -> str:
-        """A hash of version, model weights, inputs and their halves, settings, what is the user's own, and layers."""
-        model, own = [self.model_label, self.model_fingerprint], self.own_fingerprints
-        inputs = [[*entry, self.halves[entry[0]]] for shard in self.shards for entry in shard.identity]
-        return digest(VERSION, "fit", self.part, self.parts, model, inputs, self.settings.identity, own)
-
-    @property
-    def label(self) -> str:
-        """The model."""
-        return f"{self.model_label}, best projections"
-
-    @cached_property
-    def halves(self) -> dict[str, int]:
-        """The half of every input."""
-        return halves_of(self.shards, self.groups)
-
-
-def halves_of(shards: Sequence[Shard], groups: Sequence[tuple[str, str]]) -> dict[str, int]:
-    """0 or 1 for every input: they alternate, but inputs that belong together are in the same half."""
-    group_of, names = dict(groups), [name for shard in shards for name, _ in shard.identity]
-    places = {group: place for place, group in enumerate(dict.fromkeys(group_of.get(own, own) for own in names))}
-    return {name: places[group_of.get(name, name)] % 2 for name in names}
-
-
-@dataclass(frozen=True)
 class AuditWorker:
-    """Measures the heads of models that are loaded in this process; heads that do not fit into `memory` are refused."""
+    """Measures the heads of models that are loaded in this process; heads that do not fit into `memory` are refused.
+
+    In `shared`, if there are others on this machine, workers leave what the fits need of their inputs.
+    """
 
     models: tuple[LoadedModel, ...]
     memory: int
+    shared: Path | None = None
     _ahead: PreparedAhead = field(default_factory=PreparedAhead, compare=False)
 
     @cached_property
@@ -138,44 +101,58 @@ class AuditWorker:
         return self._heads(unit, following) if isinstance(unit, AuditUnit) else self._fits(unit)
 
     def _fits(self, unit: FitUnit) -> tuple[pa.Table, Notes]:
-        """Best projections, fitted theories, and on a sample of inputs what noise and other gauges do to scores."""
+        """Best projections and fitted theories."""
         selection = unit.settings.selection(unit.own)
         passes = two_passes(selection, unit.halves, list(unit.halves)[:SAMPLE])
         names = [name for shard in unit.shards for name, _ in shard.identity]
         gathered = None if passes else self._gatherings.of_all(_named(unit), names)
-        tables = [SCHEMA.empty_table()]
         if gathered is not None:
             ceiling = gathered.ceiling.of_layers(unit.part, unit.parts)
-            tables.append(rows_of(measure_sensitivity(gathered.sample_of(unit.part, unit.parts), selection)))
         else:
             ceiling = Ceiling(selection.predicting if has_ceiling(selection) else (), unit.halves)
-            for number, layers in enumerate(self._shards(unit)):
-                if number == 0:
-                    sample = [of_first_inputs(heads, SAMPLE) for heads in layers]
-                    tables.append(rows_of(measure_sensitivity(sample, selection)))
-                for heads in joined_layers(layers):
-                    for batch, _ in batches(heads, None):
-                        keys = KeyKernel(batch, selection.protocol)
-                        ceiling.add(keys)
-                        for own in passes:
-                            own.add(keys)
-        tables.append(rows_of(ceiling.measure(selection.protocol)))
+            self._first_pass(unit, selection, ceiling, passes)
+        tables = [SCHEMA.empty_table(), rows_of(ceiling.measure(selection.protocol))]
         for fitted in passes:
             fitted.fit()
         if passes:
-            again = (heads for layers in self._shards(unit) for heads in layers)
+            again = (heads for layers in self._shards(unit, unit.shards) for heads in layers)
             tables.append(rows_of(measure_fits(again, passes, selection)))
         return pa.concat_tables(tables), Notes()
 
-    def _shards(self, unit: FitUnit) -> Iterator[list[Heads]]:
-        """The layers of a unit, shard by shard, with heads that share their keys as one."""
+    def _first_pass(self, unit: FitUnit, selection: Selection, ceiling: Ceiling, passes: Sequence[TwoPasses]) -> None:
+        """Add all inputs, in order: what another worker has left of them, or else their heads."""
+        handover = None if passes else self._handover(unit, unit.parts)
+        left = [handover is not None and handover.has(shard, unit.part) for shard in unit.shards]
+        computed = self._shards(unit, [shard for shard, there in zip(unit.shards, left, strict=True) if not there])
+        for shard, there in zip(unit.shards, left, strict=True):
+            if handover is not None and there:
+                for spans in handover.taken(shard, unit.part):
+                    ceiling.add_spans(spans)
+                continue
+            for heads in joined_layers(next(computed)):
+                for batch, _ in batches(heads, None):
+                    keys = KeyKernel(batch, selection.protocol)
+                    ceiling.add(keys)
+                    for own in passes:
+                        own.add(keys)
+
+    def _shards(self, unit: FitUnit, shards: Sequence[Shard]) -> Iterator[list[Heads]]:
+        """The layers of a unit, shard by shard, with heads that share their keys as one; none if nothing was read."""
         model = self._model(unit)
-        for prepared in each_ahead(unit.shards, partial(self._prepare, unit)):
-            if prepared.inputs is not None:
-                captured = capture_prepared(model.module, prepared, unit.settings.device, unit.model_label)
-                check_fits(captured.layers, model.module, self.memory)
-                own = (heads for heads in captured.layers if heads.index[0].layer % unit.parts == unit.part)
-                yield list(map(by_key_head, own))
+        for prepared in each_ahead(shards, partial(self._prepare, unit)):
+            if prepared.inputs is None:
+                yield []
+                continue
+            captured = capture_prepared(model.module, prepared, unit.settings.device, unit.model_label)
+            check_fits(captured.layers, model.module, self.memory)
+            own = (heads for heads in captured.layers if heads.index[0].layer % unit.parts == unit.part)
+            yield list(map(by_key_head, own))
+
+    def _handover(self, unit: AuditUnit | FitUnit, parts: int) -> Handover | None:
+        """Not on a GPU, where the layers of a batch are not apart."""
+        if self.shared is None or not parts or unit.settings.device != "cpu":
+            return None
+        return Handover(self.shared, _named(unit), parts)
 
     def _prepare(self, unit: AuditUnit | FitUnit, shard: Shard) -> Prepared:
         model = self._model(unit)
@@ -201,11 +178,18 @@ class AuditWorker:
         layers, primal = list(captured.layers), captured.primal
         del captured  # so that the list alone holds the layers, and each can go when it is measured
         selection = unit.settings.selection(unit.own)
-        gathering = self._gatherings.of(_named(unit), selection, unit.halves, layers)
-        if gathering is not None:
-            gathering.add_inputs([name for name, _ in unit.shard.identity], layers)
-        on_predicted = _nothing if gathering is None else gathering.ceiling.add
-        tables = [rows_of(measure_heads(_emptying(layers), selection, solved, on_predicted, context=unit.context))]
+        names = [name for name, _ in unit.shard.identity]
+        predicted = PredictionUses(selection, names[: unit.tried_inputs])
+        handover = self._handover(unit, unit.fit_parts) if has_ceiling(selection) else None
+        if handover is not None:
+            predicted.leaving = Leaving(room_left(self.memory) * len(names) / len(unit.halves))
+        elif (gathering := self._gatherings.of(_named(unit), selection, unit.halves, layers)) is not None:
+            gathering.names += names
+            predicted.ceiling = gathering.ceiling
+        tables = [rows_of(measure_heads(_emptying(layers), selection, solved, predicted.take, context=unit.context))]
+        tables += predicted.sensitivity
+        if handover is not None and predicted.leaving is not None:
+            handover.leave(unit.shard, predicted.leaving)
         tables += [rows_of(measure_primal(heads, selection)) for heads in primal.values()]
         network = next((reference for reference in selection.references if reference.network), None)
         if unit.twin_inputs and network is not None and model.untrained is not None:
@@ -236,7 +220,7 @@ class AuditRecipe:
     fingerprint: str
     modules: tuple[str, ...] = ()
 
-    def build(self, memory: int) -> AuditWorker:
+    def build(self, memory: int, shared: Path | None = None) -> AuditWorker:
         """A worker with this model alone.
 
         Raises:
@@ -246,7 +230,7 @@ class AuditRecipe:
             loaded = load_model(self.spec)
         if loaded.fingerprint != self.fingerprint:
             raise _other_model(loaded.label)
-        return AuditWorker((loaded,), memory)
+        return AuditWorker((loaded,), memory, shared)
 
 
 def _other_model(label: str) -> WeightsError:
@@ -258,10 +242,6 @@ def _other_model(label: str) -> WeightsError:
 
 def _named(unit: AuditUnit | FitUnit) -> tuple[str, str]:
     return unit.model_label, unit.model_fingerprint
-
-
-def _nothing(*unused: object) -> None:
-    pass
 
 
 def _emptying(layers: list[Heads]) -> Iterator[Heads]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -103,7 +104,7 @@ class ViewRecipe:
         """Those of the audit, and this one."""
         return (*self.audit.modules, __name__)
 
-    def build(self, memory: int) -> ViewWorker:
+    def build(self, memory: int, shared: Path | None = None) -> ViewWorker:
         """A worker with this model alone.
 
         Raises:

@@ -16,6 +16,7 @@ from attnaudit.display import html_table
 from attnaudit.errors import ShapeError
 from attnaudit.numerics.blocks import row_slices
 from attnaudit.numerics.masks import later_keys, visible
+from attnaudit.numerics.products import product
 from attnaudit.records.head_id import HeadId
 
 #: The number of scores computed at once where a head is processed in blocks of queries.
@@ -143,10 +144,37 @@ class Heads:
         if source is not None:
             per_row = len(self) // len(source)
             source = source[start // per_row : -(-stop // per_row)]
-        return replace(self, **parts, source=source)
+        return self._with_attention(replace(self, **parts, source=source), slice(start, stop))
+
+    def among(self, places: Sequence[int]) -> Heads:
+        """The heads at these places, in any order and as often as they are named; rows of `source` are named whole."""
+        chosen, names = list(places), ("query", "key", "value", "output", "scale", "bias", "sink")
+        whole = {name: getattr(self, name) for name in names}
+        parts: dict[str, Any] = {name: None if own is None else own[chosen] for name, own in whole.items()}
+        index = tuple(self.index[place] for place in chosen)
+        key_heads = None if self.key_heads is None else tuple(self.key_heads[place] for place in chosen)
+        source = self.source
+        if source is not None:
+            per_row = len(self) // len(source)
+            source = source[[place // per_row for place in chosen[::per_row]]]
+        found = replace(self, **parts, index=index, key_heads=key_heads, source=source)
+        return self._with_attention(found, chosen)
+
+    def _with_attention(self, some: Heads, places: slice | list[int]) -> Heads:
+        """Some of these heads, with their attention if it is known."""
+        if "_attention" in vars(self):
+            vars(some)["_attention"] = self._attention[places]
+        return some
 
     def attention(self) -> Float[Tensor, "heads queries tokens"]:
-        """The attention matrix in float64, as the model has it: with its mask, position terms, cap and sinks."""
+        """The attention matrix in float64, as the model has it: with its mask, position terms, cap and sinks.
+
+        It is kept, because theories, references and measures of the same heads need it.
+        """
+        return self._attention
+
+    @cached_property
+    def _attention(self) -> Float[Tensor, "heads queries tokens"]:
         return self.to(torch.float64)._weights(slice(None))
 
     def attended(self, values: Float[Tensor, "heads tokens columns"]) -> Float[Tensor, "heads queries columns"]:
@@ -166,7 +194,7 @@ class Heads:
 
     def _weights(self, rows: slice) -> Float[Tensor, "heads rows tokens"]:
         """softmax(QKᵀ·scale + bias) of some queries, with cap and sinks; 0 for a query that sees no key."""
-        logits = (self.query[:, rows] @ self.key.mT).mul_(self.scale[:, None, None])
+        logits = product(self.query[:, rows], self.key.mT).mul_(self.scale[:, None, None])
         if self.softcap is not None:
             logits = logits.div_(self.softcap).tanh_().mul_(self.softcap)
         if self.bias is not None:

@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from attnaudit.cli import audit, bench, corrupt, diff, doctor, gaussian, judge, ls, paper, report, robust, train
+from attnaudit.cli import atlas, audit, bench, corrupt, diff, doctor, gaussian, judge, ls, paper, report, robust, train
 from attnaudit.cli.help_text import help_text
 from attnaudit.cli.options import KeepMapsCommand
 from attnaudit.cli.stopping import watched_signals
@@ -27,6 +27,7 @@ app = typer.Typer(
 )
 app.command("audit", cls=KeepMapsCommand, help=help_text(audit.audit))(audit.audit)
 app.command("paper", help=help_text(paper.paper))(paper.paper)
+app.command("atlas", help=help_text(atlas.atlas))(atlas.atlas)
 app.command("report", help=help_text(report.report))(report.report)
 app.command("diff", help=help_text(diff.diff))(diff.diff)
 app.command("train", help=help_text(train.train))(train.train)

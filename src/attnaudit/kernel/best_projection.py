@@ -22,6 +22,8 @@ from torch import Tensor
 
 from attnaudit.kernel.grassmann import ascend
 from attnaudit.kernel.solvers import eigenpairs, orthonormal_basis
+from attnaudit.kernel.spans import Span
+from attnaudit.numerics.products import product
 
 Weights = Float[Tensor, "heads width dim"]
 Inputs = Float[Tensor, "inputs tokens width"]
@@ -42,7 +44,7 @@ class ProjectionSums:
     @staticmethod
     def of(inputs: Inputs, bases: Bases) -> ProjectionSums:
         """Of some inputs, with a constant column, and orthonormal bases of the spans predicted for every head."""
-        products = bases.mT @ inputs[:, None]
+        products = product(bases.mT, inputs[:, None])
         predicted = torch.einsum("ihdp,ihdq->hpq", products, products)
         return ProjectionSums(torch.einsum("inp,inq->pq", inputs, inputs), predicted, len(inputs))
 
@@ -84,9 +86,9 @@ def leading_projections(sums: Sequence[ProjectionSums], dim: int) -> list[Weight
 
 def overlaps(weights: Weights, inputs: Inputs, bases: Bases) -> Float[Tensor, "inputs heads"]:
     """o_i(W) of every input and head."""
-    projected = inputs[:, None] @ weights
-    basis = orthonormal_basis(projected.flatten(0, 1)).view(projected.shape)
-    return (basis.mT @ bases).square().sum(dim=(-2, -1)) / bases.shape[-1]
+    span = Span.of(product(inputs[:, None], weights).flatten(0, 1))
+    cosines = span.coordinates(bases.flatten(0, 1))
+    return cosines.square().sum(dim=(-2, -1)).view(bases.shape[:2]) / bases.shape[-1]
 
 
 def refined_projections(

@@ -16,6 +16,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from attnaudit.numerics.products import product
+
 Keys = Float[Tensor, "heads tokens dim"]
 Square = Float[Tensor, "heads tokens tokens"]
 PerToken = Float[Tensor, "heads tokens"]
@@ -41,7 +43,7 @@ def temperature(keys: Keys, scale: PerHead | None) -> Float[Tensor, "heads 1 1"]
 def normalised_gram(keys: Keys, scale: PerHead | None = None) -> Gram:
     """K_φ of each head, in float64."""
     keys = keys.double()
-    scores = keys @ keys.mT * temperature(keys, scale)
+    scores = product(keys, keys.mT) * temperature(keys, scale)
     log_mass = torch.logsumexp(scores, dim=-1)
     logs = scores - log_mass[:, :, None] - log_mass[:, None, :]
     log_scale = logs.amax(dim=(1, 2))

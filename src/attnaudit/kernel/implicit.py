@@ -40,6 +40,10 @@ class ImplicitKernel:
                 torch.mm(block, vectors[head], out=result[head, rows])
         return result - result.mean(dim=1, keepdim=True)
 
+    def among(self, places: list[int]) -> ImplicitKernel:
+        """Those of the heads at these places."""
+        return ImplicitKernel(self.left[places], self.right[places])
+
 
 def implicit_gram(keys: Keys, scale: PerHead | None = None) -> tuple[ImplicitKernel, PerHead, PerToken]:
     """The kernel, log_scale and log g, as `normalised_gram` gives them for a matrix that fits into memory."""

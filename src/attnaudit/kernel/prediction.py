@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -28,6 +29,15 @@ class Prediction:
     outputs: Float[Tensor, "heads queries dim"] | None = None
     baseline: Float[Tensor, "heads rows dim"] | None = None
     axes: Float[Tensor, "heads dim dim"] | None = None
+
+    def among(self, places: Sequence[int]) -> Prediction:
+        """What is predicted for the heads at these places."""
+        chosen = list(places)
+        outputs, baseline, axes = (
+            None if own is None else own[chosen] for own in (self.outputs, self.baseline, self.axes)
+        )
+        problems = tuple(self.problems[place] for place in chosen)
+        return Prediction(self.values[chosen], self.log_scale[chosen], problems, outputs, baseline, axes)
 
 
 def kernel_pca_values(spectrum: Spectrum, *, unit_axes: bool = True) -> Prediction:

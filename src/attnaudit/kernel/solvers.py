@@ -11,6 +11,7 @@ from torch import Tensor
 from attnaudit.errors import UsageError, unknown
 from attnaudit.kernel import cusolver
 from attnaudit.kernel.gram import PerHead, PerToken, Square, finite_heads
+from attnaudit.numerics.products import product, squares
 from attnaudit.numerics.threads import torch_threads
 
 #: `dense`: all eigenpairs, by LAPACK, or torch's solver on a GPU. `batched`: all eigenpairs of many matrices at once,
@@ -71,10 +72,10 @@ def _batched(matrix: Square, backend: Backend | None) -> bool:
 def eigenvalues(matrix: Square) -> PerToken:
     """All eigenvalues, ascending; NaN for a matrix that is not finite."""
     finite = finite_heads(matrix)
-    usable = matrix.masked_fill(~finite[:, None, None], 0.0)
+    usable = matrix if finite.all() else matrix.masked_fill(~finite[:, None, None], 0.0)
     with torch_threads(1):
         found = cusolver.batched_eigvalsh(usable) if cusolver.available(matrix) else torch.linalg.eigvalsh(usable)
-    return found.masked_fill(~finite[:, None], torch.nan)
+    return found if usable is matrix else found.masked_fill(~finite[:, None], torch.nan)
 
 
 def singular_values(matrix: Float[Tensor, "heads rows columns"]) -> Float[Tensor, "heads values"]:
@@ -84,7 +85,7 @@ def singular_values(matrix: Float[Tensor, "heads rows columns"]) -> Float[Tensor
     decomposed if some are so small that they would be inaccurate. On a GPU, where that is far slower, values below 1e-8
     of the largest stay so, which does not affect sums and means.
     """
-    smaller = matrix.mT @ matrix if matrix.shape[2] <= matrix.shape[1] else matrix @ matrix.mT
+    smaller = squares(matrix if matrix.shape[2] <= matrix.shape[1] else matrix.mT)
     found = eigenvalues(smaller).flip(-1).clamp_min(0).sqrt()
     small = found[:, -1] < _ACCURATE * found[:, 0]
     if not matrix.is_cuda and small.any():
@@ -98,9 +99,9 @@ def right_singular_vectors(
     """Singular values, largest first, and right singular vectors, as rows; the first `count` are accurate.
 
     Of a tall matrix from the eigenpairs of AᵀA, in a fraction of the time. Their error is that of the singular values
-    squared, so where the last that counts is too small beside the first, more is done: on a CPU the matrix itself is
-    decomposed, which on a GPU takes a hundred times as long; there `_deflated` goes on, and only matrices whose vectors
-    leave a residual are decomposed.
+    squared, so where the last that counts is too small beside the first, more is done: on a GPU, where to decompose the
+    matrix itself takes a hundred times as long, by `_deflated`, on a CPU by `_completed`. Only matrices for which that
+    is not enough are decomposed.
     """
     if matrix.shape[1] < matrix.shape[2]:
         return _decomposed(matrix)
@@ -111,9 +112,34 @@ def right_singular_vectors(
     if cusolver.available(matrix):
         sizes[small], right[small] = _deflated(matrix[small], sizes[small], right[small], count)
         small = _residual(matrix, sizes[:, :count], right[:, :count]) > _RESIDUAL
+    else:
+        for place in small.nonzero().flatten().tolist():
+            completed = _completed(matrix[place], sizes[place], right[place], count)
+            if completed is not None:
+                sizes[place], right[place] = completed
+                small[place] = False
     if small.any():
         sizes[small], right[small] = _decomposed(matrix[small])
     return sizes, right
+
+
+def _completed(
+    matrix: Float[Tensor, "rows columns"],
+    sizes: Float[Tensor, "columns"],
+    right: Float[Tensor, "columns columns"],
+    count: int,
+) -> tuple[Tensor, Tensor] | None:
+    """Singular values and vectors that are small beside the first, from A on the complement of the large ones.
+
+    In the complement the first of them is large: AV₂ = U₂S₂W with V₂ its basis that is known already has the singular
+    vectors WV₂. None if there, too, the last that counts is too small.
+    """
+    known = int((sizes > _WELL_SEPARATED * sizes[0]).sum())
+    rest = right[known:]
+    others, turned = _of_products(product(matrix, rest.mT)[None])
+    if not others[0, count - 1 - known] > _WELL_SEPARATED * others[0, 0]:
+        return None
+    return torch.cat([sizes[:known], others[0]]), torch.cat([right[:known], product(turned[0], rest)])
 
 
 def _decomposed(matrix: Float[Tensor, "heads rows columns"]) -> tuple[Tensor, Tensor]:
@@ -123,8 +149,8 @@ def _decomposed(matrix: Float[Tensor, "heads rows columns"]) -> tuple[Tensor, Te
 
 
 def _of_products(matrix: Float[Tensor, "heads rows columns"]) -> tuple[Tensor, Tensor]:
-    squares, vectors = eigenpairs(matrix.mT @ matrix)
-    return squares.flip(-1).clamp_min(0).sqrt(), vectors.mT.flip(-2)
+    sizes, vectors = eigenpairs(squares(matrix))
+    return sizes.flip(-1).clamp_min(0).sqrt(), vectors.mT.flip(-2)
 
 
 def _deflated(matrix: Tensor, sizes: Tensor, right: Tensor, count: int) -> tuple[Tensor, Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,6 +15,7 @@ from attnaudit.errors import ShapeError
 from attnaudit.kernel.gram import PerHead, PerToken, Square
 from attnaudit.kernel.implicit import ImplicitKernel
 from attnaudit.kernel.krylov import Ritz
+from attnaudit.numerics.products import product
 
 #: Listed as the solver of heads without eigenpairs: no solver converged, the kernel is not finite, or it is no kernel.
 UNCONVERGED, NOT_FINITE, INDEFINITE = "not converged", "not finite", "indefinite"
@@ -62,6 +64,19 @@ class Spectrum:
         ]
         return html_table(repr(self), rows if len(largest) else [])
 
+    def among(self, places: Sequence[int]) -> Spectrum:
+        """Those of the heads at these places."""
+        chosen = list(places)
+        return Spectrum(
+            self.scaled_eigenvalues[chosen],
+            self.eigenvectors[chosen],
+            self.log_scale[chosen],
+            self.log_mass[chosen],
+            self.operator[chosen] if isinstance(self.operator, Tensor) else self.operator.among(chosen),
+            self.numerical_rank[chosen],
+            tuple(self.solvers[place] for place in chosen),
+        )
+
     @property
     def eigenvalues(self) -> Float[Tensor, "heads rank"]:
         """μ, the eigenvalues of K̃ itself (N times those of the feature covariance)."""
@@ -80,7 +95,7 @@ class Spectrum:
     def times(self, vectors: Float[Tensor, "heads tokens columns"]) -> Float[Tensor, "heads tokens columns"]:
         """K̃ / exp(log_scale) @ vectors, in the precision of the vectors."""
         operator = self.operator
-        return (operator.to(vectors.dtype) if isinstance(operator, Tensor) else operator) @ vectors
+        return product(operator.to(vectors.dtype), vectors) if isinstance(operator, Tensor) else operator @ vectors
 
     def image(self, vectors: Float[Tensor, "heads tokens columns"]) -> Float[Tensor, "heads tokens columns"]:
         """K̃ @ vectors; underflows to zero if the keys are very large."""

@@ -47,6 +47,35 @@ _Key = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
+class PredictedSpans:
+    """What the best projections need of a batch of heads: what their layer was given, and bases of predicted spans.
+
+    Each row of `source` belongs to the same number of heads; bases are by name of the theory.
+    """
+
+    index: tuple[HeadId, ...]
+    source: Float[Tensor, "rows tokens width"]
+    bases: Mapping[str, Float[Tensor, "heads tokens dim"]]
+
+    @staticmethod
+    def of(
+        keys: KeyKernel, theories: Sequence[Theory], predictions: Sequence[PredictedValues] = ()
+    ) -> PredictedSpans | None:
+        """Those of theories that can be true of the heads; None if the inputs of their layer are not known.
+
+        `predictions` are what theories predict for them, as far as it is known already.
+        """
+        heads, known = keys.heads, {own.theory.name: own for own in predictions}
+        if heads.source is None:
+            return None
+        possible = [theory for theory in theories if not impossible(theory, heads)]
+        predicted = [known.get(theory.name) or PredictedValues(keys, theory) for theory in possible]
+        # In one order of memory, since the last digits of products with them depend on it.
+        bases = {own.theory.name: own.shared(predicted_basis).contiguous() for own in predicted}
+        return PredictedSpans(heads.index, heads.source, bases)
+
+
+@dataclass(frozen=True)
 class _Inputs:
     """The heads of a layer for some inputs of one length: [X 1], and a basis of the predicted span of every head."""
 
@@ -141,24 +170,23 @@ class Ceiling:
         self._kept: dict[_Key, _Half] = {}
 
     def add(self, keys: KeyKernel, predictions: Sequence[PredictedValues] = ()) -> None:
-        """Take the heads of some inputs into account; those of a layer whose inputs are not known are left out.
+        """Take the heads of some inputs into account; those of a layer whose inputs are not known are left out."""
+        spans = PredictedSpans.of(keys, self._theories, predictions)
+        if spans is not None:
+            self.add_spans(spans)
 
-        `predictions` are what theories predict for them, as far as it is known already.
-        """
-        heads, known = keys.heads, {own.theory.name: own for own in predictions}
-        if heads.source is None:
-            return
-        inputs, rows = with_constant(heads.source), len(heads.source)
-        firsts = heads.index[:: len(heads) // rows]
-        for theory in (each for each in self._theories if not impossible(each, heads)):
-            bases = (known.get(theory.name) or PredictedValues(keys, theory)).shared(predicted_basis)
-            bases = bases.view(rows, -1, *bases.shape[1:])
+    def add_spans(self, spans: PredictedSpans) -> None:
+        """The same from what was predicted before."""
+        inputs, rows = with_constant(spans.source), len(spans.source)
+        firsts = spans.index[:: len(spans.index) // rows]
+        for theory, own_bases in spans.bases.items():
+            bases = own_bases.view(rows, -1, *own_bases.shape[1:])
             places: dict[_Key, list[int]] = {}
             for place, finite in enumerate(bases.isfinite().flatten(1).all(dim=1).tolist()):
                 if finite:
-                    key = theory.name, firsts[place].layer, self._halves[firsts[place].input]
+                    key = theory, firsts[place].layer, self._halves[firsts[place].input]
                     places.setdefault(key, []).append(place)
-            every = _Inputs(heads.index, inputs, bases)
+            every = _Inputs(spans.index, inputs, bases)
             for key, own in places.items():
                 self._kept.setdefault(key, _Half()).add(every.part(own))
 

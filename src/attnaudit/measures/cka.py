@@ -18,6 +18,7 @@ from attnaudit.kernel.gram import PerHead, Square
 from attnaudit.measures.guards import PREDICTED
 from attnaudit.measures.measure import Cost, Measure
 from attnaudit.measures.measure_input import MeasureInput, OwnValues, PredictedValues
+from attnaudit.numerics.products import product
 
 Rows = Float[Tensor, "heads tokens dim"]
 
@@ -34,7 +35,7 @@ def centred_rows(rows: Rows) -> WithHSIC:
 
 def gram_pair(rows: Rows) -> tuple[WithHSIC, WithHSIC]:
     """x_i·x_j without diagonal, and the radial Gram matrix, which are made from the same products."""
-    products = rows @ rows.mT
+    products = product(rows, rows.mT)
     radial = radial_gram(products)
     products.diagonal(dim1=-2, dim2=-1).zero_()
     return (products, unbiased_hsic(products, products)), radial
@@ -66,7 +67,7 @@ def _out_of_range(hsic: PerHead) -> Bool[Tensor, "heads"]:
 
 
 def _feature_hsic(x: Rows, y: Rows) -> PerHead:
-    return (x.mT @ y).square().sum(dim=(1, 2))
+    return product(x.mT, y).square().sum(dim=(1, 2))
 
 
 def _gram_hsic(k: Square, l: Square) -> PerHead:  # noqa: E741  (K and L are the literature's names)
@@ -160,6 +161,7 @@ LINEAR_CKA_DEBIASED = Measure(
     guard=PREDICTED,
     cost=Cost.PAIRS,
     every_reference=False,
+    every_input=False,
 )
 KERNEL_CKA = Measure(
     "kernel_cka",
@@ -170,4 +172,5 @@ KERNEL_CKA = Measure(
     guard=PREDICTED,
     cost=Cost.PAIRS,
     every_reference=False,
+    every_input=False,
 )

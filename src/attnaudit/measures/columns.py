@@ -14,6 +14,7 @@ from attnaudit.measures.assignment import assigned, matched
 from attnaudit.measures.guards import PREDICTED
 from attnaudit.measures.measure import Cost, Measure
 from attnaudit.measures.measure_input import MeasureInput, OwnValues, PredictedValues
+from attnaudit.numerics.products import product
 
 Columns = Float[Tensor, "heads tokens dim"]
 
@@ -30,7 +31,7 @@ class ColumnProducts:
 def column_products(at: MeasureInput) -> ColumnProducts:
     """Of the values and the predicted values of every head."""
     (value, value_lengths), (predicted, lengths) = at.values.shared(_values), at.predicted.shared(_predicted)
-    return ColumnProducts(predicted.mT @ value, lengths, value_lengths)
+    return ColumnProducts(product(predicted.mT, value), lengths, value_lengths)
 
 
 #: A matrix scaled to ‖·‖_F = 1, and the lengths of its columns.
@@ -48,8 +49,7 @@ def _predicted(predicted: PredictedValues) -> _Scaled:
 def _of_unit_size(matrix: Columns) -> _Scaled:
     sizes: Tensor = torch.linalg.matrix_norm(matrix, keepdim=True)
     scaled = matrix / sizes
-    lengths: Tensor = torch.linalg.vector_norm(scaled, dim=1)
-    return scaled, lengths
+    return scaled, scaled.square().sum(dim=1).sqrt()
 
 
 def column_cosine_matched(at: MeasureInput) -> PerHead:

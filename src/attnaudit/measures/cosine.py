@@ -16,6 +16,7 @@ from attnaudit.measures.epsilons import Epsilons
 from attnaudit.measures.guards import PREDICTED
 from attnaudit.measures.measure import Cost, Measure
 from attnaudit.measures.measure_input import MeasureInput, PredictedValues
+from attnaudit.numerics.products import product
 
 Rows = Float[Tensor, "heads tokens dim"]
 
@@ -45,7 +46,7 @@ def direct_cosines(at: MeasureInput) -> PerToken:
 def matched_cosines(at: MeasureInput) -> PerToken:
     """v_i·w_j / (‖v_i‖‖w_j‖) of the pairs of tokens that the best assignment makes."""
     value, predicted = at.shared(_unit_pair)
-    return matched(value @ predicted.mT)
+    return matched(product(value, predicted.mT))
 
 
 DIRECT_COSINE_MEAN = Measure(
@@ -78,6 +79,7 @@ MATCHED_COSINE_MEAN = Measure(
     cost=Cost.MATCHING,
     every_theory=False,
     every_reference=False,
+    every_input=False,
 )
 MATCHED_COSINE_MAX = Measure(
     "matched_cosine_max",
@@ -89,4 +91,5 @@ MATCHED_COSINE_MAX = Measure(
     cost=Cost.MATCHING,
     every_theory=False,
     every_reference=False,
+    every_input=False,
 )

@@ -31,9 +31,23 @@ def _standardised_sizes(at: MeasureInput) -> Float[Tensor, "heads rank"]:
 
 
 def _statistic(
-    name: str, text: str, sizes: Callable[[MeasureInput], Tensor], reduce: Callable[[Tensor], Tensor], guard: Guard
+    name: str,
+    text: str,
+    sizes: Callable[[MeasureInput], Tensor],
+    reduce: Callable[[Tensor], Tensor],
+    guard: Guard,
+    *,
+    every_input: bool = True,
 ) -> Measure:
-    return Measure(name, text, lambda at: reduce(at.shared(sizes)), scope=Scope.KEYS, guard=guard, cost=Cost.EIGENPAIRS)
+    return Measure(
+        name,
+        text,
+        lambda at: reduce(at.shared(sizes)),
+        scope=Scope.KEYS,
+        guard=guard,
+        cost=Cost.EIGENPAIRS,
+        every_input=every_input,
+    )
 
 
 _STANDARDISED = Guard(
@@ -53,6 +67,7 @@ STANDARDISED_EIGENVALUES = tuple(
         _standardised_sizes,
         reduce,
         _STANDARDISED,
+        every_input=False,
     )
     for name, reduce in STATISTICS.items()
 )

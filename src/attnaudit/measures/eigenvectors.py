@@ -14,11 +14,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnaudit.kernel.gram import PerHead
+from attnaudit.kernel.spans import Span
 from attnaudit.measures.gamma import gammas, mean_absolute_difference, mean_relative_difference
 from attnaudit.measures.guards import EIGENPAIRS, EIGENVECTORS, VISIBLE_KERNEL
 from attnaudit.measures.measure import Cost, Measure, Scope
 from attnaudit.measures.measure_input import MeasureInput
-from attnaudit.measures.subspace import orthonormal
+from attnaudit.measures.subspace import of_unit_length
 
 Columns = Float[Tensor, "heads tokens dim"]
 
@@ -55,7 +56,7 @@ def centering_defect(at: MeasureInput) -> PerHead:
 def subspace_overlap(at: MeasureInput) -> PerHead:
     """‖Q_ÂᵀA‖²_F/d, 1 if Â spans the leading eigenvectors, in whatever basis."""
     implied = at.shared(implied_coefficients)
-    shared = orthonormal(implied).mT @ at.keys.spectrum.eigenvectors.double()
+    shared = Span.of(of_unit_length(implied)).coordinates(at.keys.spectrum.eigenvectors.double())
     return shared.square().sum(dim=(1, 2)) / implied.shape[-1]
 
 
@@ -71,8 +72,7 @@ def _image(at: MeasureInput) -> Columns:
 
 
 def _norm(columns: Columns) -> Float[Tensor, "heads dim"]:
-    lengths: Tensor = torch.linalg.vector_norm(columns, dim=1)
-    return lengths
+    return columns.square().sum(dim=1).sqrt()
 
 
 EIGENVECTOR_RESIDUAL = Measure(

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from attnaudit.capture.heads import Heads
+from attnaudit.capture.primal_heads import PrimalHeads
 from attnaudit.errors import UsageError
 from attnaudit.kernel.gram import PerHead
 from attnaudit.measures.measure import Measure, Scope
 from attnaudit.measures.pairs import REASON, too_many_pairs
+from attnaudit.protocol import Protocol
+from attnaudit.records.schema import Measurement, RowKey
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,10 @@ class Numbers:
 
     values: PerHead
     problems: Sequence[str | None]
+
+
+#: The numbers of a batch by measure, and which rows they become.
+Measured = tuple[RowKey, dict[str, Numbers]]
 
 
 def evaluate(measures: Sequence[Measure], at: Any) -> dict[str, Numbers]:
@@ -32,6 +40,25 @@ def evaluate(measures: Sequence[Measure], at: Any) -> dict[str, Numbers]:
         measure.name: Numbers(tensor, (None,) * len(at.heads) if whole else _problems(measure, at))
         for measure, tensor, whole in zip(measures, values, complete, strict=True)
     }
+
+
+def joined(
+    heads: Heads | PrimalHeads, found: Iterable[Iterable[Measured]], protocol: Protocol
+) -> Iterator[Measurement]:
+    """What the batches of a layer gave, key by key, whatever the number of batches."""
+    parts: dict[RowKey, list[dict[str, Numbers]]] = {}
+    for batch in found:
+        for key, numbers in batch:
+            parts.setdefault(key, []).append(numbers)
+    for key, measured in parts.items():
+        names = list(measured[0])
+        yield Measurement(
+            heads,
+            key,
+            {name: torch.cat([part[name].values for part in measured]) for name in names},
+            {name: [problem for part in measured for problem in part[name].problems] for name in names},
+            protocol,
+        )
 
 
 def _values(measure: Measure, at: Any) -> PerHead:

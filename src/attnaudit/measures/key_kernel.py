@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,6 +21,7 @@ from attnaudit.kernel.prediction import Prediction, kernel_pca_values
 from attnaudit.kernel.spectra import NO_KERNEL, Spectrum
 from attnaudit.measures.pairs import MOST_TOKENS, too_many_pairs
 from attnaudit.measures.shared_work import SharedWork
+from attnaudit.numerics.products import product
 from attnaudit.protocol import Protocol
 
 Reasons = tuple[str | None, ...]
@@ -49,6 +50,13 @@ class KeyKernel(SharedWork):
     heads: Heads
     protocol: Protocol = Protocol.EXACT
     on_solved: Callable[[tuple[str, ...]], object] = _ignore
+
+    def among(self, places: Sequence[int]) -> KeyKernel:
+        """That of the heads at these places, with their eigenpairs if they are solved."""
+        found = KeyKernel(self.heads.among(places), self.protocol)
+        if "spectrum" in vars(self):
+            vars(found)["spectrum"] = self.spectrum.among(places)
+        return found
 
     @property
     def _rank(self) -> int:
@@ -100,12 +108,10 @@ class KeyKernel(SharedWork):
             )
 
     def attended(self, values: Float[Tensor, "heads tokens columns"]) -> Float[Tensor, "heads queries columns"]:
-        """What these queries and keys make of any values; the attention is computed once, if it is held at all."""
-        return self.heads.attended(values) if too_many_pairs(self.heads.key) else self._attention @ values.double()
-
-    @cached_property
-    def _attention(self) -> Float[Tensor, "heads queries tokens"]:
-        return self.heads.attention()
+        """What these queries and keys make of any values; the attention is held, unless it is too large."""
+        if too_many_pairs(self.heads.key):
+            return self.heads.attended(values)
+        return product(self.heads.attention(), values.double())
 
     @cached_property
     def unit_axes(self) -> Prediction:

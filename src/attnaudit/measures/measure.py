@@ -72,7 +72,10 @@ class Measure:
         default: whether an audit computes it unless other measures are named.
         every_theory: of scope PREDICTION: whether it is computed for every theory or only for the first.
         every_reference: whether it is computed for all references and all draws of the null; otherwise not for
-            references that are shown for context, and for the first draw only. Measures that decide need all of them.
+            references that are shown for context, for the first draw of the null only, and of null and ideal on the
+            first inputs only. Measures that decide need all of them.
+        every_input: whether an audit with references computes it for all inputs; otherwise for the first ones, unless
+            its protocol is that of the paper, whose claims it decides.
         has_ceiling: whether the best projection of a layer's inputs maximises it, so that no network exceeds that.
         only_for: the kind of heads that has it, such as causal ones; all by default.
     """
@@ -88,6 +91,7 @@ class Measure:
     default: bool = True
     every_theory: bool = True
     every_reference: bool = True
+    every_input: bool = True
     has_ceiling: bool = False
     only_for: HeadKind | None = None
 

@@ -32,7 +32,7 @@ TINY, HUGE = 1e-150, 1e150
 class PredictedValues(SharedWork):
     """What a theory predicts for a batch of heads, shared by the batch and all its references.
 
-    `given` is the prediction of a theory that was fitted to other inputs, which nobody can predict from here.
+    `given` is the prediction if it is known: of a theory that was fitted to other inputs, nobody can predict it here.
     """
 
     keys: KeyKernel

@@ -6,37 +6,24 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-import torch
-
 from attnaudit.capture.heads import Heads
 from attnaudit.capture.key_heads import by_key_head
 from attnaudit.capture.primal_heads import PrimalHeads
-from attnaudit.measures.batches import batches, joined_layers, of_first_inputs, with_following
-from attnaudit.measures.evaluation import Numbers, evaluate
+from attnaudit.measures.applying import comparing_measures, decides, measures_of, possible_theories
+from attnaudit.measures.batches import batches, joined_layers, with_following
+from attnaudit.measures.evaluation import Measured, Numbers, evaluate, joined
 from attnaudit.measures.identifiability import IDENTIFIABLE, KERNEL_RANK, POSSIBLE
 from attnaudit.measures.key_kernel import KeyKernel
 from attnaudit.measures.measure import Measure, Scope
 from attnaudit.measures.measure_input import MeasureInput, OwnValues, PredictedValues
 from attnaudit.measures.primal_input import PrimalInput
 from attnaudit.measures.references import PrimalReferenceInput, Reference, ReferenceInput, Role
-from attnaudit.measures.references.base import with_values
-from attnaudit.measures.references.planted import NOISES, PLANTED_WITH_NOISE
-from attnaudit.measures.references.planted import values as planted_values
-from attnaudit.measures.references.random_projection import RANDOM_PROJECTION
-from attnaudit.measures.references.reparametrised import (
-    GAUGES,
-    REPARAMETRISED,
-    REPARAMETRISED_NULL,
-    reparametrised,
-)
 from attnaudit.measures.selection import Selection
 from attnaudit.measures.two_passes import TwoPasses
+from attnaudit.protocol import Protocol
 from attnaudit.records.schema import Measurement, RowKey
-from attnaudit.theories.base import Theory, impossible, no_prediction
+from attnaudit.theories.base import Theory, impossible
 from attnaudit.theories.registry import PRIMAL_SVD
-
-Measured = tuple[RowKey, dict[str, Numbers]]
-
 
 #: Receives the keys of a batch and what theories predict for it.
 OnPredicted = Callable[[KeyKernel, Sequence[PredictedValues]], object]
@@ -59,18 +46,20 @@ def measure_heads(
     """
     solved = Counter() if solved is None else solved
     for heads, following in with_following(joined_layers(map(by_key_head, layers))):
-        found = (
-            _observed(KeyKernel(batch, selection.protocol, solved.update), other, selection, on_predicted, context)
+        # Batches are copied, since heads keep their attention, and that of the first layer would be held to the end.
+        kernels = (
+            (KeyKernel(replace(batch), selection.protocol, solved.update), other)
             for batch, other in batches(heads, following)
         )
-        yield from _joined(heads, found, selection)
+        found = (_observed(keys, other, selection, on_predicted, context) for keys, other in kernels)
+        yield from joined(heads, found, selection.protocol)
 
 
 def measure_network(layers: Iterable[Heads], reference: Reference, selection: Selection) -> Iterator[Measurement]:
     """The heads of another network, under the name of the reference that it is."""
     for heads in joined_layers(map(by_key_head, layers)):
         found = (_of_network(batch, reference, selection) for batch, _ in batches(heads, None))
-        yield from _joined(heads, found, selection)
+        yield from joined(heads, found, selection.protocol)
 
 
 def measure_primal(heads: PrimalHeads, selection: Selection) -> Iterator[Measurement]:
@@ -79,7 +68,7 @@ def measure_primal(heads: PrimalHeads, selection: Selection) -> Iterator[Measure
     measures = [measure for measure in selection.measures if measure.scope is Scope.PRIMAL]
     also = [measure for measure in selection.measures if measure is KERNEL_RANK]
     also += [IDENTIFIABLE] if selection.references and IDENTIFIABLE not in selection.measures else []
-    yield from _joined(heads, [[(RowKey(PRIMAL_SVD.name), evaluate([*measures, *also], observed))]], selection)
+    yield from joined(heads, [[(RowKey(PRIMAL_SVD.name), evaluate([*measures, *also], observed))]], selection.protocol)
     repeats = _Repeats(selection)
     for reference in selection.references:
         for repeat in repeats.of(reference):
@@ -87,21 +76,8 @@ def measure_primal(heads: PrimalHeads, selection: Selection) -> Iterator[Measure
             if changed is None:
                 break
             numbers = evaluate(measures, PrimalInput(changed, observed.kernel))
-            yield from _joined(heads, [[(RowKey(PRIMAL_SVD.name, reference.name, repeat), numbers)]], selection)
+            yield from joined(heads, [[(RowKey(PRIMAL_SVD.name, reference.name, repeat), numbers)]], selection.protocol)
             repeats.null(reference)
-
-
-def measure_sensitivity(layers: Sequence[Heads], selection: Selection) -> Iterator[Measurement]:
-    """How much noise planted values bear, and what is left of scores in other gauges, on the first input of these."""
-    if PLANTED_WITH_NOISE in selection.references:
-        for heads in joined_layers(layers):
-            yield from _joined(heads, (_with_noise(batch, selection) for batch, _ in batches(heads, None)), selection)
-    if REPARAMETRISED in selection.references:
-        for heads in joined_layers(of_first_inputs(own, 1) for own in layers):
-            gauges = Heads.cat([reparametrised(heads, selection.seed, repeat) for repeat in range(GAUGES)])
-            found = (_in_gauges(batch, selection) for batch, _ in batches(gauges, None))
-            for measured in _joined(gauges, found, selection):
-                yield from _by_gauge(measured, heads)
 
 
 def measure_fits(layers: Iterable[Heads], passes: Sequence[TwoPasses], selection: Selection) -> Iterator[Measurement]:
@@ -111,25 +87,6 @@ def measure_fits(layers: Iterable[Heads], passes: Sequence[TwoPasses], selection
             keys = KeyKernel(batch, selection.protocol)
             for own in passes:
                 yield from own.measured(keys)
-
-
-def _joined(
-    heads: Heads | PrimalHeads, found: Iterable[Iterable[Measured]], selection: Selection
-) -> Iterator[Measurement]:
-    """What the batches of a layer gave, key by key, whatever the number of batches."""
-    parts: dict[RowKey, list[dict[str, Numbers]]] = {}
-    for batch in found:
-        for key, numbers in batch:
-            parts.setdefault(key, []).append(numbers)
-    for key, measured in parts.items():
-        names = list(measured[0])
-        yield Measurement(
-            heads,
-            key,
-            {name: torch.cat([part[name].values for part in measured]) for name in names},
-            {name: [problem for part in measured for problem in part[name].problems] for name in names},
-            selection.protocol,
-        )
 
 
 def _observed(
@@ -163,15 +120,18 @@ class _Compared:
         self._seed, self._keys, self._context = selection.seed, keys, context
         self.key, self.predicted = RowKey(theory.name), PredictedValues(keys, theory)
         heads = keys.heads
-        self._own = [*_measures(selection, theory, heads), *_guards(selection, theory, heads)]
-        self._every = _measures(selection, theory, heads, shares_keys=True)
-        self._comparing = _comparing(selection, theory, heads)
-        self._deciding = [measure for measure in self._comparing if measure.every_reference]
+        own = [*measures_of(selection, theory, heads), *_guards(selection, theory, heads)]
+        # Without references nothing is judged, and the study's claims are judged by what it shows.
+        everything = context or not selection.references or selection.protocol is Protocol.PAPER
+        self._own = [measure for measure in own if measure.every_input or everything]
+        every = measures_of(selection, theory, heads, shares_keys=True)
+        self._every = [each for each in every if context or each.only_for or decides(each)]
+        self._deciding = [each for each in every if decides(each)]
         self._repeats = _Repeats(selection)
         self._roles = set(Role)
         if impossible(theory, heads):  # nothing is scored: only what shows it has a null and an ideal beside it
             self._every = [each for each in self._every if each.only_for and each.closer != "neither"]
-            self._comparing, self._deciding = [], []
+            self._deciding = []
             self._repeats = _Repeats(replace(selection, repeats=1))
             self._roles = {Role.NULL, Role.IDEAL} if self._every else set()
 
@@ -185,16 +145,12 @@ class _Compared:
         return wanted and reference.role in self._roles and repeat in self._repeats.of(reference)
 
     def beside(self, reference: Reference, repeat: int, values: OwnValues) -> dict[str, Numbers]:
-        """A reference that has these values: all measures of the first draw of the null, fewer of the others.
+        """A reference that has these values: of the ideal and the first draw of the null more than what decides.
 
-        Of the ideal, what compares all pairs of tokens is measured where there is context only.
+        What does not decide is measured of them where there is context.
         """
-        measures = self._deciding
-        if reference.role is Role.IDEAL:
-            measures = self._every if self._context else self._comparing
-        elif repeat == 0 and reference is self._repeats.null(reference):
-            measures = self._every
-        return evaluate(measures, self._at(values))
+        first = reference.role is Role.IDEAL or (repeat == 0 and reference is self._repeats.null(reference))
+        return evaluate(self._every if first else self._deciding, self._at(values))
 
     def _at(self, values: OwnValues) -> MeasureInput:
         return MeasureInput(values.heads, self._keys, self.predicted, self._seed, values)
@@ -202,60 +158,9 @@ class _Compared:
 
 def _of_network(heads: Heads, reference: Reference, selection: Selection) -> Iterator[Measured]:
     keys, values = KeyKernel(heads, selection.protocol), OwnValues(heads)
-    for theory in _possible(selection, heads):
+    for theory in possible_theories(selection, heads):
         at = MeasureInput(heads, keys, PredictedValues(keys, theory), selection.seed, values)
-        yield RowKey(theory.name, reference.name), evaluate(_comparing(selection, theory, heads), at)
-
-
-def _with_noise(heads: Heads, selection: Selection) -> Iterator[Measured]:
-    keys = KeyKernel(heads, selection.protocol)
-    for theory in _possible(selection, heads):
-        predicted = PredictedValues(keys, theory)
-        given = ReferenceInput(heads, predicted.prediction, None, selection.seed)
-        measures = _comparing(selection, theory, heads)
-        for place, noise in enumerate(NOISES):
-            at = MeasureInput(with_values(keys, planted_values(given, noise)), keys, predicted, selection.seed)
-            yield RowKey(theory.name, PLANTED_WITH_NOISE.name, place), evaluate(measures, at)
-
-
-def _in_gauges(heads: Heads, selection: Selection) -> Iterator[Measured]:
-    keys, values = KeyKernel(heads, selection.protocol), OwnValues(heads)
-    unused = no_prediction(heads, "it is not needed")
-    null = RANDOM_PROJECTION.apply(ReferenceInput(heads, unused, None, selection.seed), keys)
-    drawn = None if null is None else OwnValues(null)
-    for theory in _possible(selection, heads):
-        predicted, measures = PredictedValues(keys, theory), _comparing(selection, theory, heads)
-        for name, own in ((REPARAMETRISED.name, values), (REPARAMETRISED_NULL.name, drawn)):
-            if own is not None:
-                at = MeasureInput(own.heads, keys, predicted, selection.seed, own)
-                yield RowKey(theory.name, name), evaluate(measures, at)
-
-
-def _by_gauge(measured: Measurement, heads: Heads) -> Iterator[Measurement]:
-    """What was measured of these heads in all gauges at once, with a repeat for each gauge."""
-    for repeat in range(GAUGES):
-        own = slice(repeat * len(heads), (repeat + 1) * len(heads))
-        yield replace(
-            measured,
-            heads=heads,
-            key=replace(measured.key, repeat=repeat),
-            values={name: values[own] for name, values in measured.values.items()},
-            problems={name: problems[own] for name, problems in measured.problems.items()},
-        )
-
-
-def _possible(selection: Selection, heads: Heads) -> list[Theory]:
-    """The theories that can be true of these heads."""
-    return [theory for theory in selection.predicting if not impossible(theory, heads)]
-
-
-def _comparing(selection: Selection, theory: Theory, heads: Heads) -> list[Measure]:
-    """Measures that say how close values are to a theory, without those that compare all pairs of tokens.
-
-    These take long, decide nothing, and are of interest beside the theory and one draw of the null only.
-    """
-    measures = _measures(selection, theory, heads, shares_keys=True)
-    return [measure for measure in measures if measure.closer != "neither" and not measure.cost.needs_pairs]
+        yield RowKey(theory.name, reference.name), evaluate(comparing_measures(selection, theory, heads), at)
 
 
 class _Repeats:
@@ -278,15 +183,6 @@ class _Repeats:
         if reference.role is Role.NULL and self._null is None:
             self._null = reference
         return self._null
-
-
-def _measures(selection: Selection, theory: Theory, heads: Heads, *, shares_keys: bool = False) -> list[Measure]:
-    """Measures of the keys once, of the values for the first theory, of the prediction for all."""
-    asked = [measure for measure in selection.measures if measure.applies_to(heads)]
-    if theory is not selection.theories[0]:
-        return [m for m in asked if m.scope is Scope.PREDICTION and m.every_theory]
-    scopes = [Scope.VALUES, Scope.PREDICTION] if shares_keys else [Scope.KEYS, Scope.VALUES, Scope.PREDICTION]
-    return [m for m in asked if m.scope in scopes]
 
 
 def _guards(selection: Selection, theory: Theory, heads: Heads) -> list[Measure]:

@@ -29,13 +29,14 @@ from attnaudit.measures.guards import EIGENPAIRS
 from attnaudit.measures.key_kernel import KeyKernel
 from attnaudit.measures.measure import Cost, Measure, Scope
 from attnaudit.measures.measure_input import MeasureInput
+from attnaudit.numerics.products import product
 
 
 @dataclass(frozen=True)
 class Projection:
-    """M = HᵀC, mean_i (‖φ(q_i)‖² + ‖h_i‖²), and ‖H‖_F ‖C‖_F."""
+    """Mᵀ = CᵀH, whose assignment is found faster than that of M, mean_i (‖φ(q_i)‖² + ‖h_i‖²), and ‖H‖_F ‖C‖_F."""
 
-    product: Float[Tensor, "heads value_dim components"]
+    product: Float[Tensor, "heads components value_dim"]
     both: PerHead
     sizes: PerHead
 
@@ -58,7 +59,7 @@ def projection(at: MeasureInput) -> Projection:
     size2 = output.square().sum(dim=(1, 2))
     both = at.keys.phi.mean(dim=-1) + size2 / output.shape[1]
     return Projection(
-        output.mT @ at.keys.shared(projected_queries), both, size2.sqrt() * at.keys.shared(_projected_size)
+        product(at.keys.shared(projected_queries).mT, output), both, size2.sqrt() * at.keys.shared(_projected_size)
     )
 
 

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from attnaudit.kernel.gram import PerHead
 from attnaudit.kernel.solvers import orthonormal_basis, singular_values
+from attnaudit.kernel.spans import Span
 from attnaudit.measures.guards import PREDICTED
 from attnaudit.measures.measure import Measure
 from attnaudit.measures.measure_input import MeasureInput, OwnValues, PredictedValues
@@ -19,19 +20,24 @@ from attnaudit.measures.measure_input import MeasureInput, OwnValues, PredictedV
 Columns = Float[Tensor, "heads tokens columns"]
 
 
+def of_unit_length(x: Columns) -> Columns:
+    """Each column over its length, so that their sizes do not matter."""
+    return x / x.square().sum(dim=1, keepdim=True).sqrt()
+
+
 def orthonormal(x: Columns) -> Float[Tensor, "heads tokens rank"]:
-    """An orthonormal basis of the columns, each brought to unit length first so that their sizes do not matter."""
-    lengths: Tensor = torch.linalg.vector_norm(x, dim=1, keepdim=True)
-    return orthonormal_basis(x / lengths)
+    """An orthonormal basis of the columns, each brought to unit length first."""
+    return orthonormal_basis(of_unit_length(x))
 
 
 def basis_products(at: MeasureInput) -> Float[Tensor, "heads columns components"]:
     """Q_VᵀQ_V̇, whose singular values are the cosines of the principal angles; NaN where either is not finite."""
-    return at.values.shared(_value_basis).mT @ at.predicted.shared(predicted_basis)
+    return at.values.shared(value_span).coordinates(at.predicted.shared(predicted_basis))
 
 
-def _value_basis(values: OwnValues) -> Columns:
-    return orthonormal(values.value)
+def value_span(values: OwnValues) -> Span:
+    """That of the columns at unit length."""
+    return Span.of(of_unit_length(values.value))
 
 
 def predicted_basis(predicted: PredictedValues) -> Columns:

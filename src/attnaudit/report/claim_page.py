@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from attnaudit.claims.claim import Claim
+from attnaudit.claims.claim import SHOWN_ON, Claim
 from attnaudit.claims.meanings import RecordKind
 from attnaudit.claims.registry import CLAIMS
 from attnaudit.errors import unknown
@@ -41,7 +41,7 @@ def _lines(claim: Claim) -> Iterator[tuple[str, str]]:
         yield "does not say", claim.limits
     yield "decided by", ", ".join(claim.decided_by)
     if claim.shown:
-        yield "shown beside", ", ".join(claim.shown)
+        yield "shown beside", ", ".join(claim.shown) + (f"\n({SHOWN_ON})" if RecordKind.AUDIT in claim.reads else "")
     if RecordKind.AUDIT in claim.reads:
         yield "theory", claim.theory
     yield "reads", " or ".join(claim.reads)

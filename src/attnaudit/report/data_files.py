@@ -29,8 +29,8 @@ def write_rows(rows: Sequence[Mapping[str, object]], path: Path) -> None:
     write_whole(path, text.getvalue().encode())
 
 
-def write_parquet(records: Sequence[Any], path: Path) -> None:
-    """Dataclass records as one Parquet file."""
+def write_parquet(records: Sequence[Any], path: Path, schema: pa.Schema | None = None) -> None:
+    """Dataclass records as one Parquet file; without a schema its types follow from the records."""
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist([asdict(record) for record in records]), sink, compression="zstd")
+    pq.write_table(pa.Table.from_pylist([asdict(record) for record in records], schema), sink, compression="zstd")
     write_whole(path, sink.getvalue().to_pybytes())

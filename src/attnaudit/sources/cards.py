@@ -6,10 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-from PIL import Image
-from torch import Tensor, nn
+from torch import nn
 
 from attnaudit.errors import ModelError, RunFolderError
 from attnaudit.protocol import Protocol
@@ -19,7 +16,7 @@ from attnaudit.records.card import CARD, ImageCard, TextCard
 from attnaudit.records.engine import default_memory, format_size
 from attnaudit.sources.decoder import build_decoder
 from attnaudit.sources.model import Preprocess, Tokenise, TokenTexts
-from attnaudit.sources.preprocess import centre_crop, squashed
+from attnaudit.sources.preprocess import ImagePreparation
 from attnaudit.sources.vision_transformer import build_vision_transformer
 from attnaudit.sources.words import Vocabulary
 
@@ -72,15 +69,7 @@ def build_network(card: ImageCard | TextCard, seed: int) -> nn.Module:
 
 def preprocessing(card: ImageCard, protocol: Protocol) -> Preprocess:
     """A centre crop of the model's size; squashed, as in the study, for `paper`."""
-    size = card.architecture.image_size
-    if protocol is Protocol.PAPER:
-        return squashed(size, size)
-    mean, std = (np.array(numbers, dtype=np.float32)[:, None, None] for numbers in (card.mean, card.std))
-
-    def prepared(image: Image.Image) -> Tensor:
-        return torch.from_numpy((centre_crop(image, size).astype(np.float32) / 255 - mean) / std)
-
-    return prepared
+    return ImagePreparation(card.architecture.image_size, card.mean, card.std).preprocess(protocol)
 
 
 def tokeniser(card: TextCard) -> Tokenise:

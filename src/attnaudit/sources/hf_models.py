@@ -31,7 +31,7 @@ from attnaudit.sources.hf_tokenizers import (
     unknown_token,
     with_decoder_inputs,
 )
-from attnaudit.sources.model import LoadedModel, ModelSpec
+from attnaudit.sources.model import IMAGES, TEXT, LoadedModel, ModelInputs, ModelSpec
 from attnaudit.sources.model_cache import ORIGIN, check_converted
 from attnaudit.sources.weights import fingerprint, fit_weights, read_weights
 
@@ -78,14 +78,9 @@ def _cached(name: str) -> bool:
         raise ModelError(f"{name!r} is neither a local folder nor a valid hub id.") from error
 
 
-def reads_text(name: str) -> bool:
-    """Whether the model reads text, as all do but those whose config has images and no vocabulary."""
-    return not reads_images(the_library(), str(_folder(name) or name))
-
-
-def sample_text(name: str) -> Path | None:
-    """Always None."""
-    return None
+def inputs(spec: ModelSpec) -> ModelInputs:
+    """Text, but for models whose config has images and no vocabulary."""
+    return IMAGES if reads_images(the_library(), str(_folder(spec.name) or spec.name)) else TEXT
 
 
 def load(spec: ModelSpec) -> LoadedModel:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
+from safetensors.torch import load, save
 from torch import Tensor
 
 from attnaudit.errors import InputError
@@ -90,6 +92,21 @@ class TensorShard:
     def prepare(self, model: LoadedModel, protocol: Protocol, room: int | None = None) -> Prepared:
         """The batch, unchanged."""
         return Prepared(self.batch, self.names)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To other processes it goes as bytes: torch would send an open file for every tensor, until there are none."""
+        tensors = {_ALONE: self.batch} if isinstance(self.batch, Tensor) else self.batch
+        content = save({name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()})
+        return _received, (content, self.names, dict(self.groups))
+
+
+#: The name of a batch that is one tensor, in the bytes that are sent.
+_ALONE = ""
+
+
+def _received(content: bytes, names: tuple[str, ...], groups: dict[str, str]) -> TensorShard:
+    tensors = load(content)
+    return TensorShard(tensors.get(_ALONE, tensors), names, groups)
 
 
 def tensor_shards(

@@ -8,6 +8,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from PIL import Image
 from torch import Tensor, nn
@@ -27,6 +28,33 @@ TokenTexts = Callable[[Sequence[int]], Sequence[str]]
 
 
 @dataclass(frozen=True)
+class Sample:
+    """An input as a model's forward takes it: tensors by argument, each with a batch axis of 1.
+
+    Samples of one `group` are not independent; one without stands for itself.
+    """
+
+    name: str
+    inputs: Mapping[str, Tensor]
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class ModelInputs:
+    """What a model reads: text, images, or samples that come with it; `words` say it to the user.
+
+    `own` gives the samples, or texts of another kind than people write, each of which is an input.
+    """
+
+    kind: Literal["text", "images", "samples"]
+    words: str
+    own: Callable[[], Sequence[str] | Sequence[Sample]] | None = None
+
+
+TEXT, IMAGES = ModelInputs("text", "text"), ModelInputs("images", "images")
+
+
+@dataclass(frozen=True)
 class ModelSpec:
     """How to build a model, as a few strings that can be sent to another process or machine.
 
@@ -40,14 +68,9 @@ class ModelSpec:
     download: bool = False
 
     @property
-    def reads_text(self) -> bool:
-        """Whether the model reads text rather than images."""
-        return _source(self.source).reads_text(self.name)
-
-    @property
-    def sample_text(self) -> Path | None:
-        """A file of texts that the model can read, if ordinary ones mean nothing to it."""
-        return _source(self.source).sample_text(self.name)
+    def inputs(self) -> ModelInputs:
+        """What the model reads."""
+        return _source(self.source).inputs(self)
 
     @property
     def label(self) -> str:
@@ -86,11 +109,8 @@ class Source(typing.Protocol):
     def locate_weights(self, spec: ModelSpec) -> ModelSpec:
         """The spec with a local weights file; `WeightsError` says how to provide one."""
 
-    def reads_text(self, name: str) -> bool:
-        """Whether the model reads text rather than images."""
-
-    def sample_text(self, name: str) -> Path | None:
-        """A file of texts that the model can read, if ordinary ones mean nothing to it."""
+    def inputs(self, spec: ModelSpec) -> ModelInputs:
+        """What the model reads."""
 
     def load(self, spec: ModelSpec) -> LoadedModel:
         """Build the model."""
@@ -103,12 +123,14 @@ SOURCES = {
     "trained": "attnaudit.sources.trained_models",
     "atlas": "attnaudit.sources.atlas_models",
 }
-#: Short names of models.
-ALIASES = {
-    "minilm": "hf:minilm",
-    "vit-small-cifar": "trained:vit-small-cifar",
-    **{name: f"atlas:{name}" for name in ("stories260k", "smollm2-135m", "gemma3-270m", "mgm")},
-}
+
+
+def aliases() -> Mapping[str, str]:
+    """Short names of models, and what they stand for."""
+    from attnaudit.sources.atlas.registry import ATLAS  # whose entries say what is here
+
+    shipped = {"minilm": "hf:minilm", "vit-small-cifar": "trained:vit-small-cifar"}
+    return {**shipped, **{name: f"atlas:{name}" for name in ATLAS}}
 
 
 def _source(prefix: str) -> Source:
@@ -124,7 +146,7 @@ def parse_model(
     download: bool = False,
 ) -> ModelSpec:
     """A spec from `PREFIX:NAME` or `NAME`; fails at once if the model is unknown or has no weights."""
-    name = ALIASES.get(name, name)
+    name = aliases().get(name, name)
     prefix, _, rest = name.rpartition(":")
     prefix = prefix or _prefix(Path(rest))
     if prefix not in SOURCES:

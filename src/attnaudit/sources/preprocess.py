@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -10,17 +11,46 @@ from jaxtyping import UInt8
 from PIL import Image
 from torch import Tensor
 
+from attnaudit.protocol import Protocol
+
 IMAGENET_MEAN = np.array([0.485, 0.456, 0.406], dtype=np.float32)
 IMAGENET_STD = np.array([0.229, 0.224, 0.225], dtype=np.float32)
 
 
-def centre_crop(image: Image.Image, size: int) -> UInt8[np.ndarray, "3 size size"]:
-    """Resize the shorter side to `size` and crop the middle of the longer one, without distortion.
+@dataclass(frozen=True)
+class ImagePreparation:
+    """How images are prepared for a model that reads squares of `size` pixels.
+
+    The shorter side becomes `size` / `crop` pixels long, and the middle of the image is cut out; then numbers from 0 to
+    1 are shifted by `mean` and divided by `std`, colour by colour.
+    """
+
+    size: int
+    mean: tuple[float, float, float]
+    std: tuple[float, float, float]
+    crop: float = 1.0
+
+    def preprocess(self, protocol: Protocol) -> Callable[[Image.Image], Tensor]:
+        """The preparation of one image; squashed, as in the study, for `paper`."""
+        if protocol is Protocol.PAPER:
+            return squashed(self.size, self.size)
+        mean, std = (np.array(own, dtype=np.float32)[:, None, None] for own in (self.mean, self.std))
+
+        def prepared(image: Image.Image) -> Tensor:
+            pixels = centre_crop(image, self.size, self.crop).astype(np.float32) / 255
+            return torch.from_numpy((pixels - mean) / std)
+
+        return prepared
+
+
+def centre_crop(image: Image.Image, size: int, crop: float = 1.0) -> UInt8[np.ndarray, "3 size size"]:
+    """Resize the shorter side to `size` / `crop` and cut out the middle, without distortion.
 
     Training, audits and robustness evaluations all use it, so that their accuracies are comparable.
     """
-    factor = size / min(image.size)
-    width, height = (max(size, round(side * factor)) for side in image.size)
+    shorter = int(size / crop)
+    factor = shorter / min(image.size)
+    width, height = (max(shorter, round(side * factor)) for side in image.size)
     resized = image.resize((width, height), Image.Resampling.BICUBIC)
     left, top = (width - size) // 2, (height - size) // 2
     return np.ascontiguousarray(np.asarray(resized.crop((left, top, left + size, top + size))).transpose(2, 0, 1))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
+import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +20,17 @@ from attnaudit.sources.data import VARIABLE, data_file
 from attnaudit.sources.images import ImageItem, choose_images, find_images, image_shards, sample_images
 from attnaudit.sources.inputs import Batch, Shard, shard_size, tensor_shards
 from attnaudit.sources.loaders import loader_shards
-from attnaudit.sources.model import LoadedModel, ModelSpec, parse_model
-from attnaudit.sources.texts import TextFiles, TextItem, passages, standard_text, study_lines, text_shards
+from attnaudit.sources.model import LoadedModel, ModelSpec, Sample, parse_model
+from attnaudit.sources.texts import (
+    TextDocument,
+    TextFiles,
+    TextItem,
+    passages,
+    standard_text,
+    study_lines,
+    text_shards,
+    whole_lines,
+)
 
 _log = logging.getLogger(__name__)
 InputKind = Literal["images", "text"]
@@ -104,26 +115,21 @@ def select_inputs(
     specs = [model for model in models if isinstance(model, ModelSpec)]
     if len(specs) < len(models):
         raise UsageError("A module given in memory needs a batch tensor as inputs: its preprocessing is not known.")
-    kinds = {spec.reads_text for spec in specs}
+    kinds = {spec.inputs.kind for spec in specs}
     if len(kinds) > 1:
-        raise UsageError("Image and text models cannot share their inputs: audit them separately.")
-    if kinds == {True}:
-        if selection.by_folder:
-            raise UsageError(f"{specs[0].name} reads text: --group-by-folder is for images, texts go by file.")
-        if selection.kind == "images":
-            raise UsageError(f"{specs[0].name} reads text: use --text instead of --images.")
-        samples = {spec.sample_text for spec in specs}
-        if selection.place is None and len(samples) > 1:
-            raise UsageError("These models read different kinds of text: audit them separately.")
-        texts, words = _texts(selection, protocol, next(iter(samples)))
-        shards = text_shards(texts, protocol, shard_size(), known_only=selection.known_only)
-        return SelectedInputs(shards, f"{len(texts)} {words}")
-    if selection.kind == "text":
-        raise UsageError(f"{specs[0].name} reads images: use --images instead of --text.")
-    if selection.lines:
-        raise UsageError(f"{specs[0].name} reads images: --lines is for text.")
-    items = select_images(selection)
-    return SelectedInputs(image_shards(items, shard_size(device)), f"{len(items)} images")
+        raise UsageError("Models that read different kinds of inputs cannot share them: audit them separately.")
+    if "images" in kinds:
+        if selection.kind == "text":
+            raise UsageError(f"{specs[0].name} reads images: use --images instead of --text.")
+        if selection.lines:
+            raise UsageError(f"{specs[0].name} reads images: --lines is for text.")
+        items = select_images(selection)
+        return SelectedInputs(image_shards(items, shard_size(device)), f"{len(items)} images")
+    if "samples" in kinds:
+        return _select_samples(specs, selection)
+    texts, words = _texts(specs, selection, protocol)
+    shards = text_shards(texts, protocol, shard_size(), known_only=selection.known_only)
+    return SelectedInputs(shards, f"{len(texts)} {words}")
 
 
 def select_batch(batch: Batch, device: str = "cpu", groups: Sequence[str] | None = None) -> SelectedInputs:
@@ -168,18 +174,51 @@ def select_images(selection: InputSelection) -> tuple[ImageItem, ...]:
     return choose_images(paths, root, selection.limit, selection.seed, by_folder=selection.by_folder)
 
 
-def _texts(selection: InputSelection, protocol: Protocol, samples: Path | None) -> tuple[tuple[TextItem, ...], str]:
-    """Lines or passages of a file, of a model's own samples, of WikiText (`paper`), or of the standard library."""
-    paper = protocol is Protocol.PAPER
-    place = selection.place or samples or (data_file("wikitext/wiki.test.raw") if paper else None)
-    if place is None and not selection.samples:
-        raise InputError(f"No text was found: give --text FILE, or set {VARIABLE} to the data folder.")
-    if place is None:
+def _select_samples(specs: Sequence[ModelSpec], selection: InputSelection) -> SelectedInputs:
+    """Samples that come with a model, each a unit of work, as their sizes differ."""
+    name, inputs = specs[0].name, specs[0].inputs
+    if {spec.name for spec in specs} != {name}:
+        raise UsageError(f"{name} reads {inputs.words}, which come with it: audit it without other models.")
+    if selection.place or selection.kind or selection.lines or selection.by_folder:
+        raise UsageError(f"{name} reads {inputs.words}, which come with it: leave out options of images and text.")
+    samples = [own for own in inputs.own() if isinstance(own, Sample)] if inputs.own else []
+    if selection.limit is not None and selection.limit < len(samples):
+        drawn = random.Random(selection.seed).sample(samples, selection.limit)
+        samples = samples[: selection.limit] if selection.first else drawn
+    shards = (tensor_shards(own.inputs, 1, (own.name,), (own.group,) if own.group else None) for own in samples)
+    return SelectedInputs(tuple(itertools.chain.from_iterable(shards)), f"{len(samples)} samples of {inputs.words}")
+
+
+def _texts(
+    specs: Sequence[ModelSpec], selection: InputSelection, protocol: Protocol
+) -> tuple[tuple[TextItem, ...], str]:
+    """Lines or passages of a file, of the models' own texts, of WikiText (`paper`), or of the standard library."""
+    name, words = specs[0].name, specs[0].inputs.words
+    if selection.by_folder:
+        raise UsageError(f"{name} reads text: --group-by-folder is for images, texts go by file.")
+    if selection.kind == "images":
+        raise UsageError(f"{name} reads text: use --text instead of --images.")
+    kinds = {None if inputs.own is None else tuple(map(str, inputs.own())) for inputs in (s.inputs for s in specs)}
+    if len(kinds) > 1:
+        raise UsageError("These models read different kinds of text: audit them separately.")
+    own, paper = kinds.pop(), protocol is Protocol.PAPER
+    wiki = data_file("wikitext/wiki.test.raw") if paper and own is None else None
+    place = selection.place or wiki
+    text: Iterable[TextDocument]
+    if place is not None:
+        text, source = TextFiles(place), readable(place.name)
+    elif own is not None:
+        text, source = [TextDocument("", ["\n".join(own)])], words
+    elif selection.samples:
         _log.info("No --text given: using the language reference that comes with Python (pydoc_data.topics).")
-    text = standard_text() if place is None else TextFiles(place)
+        text, source = standard_text(), "the Python reference"
+    else:
+        raise InputError(f"No text was found: give --text FILE, or set {VARIABLE} to the data folder.")
     choose, kind = (study_lines, "lines") if paper or selection.lines else (passages, "passages")
+    if own is not None:
+        choose, kind = whole_lines, "lines" if selection.place else "samples"
     if selection.first:
         chosen = choose(text, None, selection.seed)[: selection.limit]
     else:
         chosen = choose(text, selection.limit, selection.seed)
-    return chosen, f"{kind} of {readable(place.name) if place else 'the Python reference'}"
+    return chosen, f"{kind} of {source}"

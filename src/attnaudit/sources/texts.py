@@ -223,6 +223,16 @@ def study_lines(text: Iterable[TextDocument], limit: int | None, seed: int) -> t
     return found
 
 
+def whole_lines(text: Iterable[TextDocument], limit: int | None, seed: int) -> tuple[TextItem, ...]:
+    """Lines that are not blank, each a text of its own, such as a protein; `limit` are drawn, as of passages."""
+
+    def lines() -> Iterator[tuple[str, str]]:
+        for name, chunks in text:
+            yield from ((line.strip(), name) for line in _lines(chunks) if line.strip())
+
+    return _drawn(lines, "line", limit, seed)
+
+
 def passages(text: Iterable[TextDocument], limit: int | None, seed: int) -> tuple[TextItem, ...]:
     """Passages of 180 words, of which `limit` are drawn; a shorter text is one passage. `text` is as for lines.
 

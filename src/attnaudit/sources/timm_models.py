@@ -15,7 +15,7 @@ from attnaudit.numerics.digest import digest
 from attnaudit.numerics.randomness import seeded
 from attnaudit.protocol import Protocol
 from attnaudit.sources.data import VARIABLE, data_weights
-from attnaudit.sources.model import ALIASES, LoadedModel, ModelSpec, Preprocess
+from attnaudit.sources.model import IMAGES, LoadedModel, ModelInputs, ModelSpec, Preprocess, aliases
 from attnaudit.sources.preprocess import squashed
 from attnaudit.sources.timm_library import the_timm, timm_data
 from attnaudit.sources.weights import fingerprint, fit_weights, read_weights
@@ -39,7 +39,7 @@ def _suggestion(name: str) -> str:
     if owner and the_timm().is_model(rest.partition(".")[0]):
         return f"did you mean timm:{rest}?"
     networks = sorted(the_timm().list_models(), key=lambda each: (not each.endswith(_USUAL), len(each), each))
-    close = [] if owner else similar(name, [*ALIASES, *networks])
+    close = [] if owner else similar(name, [*aliases(), *networks])
     if close:
         return f"did you mean {' or '.join(close)}?"
     return f"timm does not have it; one of the Hugging Face hub is called hf:{name}; attnaudit ls models lists others."
@@ -69,14 +69,9 @@ def _cached(name: str) -> Path | None:
     return Path(path) if isinstance(path, str) else None
 
 
-def reads_text(name: str) -> bool:
-    """Always False."""
-    return False
-
-
-def sample_text(name: str) -> Path | None:
-    """Always None."""
-    return None
+def inputs(spec: ModelSpec) -> ModelInputs:
+    """Always images."""
+    return IMAGES
 
 
 def load(spec: ModelSpec) -> LoadedModel:

@@ -10,7 +10,7 @@ from attnaudit.errors import AttnAuditError, MissingExtraError, ModelError, firs
 from attnaudit.numerics.digest import digest
 from attnaudit.records.card import CARD, TextCard
 from attnaudit.sources.cards import build_network, card_identity, preprocessing, read_card, tokeniser, word_texts
-from attnaudit.sources.model import LoadedModel, ModelSpec
+from attnaudit.sources.model import IMAGES, TEXT, LoadedModel, ModelInputs, ModelSpec
 from attnaudit.sources.weights import fingerprint, fit_weights, read_weights
 
 WEIGHTS = "model.safetensors"
@@ -34,14 +34,9 @@ def locate_weights(spec: ModelSpec) -> ModelSpec:
     return spec if spec.weights is not None else replace(spec, weights=folder_of(spec.name) / WEIGHTS)
 
 
-def reads_text(name: str) -> bool:
-    """Whether the card has a vocabulary."""
-    return isinstance(read_card(folder_of(name)), TextCard)
-
-
-def sample_text(name: str) -> Path | None:
-    """Always None."""
-    return None
+def inputs(spec: ModelSpec) -> ModelInputs:
+    """Text if the card has a vocabulary, otherwise images."""
+    return TEXT if isinstance(read_card(folder_of(spec.name)), TextCard) else IMAGES
 
 
 def load(spec: ModelSpec) -> LoadedModel:

@@ -27,8 +27,12 @@ _SAFE_TORCH = "2.6"
 _ZIP, _OLD_PICKLES = b"PK\x03\x04", 5
 
 
-def read_weights(path: Path) -> dict[str, Tensor]:
+def read_weights(path: Path, plain: Sequence[type] = ()) -> dict[str, Tensor]:
     """The tensors of a safetensors file, or of a torch file that contains only tensors and plain containers.
+
+    Args:
+        path: the file.
+        plain: other classes that only hold values, such as `argparse.Namespace`, and that may lie beside the tensors.
 
     Raises:
         WeightsError: the file is missing or damaged, contains code, or something else than plain tensors by name.
@@ -40,7 +44,8 @@ def read_weights(path: Path) -> dict[str, Tensor]:
             content = load_file(path) if _is_utf8(path) else load(path.read_bytes())
         else:
             _check_torch_file(path)
-            content = torch.load(path, map_location="cpu", weights_only=True)
+            with torch.serialization.safe_globals(list(plain)):
+                content = torch.load(path, map_location="cpu", weights_only=True)
     except WeightsError:
         raise
     except pickle.UnpicklingError as error:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from attnaudit.capture.heads import Heads
+from attnaudit.kernel.gram import finite_heads
 from attnaudit.kernel.prediction import Prediction
 from attnaudit.kernel.solvers import right_singular_vectors
 from attnaudit.kernel.spectra import Spectrum
@@ -93,6 +94,11 @@ def needs_spectrum(theory: Theory) -> bool:
     return bool(getattr(theory, "needs_spectrum", True))
 
 
+def same_in_every_gauge(theory: Theory) -> bool:
+    """Whether it predicts the same however queries and keys are rescaled or mixed, as long as attention stays."""
+    return bool(getattr(theory, "same_in_every_gauge", False))
+
+
 def is_fitted(theory: Theory) -> bool:
     """Whether it has parameters that are fitted to other inputs, so that it predicts nothing head by head."""
     return bool(getattr(theory, "fitted", False))
@@ -107,8 +113,9 @@ def no_prediction(heads: Heads, reason: str) -> Prediction:
 def leading_right_vectors(matrix: Tensor, heads: Heads) -> Prediction:
     """The leading right singular vectors of each matrix, over tokens; missing where there are fewer than d."""
     width = min(heads.value.shape[-1], heads.tokens)
-    finite = matrix.isfinite().all(dim=-1).all(dim=-1)
-    sizes, right = right_singular_vectors(matrix.masked_fill(~finite[:, None, None], 0.0), width)
+    finite = finite_heads(matrix)
+    usable = matrix if finite.all() else matrix.masked_fill(~finite[:, None, None], 0.0)
+    sizes, right = right_singular_vectors(usable, width)
     rounding = sizes[:, :1] * max(matrix.shape[1:]) * torch.finfo(matrix.dtype).eps
     found = (sizes > rounding).sum(dim=-1)
     lost = (found < width) | ~finite

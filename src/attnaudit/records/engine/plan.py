@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
@@ -51,8 +52,11 @@ class WorkerRecipe(Protocol[_Computed]):
     def modules(self) -> Sequence[str]:
         """What building and working will import, so that it can be imported once for several processes."""
 
-    def build(self, memory: int) -> Worker[_Computed]:
-        """A worker for a process that may take `memory` bytes."""
+    def build(self, memory: int, shared: Path | None = None) -> Worker[_Computed]:
+        """A worker for a process that may take `memory` bytes.
+
+        `shared` is a folder in which the workers of a machine may leave something for each other, until they end.
+        """
 
     def __hash__(self) -> int: ...
 

@@ -6,6 +6,7 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import pickle
+import shutil
 import signal
 import sys
 import threading
@@ -15,6 +16,8 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import forkserver
 from multiprocessing.context import BaseContext
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from attnaudit.errors import WorkerError
@@ -31,7 +34,8 @@ def compute_in_processes(tasks: Sequence[Task[AnyUnit]], processes: int, memory:
     Raises:
         WorkerError: one of them died.
     """
-    with worker_pool(processes, dict.fromkeys(name for _, recipe in tasks for name in recipe.modules)) as pool:
+    modules = dict.fromkeys(name for _, recipe in tasks for name in recipe.modules)
+    with TemporaryDirectory(prefix="attnaudit-") as folder, worker_pool(processes, modules, folder) as pool:
         waiting = iter(tasks)
         running: dict[Future[bytes], AnyUnit] = {}
         try:
@@ -39,7 +43,7 @@ def compute_in_processes(tasks: Sequence[Task[AnyUnit]], processes: int, memory:
                 while len(running) < processes * PENDING_PER_WORKER and (task := next(waiting, None)) is not None:
                     unit, recipe = task
                     with starting_processes():
-                        running[pool.submit(compute_part, unit, recipe, memory)] = unit
+                        running[pool.submit(compute_part, unit, recipe, memory, Path(folder))] = unit
                 if not running:
                     return
                 finished, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -53,15 +57,18 @@ def compute_in_processes(tasks: Sequence[Task[AnyUnit]], processes: int, memory:
 
 
 @contextmanager
-def worker_pool(processes: int, modules: Iterable[str] = ()) -> Iterator[ProcessPoolExecutor]:
+def worker_pool(
+    processes: int, modules: Iterable[str] = (), folder: str | None = None
+) -> Iterator[ProcessPoolExecutor]:
     """New processes, to which work must be submitted within `starting_processes`.
 
     They end with this process, however it ends, and in the middle of their work if the block is left by an error.
-    `modules` are what they will import: on Linux that is done once for all of them.
+    `modules` are what they will import: on Linux that is done once for all of them. A `folder` of this process is
+    removed by them if it is killed.
     """
     with _context(modules) as context:
         watched, held = context.Pipe(duplex=False)
-        pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_watch_parent, initargs=(watched,))
+        pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_watch_parent, initargs=(watched, folder))
         try:
             yield pool
         except BaseException:
@@ -134,31 +141,33 @@ def can_travel(task: Task[AnyUnit]) -> bool:
         return False
 
 
-def compute_part(unit: AnyUnit, recipe: WorkerRecipe[AnyUnit], memory: int) -> bytes:
+def compute_part(unit: AnyUnit, recipe: WorkerRecipe[AnyUnit], memory: int, shared: Path | None = None) -> bytes:
     """In a worker process: the content of a part."""
-    worker = _worker(recipe, memory)
+    worker = _worker(recipe, memory, shared)
     with worker.context():
         return encode_part(unit.key, *worker.compute(unit))
 
 
 #: The worker of this process, kept for its next unit.
-_built: dict[tuple[WorkerRecipe[Any], int], Worker[Any]] = {}
+_built: dict[tuple[WorkerRecipe[Any], int, Path | None], Worker[Any]] = {}
 
 
-def _worker(recipe: WorkerRecipe[AnyUnit], memory: int) -> Worker[AnyUnit]:
-    if (recipe, memory) not in _built:
+def _worker(recipe: WorkerRecipe[AnyUnit], memory: int, shared: Path | None) -> Worker[AnyUnit]:
+    if (recipe, memory, shared) not in _built:
         _built.clear()  # before another is built: a worker may hold a model, and there is memory for one
-        _built[recipe, memory] = recipe.build(memory)
-    return _built[recipe, memory]
+        _built[recipe, memory, shared] = recipe.build(memory, shared)
+    return _built[recipe, memory, shared]
 
 
-def _watch_parent(watched: multiprocessing.connection.Connection) -> None:
-    threading.Thread(target=_exit_with_parent, args=(watched,), daemon=True).start()
+def _watch_parent(watched: multiprocessing.connection.Connection, folder: str | None) -> None:
+    threading.Thread(target=_exit_with_parent, args=(watched, folder), daemon=True).start()
 
 
-def _exit_with_parent(watched: multiprocessing.connection.Connection) -> None:
+def _exit_with_parent(watched: multiprocessing.connection.Connection, folder: str | None) -> None:
     """A worker whose parent was killed would otherwise wait for work forever."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         multiprocessing.connection.wait([parent.sentinel, watched])  # closed at the other end, it is ready
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
         os._exit(1)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from attnaudit import defaults
-from attnaudit.display import shortened
+from attnaudit.display import shortened, without_folders
 from attnaudit.papers.tables import TABLES, Comparison, compare
 from attnaudit.records.audit import AuditRun, ClaimWords, MeasureWords, Statistic, Statistics
 from attnaudit.records.grouped_rows import Group
@@ -122,7 +122,7 @@ def subject(run: AuditRun, number: int, model: str, names: Sequence[str], kept: 
         answer=answers(run)[model],
         run=number,
         protocol=run.protocol,
-        weights=_end(run.settings.weights.get(model, "unknown")),
+        weights=shortened(without_folders(run.settings.weights.get(model, "unknown"))),
         inputs=inputs,
         heads=len(heads),
         verdicts=verdicts,
@@ -164,11 +164,6 @@ def _deciding(verdicts: Sequence[Verdict], claims: Mapping[str, ClaimWords]) -> 
         if score.score is not None or not score.impossible
     }
     return dict(sorted(scores.items(), key=lambda entry: entry[1] is not None and not decides(entry[1])))
-
-
-def _end(path: str) -> str:
-    """The last two parts of a path, without the folders of this machine."""
-    return shortened("/".join(path.split("/")[-2:]))
 
 
 def _view(

@@ -31,4 +31,5 @@ GEMMA3 = AtlasModel(
     ),
     convert=lambda files, folder: convert_gguf(files[_FILE], folder),
     check=partial(continues, prompt="One, two, three, four,", expected="five, six, seven", tokens=8),
+    hub="google/gemma-3-270m",
 )

@@ -25,7 +25,7 @@ _PACKAGE = "microformer-mgm==0.5.8"
 _CONFIG, _WEIGHTS, _GENERA = "config.json", "pytorch_model.bin", "phylogeny.csv"
 _SPECIAL = ("<pad>", "<mask>", "<bos>", "<eos>")
 _PAD, _MASK, _BEGINNING, _END = range(len(_SPECIAL))
-SAMPLES, _COMMUNITIES = "communities.txt", 32
+_SAMPLES, _COMMUNITIES = "communities.txt", 32
 #: A trained model expects some genera after others: it is far less surprised than one that guesses, by ln 9,665 = 9.2.
 _MOST_SURPRISE = 6.0
 
@@ -38,7 +38,7 @@ def convert(files: Mapping[str, Path], folder: Path) -> tuple[str, ...]:
     with files[_GENERA].open(newline="", encoding="utf-8") as stream:
         genera = [row[0] for row in csv.reader(stream)][1:]
     _write_tokenizer(genera, folder)
-    (folder / SAMPLES).write_text("\n".join(_communities(folder)) + "\n", encoding="utf-8")
+    (folder / _SAMPLES).write_text("\n".join(_communities(folder)) + "\n", encoding="utf-8")
     return ()
 
 
@@ -103,5 +103,5 @@ MGM = AtlasModel(
     convert=convert,
     check=check,
     reads="names of genera, such as g__Bacteroides",
-    samples=SAMPLES,
+    texts=lambda folder: (folder / _SAMPLES).read_text("utf-8").splitlines(),
 )

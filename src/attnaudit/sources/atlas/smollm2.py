@@ -25,4 +25,5 @@ SMOLLM2 = AtlasModel(
     ),
     convert=lambda files, folder: convert_gguf(files[_FILE], folder),
     check=partial(continues, prompt="The capital of France is", expected="Paris", tokens=2),
+    hub="HuggingFaceTB/SmolLM2-135M-Instruct",
 )

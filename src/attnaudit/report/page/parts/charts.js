@@ -1,4 +1,5 @@
 // Strips, profiles and overlays.
+const data = JSON.parse(document.getElementById("data").textContent);
 const COLOURS = { observed: PALETTE[0], null: PALETTE[1], ideal: PALETTE[2], ceiling: PALETTE[4], context: "var(--soft)" };
 
 // A fixed sequence, not random numbers, so that the same page looks the same every time.

@@ -1,6 +1,5 @@
 // Small tools for SVG and the DOM. Text is inserted only as textContent, so that no name can become markup.
 const SVG = "http://www.w3.org/2000/svg";
-const data = JSON.parse(document.getElementById("data").textContent);
 const PALETTE = ["observed", "negative", "positive", "fourth", "fifth", "sixth"].map((name) => `var(--${name})`);
 
 function make(space, name, attributes, children) {

@@ -1,0 +1,111 @@
+"""All models one after the other: each an ordinary run, resumable, and one that fails does not stop the others."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+
+import attnaudit
+from attnaudit.api import atlas as api
+from attnaudit.errors import RunFolderError, UsageError, WeightsError
+from attnaudit.sources import catalogue
+from attnaudit.sources.atlas import registry
+from attnaudit.sources.model import Sample
+from tests.sources.atlas.built import WIDTH, built_entry
+
+LIMIT = 8
+
+
+def series(folder):
+    source = torch.Generator().manual_seed(0)
+    return [Sample(f"series-{n}", {"rows": torch.randn(1, 24, WIDTH, generator=source)}) for n in range(LIMIT)]
+
+
+def fails(folder):
+    raise WeightsError("It tells no story.")
+
+
+@pytest.fixture
+def models(tmp_path, monkeypatch):
+    """Three models of which the second is not the trained one, and nothing else."""
+    data = tmp_path / "data"
+    data.mkdir()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("ATTNAUDIT_DATA", str(data))
+    found = {}
+    for name, field, options in (("one", "tables", {}), ("two", "speech", {"check": fails}), ("three", "music", {})):
+        own = built_entry(data / "files", name, samples=series, reads="series")
+        found[name] = replace(own, field=field, **options)
+    monkeypatch.setattr(registry, "ATLAS", found)
+    monkeypatch.setattr(catalogue, "ATLAS", found)
+    monkeypatch.setattr("attnaudit.sources.atlas_models.ATLAS", found)
+    monkeypatch.setattr(api, "catalogue", lambda: {n: own for n, own in catalogue.catalogue().items() if n in found})
+    return found
+
+
+@pytest.fixture
+def finished(models, tmp_path, monkeypatch):
+    monkeypatch.setattr(api, "_JUDGED", ("kpca-values", "keys-linear"))
+    return attnaudit.atlas(tmp_path / "atlas", limit=LIMIT, workers=1, progress=False)
+
+
+def test_every_model_has_a_run_a_page_and_a_card_and_one_failure_stops_none(finished):
+    assert [own.entry.name for own in finished.audits] == ["three", "one"], "by field"
+    assert [(own.entry.name, own.reason) for own in finished.failures] == [
+        ("two", "two was not converted: It tells no story.")
+    ]
+    for name in ("one", "three"):
+        folder = finished.path / name
+        assert attnaudit.open(folder).models == [name]
+        assert (folder / "report.html").is_file()
+        assert f"attnaudit audit {name} --limit {LIMIT}" in (folder / "card.md").read_text()
+        assert json.loads((folder / "card.json").read_text())["inputs"] == LIMIT
+    page = finished.page.read_text()
+    assert "It tells no story." in page
+    assert 'href="one/report.html"' in page
+
+
+def test_what_is_finished_is_not_computed_again_and_stays_on_the_page(finished, models, monkeypatch):
+    def refused(*args, **options):
+        raise AssertionError("computed again")
+
+    monkeypatch.setattr(api, "audit", refused)
+    again = attnaudit.atlas(finished.path, limit=LIMIT, models=["atlas:one"], progress=False)
+    assert [own.entry.name for own in again.audits] == ["three", "one"]
+    assert not again.failures
+    assert [own.seconds for own in again.audits] == [own.seconds for own in finished.audits]
+    assert again.audits[0].verdicts == finished.audits[0].verdicts
+    failed = attnaudit.atlas(finished.path, limit=LIMIT, progress=False)
+    assert [own.reason for own in failed.failures] == ["AssertionError: computed again"]
+
+
+def test_a_folder_with_other_settings_is_refused(finished):
+    with pytest.raises(RunFolderError, match=r"other limit \(8 there, 9 here\)"):
+        attnaudit.atlas(finished.path, limit=9)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"only": ["visions"]}, "did you mean vision"),
+        ({"models": ["on"]}, "did you mean one"),
+        ({"models": ["one"], "only": ["music"]}, "None of these models is of the field music"),
+    ],
+)
+def test_unknown_models_and_fields_are_refused_before_anything_is_made(models, tmp_path, options, message):
+    with pytest.raises(UsageError, match=message):
+        attnaudit.atlas(tmp_path / "atlas", **options)
+    assert not (tmp_path / "atlas").exists()
+
+
+def test_a_model_that_needs_a_download_is_a_failure_that_says_so(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))
+    monkeypatch.delenv("ATTNAUDIT_DATA", raising=False)
+    found = attnaudit.atlas(tmp_path / "atlas", models=["mgm"], progress=False)
+    assert "with --download" in found.failures[0].reason
+    assert found.page.is_file()
+
+
+def test_fields_of_all_models_are_known():
+    assert {own.field for own in catalogue.catalogue().values()} <= {*catalogue.FIELDS}
