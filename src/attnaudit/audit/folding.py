@@ -34,7 +34,7 @@ from attnaudit.theories.base import Theory
 from attnaudit.theories.registry import THEORIES
 
 _MARKS = (IDENTIFIABLE, POSSIBLE)
-#: What the page shows of every head.
+#: What the page shows of every head, beside itself: the first reference of each role that has numbers.
 _BY_HEAD = (Role.NULL, Role.IDEAL, Role.CEILING)
 _NUMBERS = ("mean", "median", "max", "min", "input_std", "n")
 
@@ -76,13 +76,12 @@ class Folding:
 
 def fold(rows: Evidence, selection: Selection, groups: Mapping[str, str]) -> pa.Table:
     """All that verdicts and pages need of these rows."""
-    heads, scoring = HeadRows(rows, groups), _Scoring(selection)
-    roles = {OBSERVED: Role.CONTEXT} | {each.name: each.role for each in selection.references}
-    by_head = [name for name, role in roles.items() if name == OBSERVED or role in _BY_HEAD]
-    drawn = [name for name, role in roles.items() if role is not Role.SENSITIVITY]
-    found = SummaryRows()
+    heads, scoring, found = HeadRows(rows, groups), _Scoring(selection), SummaryRows()
+    by_role = [[each.name for each in selection.references if each.role is role] for role in _BY_HEAD]
+    drawn = [OBSERVED, *(each.name for each in selection.references if each.role is not Role.SENSITIVITY)]
     for group in heads.measured():
-        found.groups.update(summarised(heads, group, scoring.of(group), by_head, drawn).groups)
+        shown = (by_role, drawn) if scoring.has_direction(group) else ((), ())
+        found.groups.update(summarised(heads, group, scoring.of(group), *shown).groups)
     for place in statistics(rows, selection):
         _add_statistic(found, place)
     return found.table()
@@ -101,9 +100,16 @@ class _Scoring:
         """As verdicts score them; marks have no score."""
         if group.measure in _MARKS:
             return lambda table: ScoredHeads(impossible=table.impossible)
-        measure = self._measures.get(group.measure) or measure_named(group.measure)
+        measure = self._measure(group)
         references = with_nulls_of(self._theories.get(group.theory), self._references)
         return partial(scored_heads, measure=measure, references=references)
+
+    def has_direction(self, group: Group) -> bool:
+        """Whether a verdict can depend on the measure: then pages show its references."""
+        return group.measure not in _MARKS and self._measure(group).closer != "neither"
+
+    def _measure(self, group: Group) -> Measure:
+        return self._measures.get(group.measure) or measure_named(group.measure)
 
 
 def _add_statistic(rows: SummaryRows, place: PlacedStatistic) -> None:

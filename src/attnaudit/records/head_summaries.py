@@ -5,7 +5,7 @@ All but one are the very numbers that rows give. The exception are the dots of d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -113,7 +113,7 @@ def summarised(
     heads: MeasuredHeads,
     group: Group,
     scored: Callable[[HeadTable], ScoredHeads],
-    by_head: Collection[str],
+    by_role: Iterable[Sequence[str]],
     drawn: Collection[str],
 ) -> SummaryRows:
     """Every answer of rows about a group.
@@ -122,24 +122,31 @@ def summarised(
         heads: of the rows.
         group: of one model, theory and measure.
         scored: how its heads are scored.
-        by_head: the references that are summarised head by head, if they have rows.
+        by_role: references, the first of each list with numbers is summarised head by head, as observed heads are.
         drawn: those of which the distribution is kept.
     """
     rows = SummaryRows()
     _add_scores(rows, group, heads.scored(group, scored))
-    for reference in by_head:
-        found = heads.means(group, reference)
-        if len(found.heads):
-            rows.add(group, "head.inputs", Entry(found.inputs, reference))
-        for name in _OF_HEADS:
-            references = [reference] * len(found.heads)
-            where = {"reference": references, "layer": found.layers.tolist(), "head": found.heads.tolist()}
-            rows.extend(group, f"head.{name}", entries(getattr(found, name), **where))
+    _add_means(rows, group, OBSERVED, heads.means(group))
+    for references in by_role:
+        means = {name: heads.means(group, name) for name in references}
+        first = next((name for name, own in means.items() if own.counted.any()), None)
+        if first is not None:
+            _add_means(rows, group, first, means[first])
     quartiles = heads.layer_quartiles(group)
     for name in _OF_LAYERS:
         rows.extend(group, f"layer.{name}", entries(getattr(quartiles, name), layer=quartiles.layers))
     _add_distributions(rows, group, heads.distributions(group), drawn)
     return rows
+
+
+def _add_means(rows: SummaryRows, group: Group, reference: str, found: HeadMeans) -> None:
+    if len(found.heads):
+        rows.add(group, "head.inputs", Entry(found.inputs, reference))
+    references = [reference] * len(found.heads)
+    where = {"reference": references, "layer": found.layers.tolist(), "head": found.heads.tolist()}
+    for name in _OF_HEADS:
+        rows.extend(group, f"head.{name}", entries(getattr(found, name), **where))
 
 
 def _add_scores(rows: SummaryRows, group: Group, found: ScoredHeads) -> None:
