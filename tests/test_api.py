@@ -136,6 +136,7 @@ def test_a_run_without_a_folder_goes_where_the_command_line_puts_it_and_says_so(
     assert run.path.parent.name == "attnaudit-runs"
     assert run.path.name.startswith("test_vit")
     assert str(run.path) in repr(run)
+    assert str(run).splitlines()[0] == "Heads of test_vit (random weights) were measured, and no claim was judged."
 
 
 LASTING = """

@@ -31,9 +31,9 @@ def test_an_unknown_name_is_shown_with_the_closest_and_all_known_names():
 
 def test_a_long_list_of_names_is_not_printed():
     names = [f"optimiser{number}" for number in range(100)]
-    text = str(errors.unknown("optimiser", "optimiser100", names))
-    assert "optimiser10 " in text
-    assert text.count("optimiser") == 5  # the kind, the name and three suggestions
+    text = str(errors.unknown("optimiser", "optimiser100", names, "attnaudit ls optimisers"))
+    assert "did you mean optimiser10, optimiser1 or optimiser0? attnaudit ls optimisers lists all." in text
+    assert text.count("optimiser") == 6  # the kind, the name, three suggestions and the listing
 
 
 def test_a_name_of_a_family_suggests_its_first_members_alone():

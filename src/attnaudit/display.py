@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 
 #: A longer text says no more to a reader, and a hostile one could be of any length.
@@ -21,6 +21,15 @@ def shortened(text: str, longest: int = _LONGEST) -> str:
 def counted(number: int, noun: str) -> str:
     """A number and its noun, such as `1 head` or `1,024 heads`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def enumerated(words: Sequence[str], last: str = "or") -> str:
+    """Words in a sentence.
+
+    >>> enumerated(["fog"]), enumerated(["fog", "snow"]), enumerated(["fog", "snow", "frost"], "and")
+    ('fog', 'fog or snow', 'fog, snow and frost')
+    """
+    return f" {last} ".join([*([", ".join(words[:-1])] if words[1:] else []), *words[-1:]])
 
 
 def readable(name: str) -> str:

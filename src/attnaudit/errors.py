@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from attnaudit.display import enumerated
+
 #: Longer lists of names are not printed: a reader looks for the closest one.
 _LISTED = 30
 #: How many names a message suggests.
@@ -70,16 +72,19 @@ class MissingExtraError(AttnAuditError):
     """An optional dependency is not installed."""
 
 
-def unknown(kind: str, name: object, known: Iterable[object]) -> UsageError:
+def unknown(kind: str, name: object, known: Iterable[object], listing: str = "") -> UsageError:
     """The error for a name that is not among the `known` ones, with the closest of them.
+
+    All are named if they are few; if they are many, `listing` is the command that lists them.
 
     >>> str(unknown("corruption", "fogg", ["fog", "snow"]))
     "Unknown corruption 'fogg': did you mean fog? Known: fog, snow."
     """
     names = [str(each) for each in known]
     close = similar(str(name), names)
-    hint = f": did you mean {' or '.join(close)}?" if close else "."
-    listed = f" Known: {', '.join(names)}." if len(names) <= _LISTED else ""
+    hint = f": did you mean {enumerated(close)}?" if close else "."
+    many = f" {listing} lists all." if listing else ""
+    listed = f" Known: {', '.join(names)}." if len(names) <= _LISTED else many
     return UsageError(f"Unknown {kind} {name!r}{hint}{listed}")
 
 

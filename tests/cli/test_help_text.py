@@ -60,3 +60,8 @@ def test_help_text_keeps_what_markdown_would_swallow():
     assert help_text(command) == (
         "Read \\<model\\>.\n\nExamples:\n\nattnaudit ls \\*\\_a\\_\\*\n\nattnaudit ls \\[0\\]"
     )
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_switches_are_shown_without_a_type(path):
+    assert "bool" not in _printed(path).lower()

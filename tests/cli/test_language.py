@@ -112,11 +112,27 @@ def test_doctor_warns_of_heads_with_too_few_tokens_to_decide(cli, capsys):
     report = json.loads(capsys.readouterr().out)
     warning = report["swin_tiny_patch4_window7_224 (random weights): warning"]["12 of 12 layers"]
     assert "N = 49 tokens are fewer than 2d = 64" in warning
+    captured = report["swin_tiny_patch4_window7_224 (random weights): captured"]
+    assert captured["layers.0.blocks.0.attn"].startswith("3 heads x 64 windows x 49 tokens x 32 dims")
 
 
 def test_doctor_exits_with_1_if_nothing_can_be_captured(cli, capsys):
     assert cli("doctor", "resnet18") == 1
     assert "makes no attention call" in capsys.readouterr().out
+
+
+def test_doctor_says_how_to_get_a_model_of_the_hub_that_is_not_here(refused):
+    refused(["doctor", "hf:nobody/nothing"], 1, "has no local copy: give a folder in Hugging Face layout, or allow")
+
+
+def test_the_install_line_of_every_package_brings_it():
+    from attnaudit.sources.environment import PACKAGES
+    from tests.test_release import PROJECT
+
+    extras = PROJECT["optional-dependencies"]
+    found = {package: extra for package, extra in PACKAGES.items() if extra is not None}
+    missing = [name for name, extra in found.items() if not any(each.startswith(name) for each in extras[extra])]
+    assert missing == []
 
 
 def test_missing_extras_are_named_with_their_install_line(cli, capsys, monkeypatch):

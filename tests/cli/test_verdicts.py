@@ -3,6 +3,9 @@
 import json
 
 import pytest
+from rich.console import Console
+
+from attnaudit.cli import audit
 
 pytest.importorskip("timm")
 AUDIT = ("audit", "test_vit", "--random-weights", "--limit", "2", "--references", "random_projection,planted")
@@ -27,6 +30,22 @@ def test_verdicts_say_what_was_claimed_what_was_found_how_sure_it_is_and_what_it
     ):
         assert text in out
     assert "Measures and their references" not in out
+
+
+def test_a_terminal_ends_with_the_answer_and_a_log_has_it_once(cli, capsys, image_folder, monkeypatch):
+    from attnaudit.report import console
+
+    monkeypatch.setenv("COLUMNS", "200")
+
+    for is_terminal, times in ((True, 2), (False, 1)):
+        shown = Console(stderr=True, force_terminal=is_terminal, color_system=None, width=200)
+        for place in (console, audit):
+            monkeypatch.setattr(place, "message_console", lambda shown=shown: shown)
+        assert cli(*AUDIT, "--images", image_folder, *VALUES) == 0
+        out, err = capsys.readouterr()
+        answer = out.splitlines()[0]
+        assert (out + err).count(answer) == times
+        assert (err.splitlines()[-1] == f"In short: {answer}") == is_terminal
 
 
 def test_details_show_all_measures_and_chance_can_be_set(cli, capsys, image_folder):

@@ -160,6 +160,16 @@ def test_hostile_names_and_missing_numbers_harm_nobody(opened, tmp_path, name):
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.parametrize("width", [1440, 390])
+def test_no_text_of_a_figure_is_cut(opened, plain, width):
+    tab = opened(plain, width)
+    cut = """() => [...document.querySelectorAll("svg.figure text")].filter((text) => {
+        const [own, whole] = [text.getBoundingClientRect(), text.ownerSVGElement.getBoundingClientRect()];
+        return own.left < whole.left - 1 || own.right > whole.right + 1;
+    }).map((text) => text.textContent)"""
+    assert tab.evaluate(cut) == []
+
+
 def test_figures_without_a_number_are_not_drawn(opened, tmp_path):
     tab = opened(write_page([open_audit(write_run(tmp_path / "run", lost=1.0))], tmp_path / "page.html"))
     tab.evaluate("dispatchEvent(new Event('beforeprint'))")

@@ -2,6 +2,8 @@
 
 import logging
 
+from rich.console import Console
+
 from attnaudit.report import console
 
 
@@ -19,3 +21,12 @@ def test_results_in_a_file_have_the_width_of_columns_if_it_is_set(monkeypatch, c
     assert console.data_console().width == 80
     monkeypatch.delenv("COLUMNS")
     assert console.data_console().width == 120
+
+
+def test_messages_break_between_words_in_a_terminal_and_nowhere_in_a_log(monkeypatch, capsys):
+    path = "attnaudit-runs/" + 9 * "0123456789"
+    for is_terminal, lines in ((True, ["Run folder:", path]), (False, [f"Run folder: {path}"])):
+        shown = Console(stderr=True, force_terminal=is_terminal, color_system=None, width=40)
+        monkeypatch.setattr(console, "message_console", lambda shown=shown: shown)
+        console.say(f"Run folder: {path}")
+        assert [line.rstrip() for line in capsys.readouterr().err.splitlines()] == lines

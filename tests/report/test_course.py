@@ -5,12 +5,13 @@ import re
 from xml.etree import ElementTree
 
 import pytest
+import torch
 
 from attnaudit.report.course import course_page, write_course_page
 from attnaudit.report.course.chart import Chart, Curve, chart_svg
 from attnaudit.report.course.scale import Scale, fitted_scale
 from attnaudit.training import Monitor, open_course
-from tests.training.networks import batch, network
+from tests.training.networks import CHANNELS, batch, network
 from tests.training.rows import quiet
 
 HOSTILE = "<script>alert(1)</script>"
@@ -96,3 +97,12 @@ def test_ticks_are_few_and_inside_their_scale(low, high):
 
 def test_ticks_of_a_logarithmic_scale_are_powers_of_ten():
     assert Scale(0.05, 2000, 0, 1, logarithmic=True).ticks == [0.1, 1, 10, 100, 1000]
+
+
+def test_a_page_without_scores_says_why(tmp_path):
+    few = torch.randn(4, 5, CHANNELS)  # tokens, of which heads with 4 dimensions need 8
+    with Monitor(network(), {"train": few}, out=tmp_path / "run", tell=quiet) as monitor:
+        monitor.measure(0)
+    page = course_page([open_course(tmp_path / "run")]).decode()
+    assert "Alignment of values with kernel PCA has no score: heads have fewer than 2d tokens" in page
+    assert "Scores at step" not in page

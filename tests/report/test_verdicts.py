@@ -121,7 +121,7 @@ def test_an_audit_is_reported_model_by_model_with_a_card_for_each_claim(run):
     assert any(line.startswith("at best A projection of the inputs") for line in report)
     assert "at chance up to 0.05" in report[-3]
     assert "procrustes is the similarity of V and V̇ after the best rotation" in report[-2]
-    assert "at 98.33% and 95.00%, so that those of a claim hold jointly with 95 %." in report[-1]
+    assert "at 95 % and 98.33 %, so that those of a claim hold jointly with 95 %." in report[-1]
     assert not any(line.startswith("Measures and their references") for line in report)
 
 
@@ -214,7 +214,7 @@ def test_findings_are_explained_as_they_were_meant(claim, finding):
     verdicts = [Verdict(claim, name, VerdictWord.REFUTED, finding, "r") for name in ("one", "other")]
     report = lines(verdict_report(verdicts, {claim: 0.975}))
     assert report.count(f"refuted, {finding}: {CLAIMS[claim].meanings[finding]}.") == 1
-    assert "at 97.50%, so that those of a claim hold jointly with 95 %." in report[-1]
+    assert "at 97.5 %, so that those of a claim hold jointly with 95 %." in report[-1]
 
 
 @pytest.mark.parametrize("kind", RecordKind)

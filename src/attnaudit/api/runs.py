@@ -12,13 +12,14 @@ from attnaudit.records.audit import AuditRun, open_audit
 from attnaudit.records.frames import data_frame
 from attnaudit.records.layer_table import LayerMeans, layer_table
 from attnaudit.records.verdict import Score
+from attnaudit.report.answers import answers
 from attnaudit.report.notebook import notebook_view
 from attnaudit.report.page import FILE, write_page
 
 
 @dataclass(frozen=True, repr=False)
 class Run(AuditRun):
-    """A finished audit: `print(run)` shows the verdicts, `run.evidence` is a table of all rows, if they were kept.
+    """A finished audit: `print(run)` shows the answer and the verdicts, `run.evidence` is a table of all rows, if kept.
 
     `run.summary` has the statistics, `run.layers()` a row per layer, `run.ranking` compares the theories where there
     are several, and `run.report()` writes a page to look at.
@@ -44,6 +45,9 @@ class Run(AuditRun):
     def report(self, path: str | Path | None = None) -> Path:
         """Write the page of this run, by default `report.html` in its folder, and return its path."""
         return write_page([self], self.path / FILE if path is None else Path(path))
+
+    def __str__(self) -> str:
+        return "\n".join([*answers(self).values(), repr(self)])
 
     def _repr_html_(self) -> str:
         return notebook_view(self)

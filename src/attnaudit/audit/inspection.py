@@ -51,7 +51,9 @@ def inspect_model(name: str, *, download: bool = False) -> Inspection:
 
 
 def _described(heads: Heads, kind: str, error: float) -> str:
-    size = f"{len(heads)} heads x {heads.tokens} tokens x {heads.dim} dims"
+    windows = len(heads) // heads.per_input
+    count = counted(heads.per_input, "head") + (f" x {windows:,} windows" if windows > 1 else "")
+    size = f"{count} x {heads.tokens:,} tokens x {heads.dim} dims"
     return f"{size}{', ' + kind if kind else ''}, replay error {error:.1e}"
 
 

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attnaudit.capture.tracing.labels import narrowed
-from attnaudit.display import html_table
+from attnaudit.display import counted, html_table
 from attnaudit.errors import ShapeError
 from attnaudit.numerics.blocks import row_slices
 from attnaudit.numerics.masks import later_keys, visible
@@ -74,7 +74,8 @@ class Heads:
         return len(self.index)
 
     def __repr__(self) -> str:
-        places = f"{len({i.input for i in self.index})} inputs, {len({i.layer for i in self.index})} layers"
+        inputs, layers = len({i.input for i in self.index}), len({i.layer for i in self.index})
+        places = f"{counted(inputs, 'input')}, {counted(layers, 'layer')}"
         shape = f"{len(self)} heads x {self.tokens} tokens x {self.dim} dims"
         return f"Heads({shape}; {places}; {str(self.key.dtype).removeprefix('torch.')} on {self.key.device})"
 

@@ -9,7 +9,7 @@ import sys
 import typer
 
 from attnaudit.cli import atlas, audit, bench, corrupt, diff, doctor, gaussian, judge, ls, paper, report, robust, train
-from attnaudit.cli.help_text import help_text
+from attnaudit.cli.help_text import add_command
 from attnaudit.cli.options import KeepMapsCommand
 from attnaudit.cli.stopping import watched_signals
 from attnaudit.display import escaped_if_unencodable
@@ -25,19 +25,19 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("audit", cls=KeepMapsCommand, help=help_text(audit.audit))(audit.audit)
-app.command("paper", help=help_text(paper.paper))(paper.paper)
-app.command("atlas", help=help_text(atlas.atlas))(atlas.atlas)
-app.command("report", help=help_text(report.report))(report.report)
-app.command("diff", help=help_text(diff.diff))(diff.diff)
-app.command("train", help=help_text(train.train))(train.train)
-app.command("judge", help=help_text(judge.judge))(judge.judge)
-app.command("robust", help=help_text(robust.robust))(robust.robust)
-app.command("corrupt", help=help_text(corrupt.corrupt))(corrupt.corrupt)
+add_command(app, "audit", audit.audit, KeepMapsCommand)
+add_command(app, "paper", paper.paper)
+add_command(app, "atlas", atlas.atlas)
+add_command(app, "report", report.report)
+add_command(app, "diff", diff.diff)
+add_command(app, "train", train.train)
+add_command(app, "judge", judge.judge)
+add_command(app, "robust", robust.robust)
+add_command(app, "corrupt", corrupt.corrupt)
 app.add_typer(gaussian.app, name="gaussian")
-app.command("ls", help=help_text(ls.ls))(ls.ls)
-app.command("bench", help=help_text(bench.bench))(bench.bench)
-app.command("doctor", help=help_text(doctor.doctor))(doctor.doctor)
+add_command(app, "ls", ls.ls)
+add_command(app, "bench", bench.bench)
+add_command(app, "doctor", doctor.doctor)
 
 
 @app.callback(invoke_without_command=True)

@@ -12,7 +12,7 @@ from attnaudit.cli import options
 from attnaudit.cli.options import Device
 from attnaudit.protocol import Protocol
 from attnaudit.records.keep import Keep
-from attnaudit.report.console import data_console, print_json, say
+from attnaudit.report.console import data_console, message_console, print_json, say
 
 if TYPE_CHECKING:
     from attnaudit import Run
@@ -95,6 +95,7 @@ def audit(
     """
     from attnaudit.api.audits import audit as audited
     from attnaudit.records import json_file
+    from attnaudit.report.answers import answers
     from attnaudit.report.terminal import statistics_table
     from attnaudit.report.verdicts import audit_report
 
@@ -137,6 +138,9 @@ def audit(
     replay_error = run.summary.capture.replay_error
     certificate = "none, the model has no softmax attention" if replay_error is None else f"{replay_error:.1e}"
     say(f"Replay error of the capture: {certificate}. Run folder: {run.path}")
+    if message_console().is_terminal and not json:  # what was printed first has scrolled out of sight
+        for answer in answers(run).values():
+            say(f"In short: {answer}")
     if any(verdict.word.value in failing for verdict in run.verdicts):
         raise typer.Exit(FAILED_VERDICT)
 

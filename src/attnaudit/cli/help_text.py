@@ -1,4 +1,4 @@
-"""Docstrings of commands as `--help` prints them."""
+"""What `--help` prints of a command: its docstring, and its options without the types of switches."""
 
 from __future__ import annotations
 
@@ -7,8 +7,30 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import typer
+from typer.core import TyperCommand, TyperOption
+
 #: What Markdown would take for emphasis, HTML or a link, and leave out.
 _MARKUP = re.compile(r"([\\*_<>\[\]])")
+
+
+class PlainCommand(TyperCommand):
+    """A command whose switches are shown without a type: they take no value."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """All parameters, and `--help`."""
+        found: list[Any] = super().get_params(ctx)
+        for each in found:
+            if isinstance(each, TyperOption) and each.is_flag:
+                each.metavar = ""
+        return found
+
+
+def add_command(
+    app: typer.Typer, name: str, command: Callable[..., Any], cls: type[PlainCommand] = PlainCommand
+) -> None:
+    """Add a function as a command, with its docstring as help."""
+    app.command(name, cls=cls, help=help_text(command))(command)
 
 
 def help_text(command: Callable[..., Any]) -> str:

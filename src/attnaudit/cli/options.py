@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from typer.core import TyperCommand
 
 from attnaudit import defaults
+from attnaudit.cli.help_text import PlainCommand
 from attnaudit.errors import UsageError
 from attnaudit.records.keep import Keep
 
@@ -31,7 +31,7 @@ Weights = Annotated[
     ),
 ]
 RandomWeights = Annotated[
-    bool, typer.Option("--random-weights", help="Audit an untrained network, initialised from the seed.")
+    bool, typer.Option("--random-weights", help="Use an untrained network, initialised from the seed.")
 ]
 Download = Annotated[bool, typer.Option("--download", help="Allow network access to download weights.")]
 Images = Annotated[
@@ -156,7 +156,7 @@ def whole_numbers(text: str, option: str) -> tuple[int, ...]:
         raise UsageError(f"{option} must be a list of integers, such as 1,4,16, got {text}.") from error
 
 
-class KeepMapsCommand(TyperCommand):
+class KeepMapsCommand(PlainCommand):
     """A command whose `--keep-maps` needs no number."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

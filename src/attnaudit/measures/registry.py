@@ -91,5 +91,5 @@ DEFAULT_MEASURES = tuple(name for name, measure in MEASURES.items() if measure.d
 def measure_named(name: str) -> Measure:
     """The measure of that name."""
     if name not in MEASURES:
-        raise unknown("measure", name, MEASURES)
+        raise unknown("measure", name, MEASURES, "attnaudit ls measures")
     return MEASURES[name]

@@ -272,7 +272,7 @@ class AuditRun:
         lines = [f"{type(self).__name__}({self.heads.words} in {self.path})"]
         for model in self.models:
             lines.append(f"  {model}")
-            lines += [f"    {v.claim:<20}{v.words:<28}{v.reason}" for v in self.verdicts if v.model == model]
+            lines += [f"    {v.claim:<18}  {v.words:<26}  {v.reason}" for v in self.verdicts if v.model == model]
         return "\n".join(lines)
 
 

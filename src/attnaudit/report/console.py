@@ -7,6 +7,7 @@ import logging
 import math
 import os
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -16,6 +17,8 @@ from rich.console import Console
 
 #: The width of tables if the output is not a terminal and COLUMNS is not set, and of those with all of their columns.
 _PIPE_WIDTH, _WIDE = 120, 200
+#: How messages are wrapped: so that paths can be copied.
+_WHOLE_WORDS: Any = {"break_long_words": False, "break_on_hyphens": False}
 
 
 def data_console(*, wide: bool = False) -> Console:
@@ -45,8 +48,11 @@ def message_console() -> Console:
 
 
 def say(text: str) -> None:
-    """Print a message on stderr."""
-    message_console().print(text, markup=False, soft_wrap=True)
+    """Print a message on stderr: in a terminal wrapped between words, in a log as one line. No path is broken."""
+    console = message_console()
+    if console.is_terminal:
+        text = "\n".join(textwrap.fill(line, console.width, **_WHOLE_WORDS) for line in text.splitlines())
+    console.print(text, markup=False, soft_wrap=True)
 
 
 @contextmanager

@@ -105,7 +105,7 @@ def gain_figure(records: Sequence[GainRecord], paths: Sequence[Path]) -> None:
             axis.set(title=condition, yticks=[], ylim=(-0.7, len(recipes) - 0.3), xlim=(-edge, edge))
         axes[0, 0].set_yticks(list(places.values()), list(places))
         axes[0, 0].figure.supxlabel(
-            "← worse   points over symmetric attention, 95 % over seeds   better →", fontsize="small"
+            "← worse than symmetric attention | points, with 95 % intervals over seeds | better →", fontsize="medium"
         )
 
 

@@ -68,6 +68,11 @@ def null_words(verdicts: Iterable[Verdict], references: Mapping[str, ReferenceWo
     return " or ".join(_USUAL.get(name) or (references[name].text if name in references else name) for name in nulls)
 
 
+def independent_inputs(verdicts: Iterable[Verdict]) -> int:
+    """How many inputs count, those that belong together as one; 0 if no score says so."""
+    return max((score.inputs for verdict in verdicts for score in verdict.scores), default=0)
+
+
 def chance_words(verdict: Verdict) -> str:
     """What is to be kept in mind where score 0 is not a random projection of the inputs, because they are not known."""
     own = getattr(THEORIES.get(claim_words(verdict.claim).theory), "nulls", ("",))

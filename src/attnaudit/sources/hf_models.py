@@ -88,9 +88,10 @@ def load(spec: ModelSpec) -> LoadedModel:
 
     Raises:
         ModelError: config or tokenizer are missing or cannot be used.
-        WeightsError: the weights do not fit the config, or those of an embedded model were changed.
+        WeightsError: the weights do not fit the config, those of an embedded model were changed, or there is no local
+            copy of a hub model, whose config is needed even for random weights.
     """
-    folder = _folder(spec.name)
+    folder = _folder(locate_weights(spec).name)
     if spec.name in EMBEDDED:
         check_embedded(spec.name)
     return load_folder(spec, str(folder or spec.name))

@@ -114,7 +114,9 @@ def select_inputs(
     """
     specs = [model for model in models if isinstance(model, ModelSpec)]
     if len(specs) < len(models):
-        raise UsageError("A module given in memory needs a batch tensor as inputs: its preprocessing is not known.")
+        raise UsageError(
+            "A module given in memory needs a batch of tensors or a loader of batches: its preprocessing is not known."
+        )
     kinds = {spec.inputs.kind for spec in specs}
     if len(kinds) > 1:
         raise UsageError("Models that read different kinds of inputs cannot share them: audit them separately.")

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import nn
 
-from attnaudit.display import readable
+from attnaudit.display import enumerated, readable
 from attnaudit.errors import ModelError, WeightsError, first_line, similar
 from attnaudit.numerics.digest import digest
 from attnaudit.numerics.randomness import seeded
@@ -41,7 +41,7 @@ def _suggestion(name: str) -> str:
     networks = sorted(the_timm().list_models(), key=lambda each: (not each.endswith(_USUAL), len(each), each))
     close = [] if owner else similar(name, [*aliases(), *networks])
     if close:
-        return f"did you mean {' or '.join(close)}?"
+        return f"did you mean {enumerated(close)}?"
     return f"timm does not have it; one of the Hugging Face hub is called hf:{name}; attnaudit ls models lists others."
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attnaudit.display import enumerated
 from attnaudit.errors import UsageError, first_line
 from attnaudit.extras import optional
 from attnaudit.records.recipe import OptimiserSettings
@@ -24,7 +25,7 @@ def check_optimiser(name: str) -> None:
     known = timm.list_optimizers()
     if name.removeprefix("lookahead_") not in known:
         close = difflib.get_close_matches(name, known, n=3)
-        hint = f"did you mean {' or '.join(close)}?" if close else "adamw, lamb and sgd are valid, for example."
+        hint = f"did you mean {enumerated(close)}?" if close else "adamw, lamb and sgd are valid, for example."
         raise UsageError(f"optimiser: timm has no optimiser {name!r}: {hint}")
     try:
         timm.create_optimizer_v2([torch.nn.Parameter(torch.zeros(1, 1))], opt=name, lr=1.0)

@@ -78,6 +78,7 @@ def test_a_weight_without_a_name_gets_that_of_its_layer_and_is_turned_back(tmp_p
     found = read_onnx(file)
     assert list(found) == ["model.0.layer.1.query.weight"]
     assert torch.equal(found["model.0.layer.1.query.weight"], weight.T)
+    assert found["model.0.layer.1.query.weight"].is_contiguous(), "as safetensors wants it"
 
 
 @pytest.mark.parametrize("content", [b"", b"no protocol buffer", field(7, field(5, b"\x0a\xff"))])

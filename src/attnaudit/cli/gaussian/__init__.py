@@ -5,14 +5,14 @@ from __future__ import annotations
 import typer
 
 from attnaudit.cli.gaussian import align, digits, finite_prompt, in_context, landscape
-from attnaudit.cli.help_text import help_text
+from attnaudit.cli.help_text import add_command
 
 app = typer.Typer(
     help="Attention-based PCA with a known answer: closed forms, training, verdicts (Maulen-Soto & Boyer 2026).",
     no_args_is_help=True,
 )
-app.command("align", help=help_text(align.align))(align.align)
-app.command("landscape", help=help_text(landscape.landscape))(landscape.landscape)
-app.command("finite-prompt", help=help_text(finite_prompt.finite_prompt))(finite_prompt.finite_prompt)
-app.command("in-context", help=help_text(in_context.in_context))(in_context.in_context)
-app.command("digits", help=help_text(digits.digits))(digits.digits)
+add_command(app, "align", align.align)
+add_command(app, "landscape", landscape.landscape)
+add_command(app, "finite-prompt", finite_prompt.finite_prompt)
+add_command(app, "in-context", in_context.in_context)
+add_command(app, "digits", digits.digits)

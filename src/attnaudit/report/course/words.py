@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from attnaudit.display import counted, shortened
+from attnaudit.display import counted, enumerated, shortened
 from attnaudit.report.course.charts import SHORT, scored_inputs
 from attnaudit.training.course import Course
-from attnaudit.training.monitor_log import ALIGNMENT
+from attnaudit.training.monitor_log import ALIGNMENT, Reading
 
 #: Columns of the table of layers: measures of whole batches, and scores.
 _MEANS = {"projection_error_mae": "J", "output_norm2": "‖h‖²", "phi_norm2_median": "‖φ(q)‖² (median)"}
@@ -43,12 +43,25 @@ def findings(course: Course) -> list[str]:
             f"Alignment of values with kernel PCA at step {last.step:,}: {'; '.join(said)}. 0 is chance, 1 is the "
             f"claim; from {counted(inputs, 'input')}{weight}."
         )
+    elif reasons := _unscored(last):
+        sentences.append(f"Alignment of values with kernel PCA has no score: {reasons}.")
     batch = course.batches[0]
     before, after = first.batches[batch].means, last.batches[batch].means
     moves = [_move(words, before.get(name), after.get(name)) for name, words in _MEANS.items()]
     if len(course.readings) > 1 and all(moves):
         sentences.append(f"From step {first.step:,} to {last.step:,}, on {shortened(batch, 40)}: {', '.join(moves)}.")
     return sentences
+
+
+def _unscored(reading: Reading) -> str:
+    """Why no measure has a score, as far as the rows say."""
+    scores = [score for batch in reading.batches.values() for score in batch.scores.values()]
+    reasons = {
+        "a theorem excludes these heads": any(score.impossible for score in scores),
+        "heads have fewer than 2d tokens, or keys of too low a rank": any(score.unidentifiable for score in scores),
+        "planted values are no closer to the claim than chance": any(score.uninformative for score in scores),
+    }
+    return enumerated([reason for reason, holds in reasons.items() if holds], "and")
 
 
 def _move(words: str, before: float | None, after: float | None) -> str:
@@ -64,7 +77,7 @@ def score_rows(course: Course) -> tuple[list[str], list[tuple[str, list[str]]]]:
     rows = []
     for measure in SHORT:
         scores = [own.get(measure) for own in found]
-        if any(score is not None for score in scores):
+        if any(score is not None and score.score is not None for score in scores):
             cells = ["–" if score is None or score.score is None else str(score.score) for score in scores]
             rows.append((f"{SHORT[measure]} ({measure})", cells))
     return batches, rows

@@ -153,7 +153,7 @@ def _facts(run: AuditRun) -> RunFacts:
 
 
 def _plain(value: Any) -> str:
-    return shortened(", ".join(map(str, value)) if isinstance(value, list) else str(value), 400)
+    return shortened(", ".join(map(str, value)) if isinstance(value, list) else str(value), 2000)
 
 
 def _pairs(pairs: Sequence[Sequence[str]]) -> list[tuple[str, str]]:

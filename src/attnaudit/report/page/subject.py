@@ -21,7 +21,7 @@ from attnaudit.report.page.profiles import PROFILED, Profile, profiles
 from attnaudit.report.page.strips import Strip, strip
 from attnaudit.report.references import MEASURES
 from attnaudit.report.theory_map import theory_map
-from attnaudit.report.verdict_cards import null_words
+from attnaudit.report.verdict_cards import independent_inputs, null_words
 from attnaudit.statistics.decisions import decides
 
 #: The most reasons shown; evidence may have any number of them.
@@ -62,8 +62,9 @@ class TheoryMap:
 class Subject:
     """One model of one run, and the answer in a sentence.
 
-    `run` is the number of the run in the document, `null` what score 0 is, `threshold` the score that counts as the
-    claim. Strips and maps without any number are left out. `scales` and `views` are for heads that are opened.
+    `run` is the number of the run in the document, `independent` how many inputs count if those that belong together
+    count as one, `null` what score 0 is, `threshold` the score that counts as the claim. Strips and maps without any
+    number are left out. `scales` and `views` are for heads that are opened.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Subject:
     protocol: str
     weights: str
     inputs: int
+    independent: int
     heads: int
     verdicts: list[Verdict]
     null: str
@@ -124,6 +126,7 @@ def subject(run: AuditRun, number: int, model: str, names: Sequence[str], kept: 
         protocol=run.protocol,
         weights=shortened(without_folders(run.settings.weights.get(model, "unknown"))),
         inputs=inputs,
+        independent=independent_inputs(verdicts),
         heads=len(heads),
         verdicts=verdicts,
         null=null_words(verdicts, run.summary.references),

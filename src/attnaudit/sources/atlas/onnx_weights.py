@@ -47,7 +47,9 @@ def read_onnx(file: Path) -> dict[str, Tensor]:
         tensors = dict(_tensor(_bytes(content)) for number, content in graph if number == _INITIALISER)
     except (IndexError, KeyError, ValueError, TypeError) as error:
         raise WeightsError(f"{file} cannot be read as an ONNX file ({error}).") from error
-    return {layers.get(name, name): tensor.T.clone() if name in layers else tensor for name, tensor in tensors.items()}
+    return {
+        layers.get(name, name): tensor.T.contiguous() if name in layers else tensor for name, tensor in tensors.items()
+    }
 
 
 def _layers(graph: list[_Field]) -> dict[str, str]:

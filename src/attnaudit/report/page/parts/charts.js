@@ -36,9 +36,12 @@ function stripFigure(strip) {
   const role = strip.decides ? "" : " Decides nothing.";
   const caption = `${counted(strip.heads, "head")} on ${counted(strip.rows[0].inputs, "input")}.` + role + lost;
   const drawing = canvas(width, bottom + 36, `${title}, means: ${counts.join(", ")}`);
-  const across = scale(strip.rows.flatMap((row) => row.points), left, width - 8, logarithmic);
+  const points = strip.rows.flatMap((row) => row.points);
+  // Measures from 0 to 1 are all drawn from 0.
+  const from = !logarithmic && Math.min(...points) > 0 && Math.max(...points) <= 1 ? [0] : [];
+  const across = scale([...from, ...points], left, width - 8, logarithmic);
   axis(drawing, true, across.ticks, across.place, left, bottom, width);
-  drawing.append(svg("text", { class: "soft", x: (left + width) / 2, y: bottom + 30, "text-anchor": "middle" }, directed(strip.measure, strip.closer)));
+  drawing.append(svg("text", { class: "soft", x: width - 8, y: bottom + 30, "text-anchor": "end" }, directed(strip.measure, strip.closer)));
   strip.rows.forEach((row, place) => {
     const middle = 8 + each * (place + 0.5), group = svg("g", { fill: COLOURS[row.kind] });
     drawing.append(svg("text", { x: left - 8, y: middle + 4, "text-anchor": "end", "font-weight": row.kind === "observed" ? 700 : 400 }, named(row)));
