@@ -256,7 +256,7 @@ def test_a_module_in_memory_is_audited_without_a_folder():
 
 
 def test_a_module_in_memory_needs_tensors(image_folder):
-    with pytest.raises(UsageError, match="needs a batch tensor"):
+    with pytest.raises(UsageError, match="needs a batch of tensors"):
         attnaudit.audit(torch.nn.Linear(2, 2), image_folder)
 
 
