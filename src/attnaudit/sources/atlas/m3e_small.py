@@ -64,7 +64,7 @@ M3E_SMALL = AtlasModel(
     name="m3e-small",
     field="text",
     architecture="BERT, 4 layers, 8 heads, width 512, Chinese",
-    licence="MIT",
+    licence="research only, as its authors say; its package says MIT",
     megabytes=89,
     files=tuple(
         KnownFile(name, sha256, (PackagePart(_PACKAGE, f"{_PLACE}/{path}"),)) for name, (path, sha256) in _FILES.items()

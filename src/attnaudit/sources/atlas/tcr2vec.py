@@ -49,7 +49,7 @@ TCR2VEC = AtlasModel(
     name="tcr2vec",
     field="proteins",
     architecture="BERT, 6 layers, 8 heads, width 128",
-    licence="GPL-3.0",
+    licence="GPL-3.0 by the data of its package, MIT by its licence file",
     megabytes=24,
     files=(
         KnownFile(
