@@ -87,7 +87,7 @@ build = build_from(lambda config: ReceptorEncoder(config["width"], config["layer
 
 
 def samples(folder: Path) -> list[Sample]:
-    """Receptors of cells of a healthy donor."""
+    """Receptors of the cells of one data set."""
     return [
         Sample(f"receptor-{number}", {"tokens": tokenised(text.split())}) for number, text in enumerate(_texts(folder))
     ]
