@@ -24,6 +24,7 @@ from attnaudit.measures.two_passes import two_passes
 from attnaudit.protocol import Protocol
 from attnaudit.records.audit import AuditedModel
 from attnaudit.records.evidence import Evidence
+from attnaudit.records.head_rows import HeadRows
 from attnaudit.records.rows import rows_of
 from attnaudit.records.verdict import Finding, HeadScore, Verdict, VerdictWord
 from attnaudit.statistics.decisions import decides
@@ -111,5 +112,5 @@ def evidence(heads: Heads, chosen: Selection) -> pa.Table:
 
 def outcomes(table: pa.Table, model: str, claims: Sequence[Claim]) -> list[Outcome]:
     """What the jury makes of the rows of a model."""
-    record = AuditedModel(model, Evidence.of_table(table), {}, Protocol.EXACT)
+    record = AuditedModel(model, HeadRows(Evidence.of_table(table)), {}, Protocol.EXACT)
     return [Outcome.of(verdict) for verdict in judge(claims, [record]).verdicts]

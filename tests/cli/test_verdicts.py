@@ -130,3 +130,12 @@ def test_forensics_shows_the_published_numbers_and_the_closest_conventions(cli, 
     out = capsys.readouterr().out
     assert "648.46" in out
     assert "of 96 conventions" in out
+
+
+def test_a_run_that_kept_summaries_is_reported_but_not_compared(cli, capsys, image_folder, tmp_path):
+    out = tmp_path / "run"
+    assert cli(*AUDIT, "--images", image_folder, *VALUES, "--keep", "summaries", "--out", out) == 0
+    assert "kpca-values: undecided (too few inputs)" in capsys.readouterr().out
+    assert cli("report", out) == 0
+    assert cli("diff", out, out) == 1
+    assert "kept summaries and no rows, which this needs" in " ".join(capsys.readouterr().err.split())

@@ -12,13 +12,15 @@ import torch
 
 from attnaudit.api.audits import conclude
 from attnaudit.audit.settings import AuditSettings
-from attnaudit.audit.summary import summarise
+from attnaudit.audit.summary import statistics, summarise
 from attnaudit.claims import RecordKind
 from attnaudit.claims.registry import claims_about
 from attnaudit.errors import RunFolderError
 from attnaudit.protocol import Protocol
 from attnaudit.records.audit import open_audit
 from attnaudit.records.evidence import Evidence
+from attnaudit.records.head_rows import HeadRows
+from attnaudit.records.notes import Notes
 from attnaudit.records.rows import rows_of
 from attnaudit.records.schema import Measurement, RowKey
 from attnaudit.report.references import reference_figure
@@ -111,8 +113,9 @@ def test_the_rows_of_a_run_are_read_once_for_statistics_verdicts_figures_and_pag
     run = open_audit(write_run(tmp_path / "run"))
     rows = CountedReads(run.rows._dataset)
     evidence = Evidence(rows)
-    summary = summarise(evidence, [], AuditSettings(references=REFERENCES[1:]).selection())
-    judged = conclude(replace(run, summary=summary, rows=evidence), claims_about(RecordKind.AUDIT))
+    selection = AuditSettings(references=REFERENCES[1:]).selection()
+    summary = summarise(statistics(evidence, selection), Notes(), selection)
+    judged = conclude(replace(run, summary=summary, heads=HeadRows(evidence)), claims_about(RecordKind.AUDIT))
     reference_figure(judged, tmp_path / "references.svg")
     judged.report()
     assert judged.verdicts

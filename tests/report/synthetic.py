@@ -5,10 +5,11 @@ import pyarrow as pa
 
 from attnaudit.api.audits import conclude
 from attnaudit.audit.settings import AuditSettings
-from attnaudit.audit.summary import summarise
+from attnaudit.audit.summary import statistics, summarise
 from attnaudit.claims import RecordKind
 from attnaudit.claims.registry import claims_named
 from attnaudit.records.audit import AuditFile, AuditIdentity, AuditRun
+from attnaudit.records.head_rows import HeadRows
 from attnaudit.records.json_file import plain
 from attnaudit.records.notes import Notes
 from attnaudit.records.parts import encode_part
@@ -85,8 +86,9 @@ def write_run(
     folder.write_part("a", encode_part("a", table, notes))
     rows = folder.evidence(["a"])
     folder.extend_settings(certificates=notes.certificate, eigen_solvers={"dense": size}, attention={})
-    summary = summarise(rows, [notes], settings.selection())
-    measured = AuditRun(path, folder.settings(AuditFile, RunKind.AUDIT), summary, rows)
+    selection = settings.selection()
+    summary = summarise(statistics(rows, selection), notes, selection)
+    measured = AuditRun(path, folder.settings(AuditFile, RunKind.AUDIT), summary, HeadRows(rows))
     conclude(measured, claims_named(JUDGED, RecordKind.AUDIT))
     return path
 

@@ -5,16 +5,17 @@ import re
 import sys
 from html.parser import HTMLParser
 
-import pyarrow as pa
+import numpy as np
 import pytest
 
 from attnaudit.errors import AttnAuditError, RunFolderError
 from attnaudit.records.audit import open_audit
+from attnaudit.records.measured_heads import HeadMeans, LayerQuartiles
 from attnaudit.report.page import page, write_page
 from attnaudit.report.page.document import document
 from attnaudit.report.page.maps import head_map
 from attnaudit.report.page.numbers import compact, embedded
-from attnaudit.report.page.profiles import Layers, profiles
+from attnaudit.report.page.profiles import profiles
 from attnaudit.report.page.write import LIMIT
 from tests.report.synthetic import JUDGED, write_run
 from tests.sealed import content_of, seal
@@ -195,15 +196,15 @@ def test_strips_keep_the_extremes(tmp_path):
 
 
 def test_layers_with_different_numbers_of_heads_leave_no_false_heads():
-    table = pa.table({"layer": [0, 1, 1], "head": [0, 0, 1], "value": [1.0, None, 3.0]})
-    found = head_map(table)
+    numbers = ([0, 1, 1], [0, 0, 1], [1.0, np.nan, 3.0], [np.nan] * 3, [1, 0, 1], [0, 1, 0])
+    found = head_map(HeadMeans(1, *map(np.array, numbers)))
     assert found.mean == [[1, None], [None, 3]]
     assert found.counted == [[1, 0], [0, 1]]
     assert found.missing == [[0, 0], [1, 0]]
 
 
 def test_the_bound_and_the_floor_are_drawn_from_unrounded_means():
-    one = Layers([0], [1.00001], [1.0], [1.0], [1.0])
-    floor = Layers([0], [1.0], [1.0], [1.0], [1.0])
+    one = LayerQuartiles([0], [1.00001], [1.0], [1.0], [1.0])
+    floor = LayerQuartiles([0], [1.0], [1.0], [1.0], [1.0])
     (chart,) = profiles({"projection_error_floor": floor, "projection_error_matched": one})
     assert chart.lines[1].middle[0] == pytest.approx(1e-5, rel=1e-3)

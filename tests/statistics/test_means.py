@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from attnaudit.records.moments import Moments
 from attnaudit.statistics.means import discoveries, mean_interval, probability_above
 
 DRAW = {
@@ -48,7 +49,7 @@ def test_intervals_mirror_with_the_values(x):
 def test_a_p_value_and_an_interval_say_the_same(x, threshold, level):
     low, _ = mean_interval(x, level)
     if abs(low - threshold) > 1e-6 * (1 + abs(low)):
-        assert (probability_above(x, threshold) < (1 - level) / 2) == (low > threshold)
+        assert (probability_above(Moments.of(x), threshold) < (1 - level) / 2) == (low > threshold)
 
 
 def test_values_without_skewness_have_students_interval():
@@ -58,14 +59,14 @@ def test_values_without_skewness_have_students_interval():
 
 def test_one_value_has_no_interval_and_decides_nothing():
     assert mean_interval(np.array([1.0])) is None
-    assert probability_above(np.array([1.0]), 0.0) == 1
+    assert probability_above(Moments.of(np.array([1.0])), 0.0) == 1
 
 
 def test_equal_values_are_their_own_interval():
     x = np.full(8, 0.75)
     assert mean_interval(x) == (0.75, 0.75)
-    assert probability_above(x, 0.5) == 0
-    assert probability_above(x, 0.75) == 1
+    assert probability_above(Moments.of(x), 0.5) == 0
+    assert probability_above(Moments.of(x), 0.75) == 1
 
 
 def test_discoveries_are_those_of_scipy():

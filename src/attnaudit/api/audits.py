@@ -22,13 +22,14 @@ from attnaudit.claims.jury import judge
 from attnaudit.claims.meanings import RecordKind
 from attnaudit.claims.registry import claims_about, claims_named, theories_for
 from attnaudit.display import counted
-from attnaudit.errors import UsageError
+from attnaudit.errors import UsageError, unknown
 from attnaudit.measures import DEFAULT_MEASURES, REFERENCES, Measure, Reference, select
 from attnaudit.measures.selection import entries_of
 from attnaudit.numerics.devices import device_name, device_of, put_back
 from attnaudit.protocol import Protocol
 from attnaudit.records.audit import AuditedModel, AuditRun
 from attnaudit.records.engine import Progress, Resources, default_memory, parse_memory
+from attnaudit.records.keep import Keep
 from attnaudit.records.run_folder import RunFolder
 from attnaudit.report.progress import busy, shown_progress
 from attnaudit.sources.inputs import Batch
@@ -76,6 +77,7 @@ def audit(
     workers: int | None = None,
     cluster: str | None = None,
     memory: str | int | None = None,
+    keep: Keep | str = Keep.ROWS,
     keep_maps: int | None = None,
     out: str | Path | None = None,
     progress: Progress | bool = True,
@@ -114,6 +116,8 @@ def audit(
         workers: processes, for named models; as many as pay off if None.
         cluster: address of a dask scheduler whose workers do the work instead, for named models.
         memory: what the audit may take, as bytes or `"8GB"`; half of the machine's memory if None.
+        keep: `rows`, one for every head, input, reference and measure; or `summaries`, a small part of that with the
+            same verdicts and page, but without single inputs. Rows of a model are then removed when it is measured.
         keep_maps: keep the attention maps, eigenvalues and best-aligned value columns of every head on so many inputs,
             the first ones, with small pictures or the tokens of these: the page shows them of a head that is clicked.
         out: the run folder, by default in `attnaudit-runs`. Repeating the call resumes.
@@ -121,7 +125,7 @@ def audit(
     """
     allowed = default_memory() if memory is None else parse_memory(str(memory))
     resources = Resources(workers, cluster, allowed)
-    bounds = Bounds(threshold, chance)
+    bounds, kept = Bounds(threshold, chance), _kept(keep)
     own = {measure.name for measure in measures if isinstance(measure, Measure)}
     audits = RecordKind.AUDIT
     judged = claims_about(audits) if claims == "all" else claims_named(claims, audits, own_measures=own)
@@ -160,7 +164,7 @@ def audit(
         )
         selected = select_inputs(subjects, asked, settings.protocol, settings.device)
     with busy("loading models and inputs") if progress is True else nullcontext():
-        plan = plan_audit(subjects, selected.shards, settings, selection.own)
+        plan = plan_audit(subjects, selected.shards, settings, selection.own, kept)
     _announce(plan, selected, judged, bounds)
     folder = RunFolder(Path(out) if out is not None else Path(defaults.RUNS) / plan.name)
     if keep_maps is not None:
@@ -193,6 +197,12 @@ def audit(
     return run
 
 
+def _kept(keep: Keep | str) -> Keep:
+    if keep not in list(Keep):
+        raise unknown("keep", str(keep), list(Keep))
+    return Keep(keep)
+
+
 def conclude(
     measured: AuditRun,
     claims: Sequence[Claim],
@@ -202,9 +212,7 @@ def conclude(
 ) -> Run:
     """Judge the claims, and write `summary.json`: statistics and verdicts together, once."""
     audits = [
-        AuditedModel(
-            model, measured.rows, measured.summary.observed(model), measured.protocol, measured.seed, measured.groups
-        )
+        AuditedModel(model, measured.heads, measured.summary.observed(model), measured.protocol, measured.seed)
         for model in measured.models
     ]
     bounds = bounds or Bounds()
@@ -214,7 +222,7 @@ def conclude(
     own_measures = {entry.name: entry for entry in own if isinstance(entry, Measure)}
     references = Terms(own=own).references
     ranks = [
-        rank(measured.rows, model, theories, bounds, references, measured.groups, own_measures)
+        rank(measured.heads, model, theories, bounds, references, own_measures)
         for model in measured.models
         if len(theories) > 1
     ]
@@ -229,7 +237,7 @@ def conclude(
         chance=bounds.chance,
     )
     RunFolder(measured.path).write_summary(summary)
-    return Run(measured.path, measured.settings, summary, measured.rows)
+    return Run(measured.path, measured.settings, summary, measured.heads)
 
 
 def _announce(plan: AuditPlan, selected: SelectedInputs, judged: Sequence[Claim], bounds: Bounds) -> None:

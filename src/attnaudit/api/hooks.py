@@ -22,7 +22,7 @@ import attnaudit.theories as theories_package
 from attnaudit.audit.fit_unit import FitUnit
 from attnaudit.audit.ranking import rank
 from attnaudit.audit.stages import ELSE, Hook
-from attnaudit.audit.summary import summarise
+from attnaudit.audit.summary import statistics, summarise
 from attnaudit.audit.unit import AuditWorker
 from attnaudit.capture import capture
 from attnaudit.claims.jury import judge
@@ -124,7 +124,7 @@ def hooks() -> tuple[Hook, ...]:
         *(Hook(stored, "evidence") for stored in (rows_of, encode_part)),
         *(_method(RunFolder, name, "evidence") for name in ("missing_parts", "write_part")),
         *(_method(RunFolder, name, "summary") for name in ("evidence", "notes")),
-        Hook(summarise, "summary"),
+        *(Hook(summing, "summary") for summing in (statistics, summarise)),
         *(Hook(judged, "verdicts") for judged in (judge, rank)),
         *(Hook(drawn, "page") for drawn in (write_page, reference_figure, theory_figure)),
         *(Hook(measuring, ELSE) for measuring in (measure_heads, measure_fits, measure_primal)),

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from attnaudit.records.audit import AuditRun, open_audit
 from attnaudit.records.frames import data_frame
-from attnaudit.records.layer_table import layer_table
+from attnaudit.records.layer_table import LayerMeans, layer_table
 from attnaudit.records.verdict import Score
 from attnaudit.report.answers import answers
 from attnaudit.report.notebook import notebook_view
@@ -19,7 +19,7 @@ from attnaudit.report.page import FILE, write_page
 
 @dataclass(frozen=True, repr=False)
 class Run(AuditRun):
-    """A finished audit: `print(run)` shows the answer and the verdicts, `run.evidence` is a pyarrow table of all rows.
+    """A finished audit: `print(run)` shows the answer and the verdicts, `run.evidence` is a table of all rows, if kept.
 
     `run.summary` has the statistics, `run.layers()` a row per layer, `run.ranking` compares the theories where there
     are several, and `run.report()` writes a page to look at.
@@ -39,7 +39,8 @@ class Run(AuditRun):
         for verdict in self.verdicts:
             own = scores.setdefault((verdict.model, self.summary.claims[verdict.claim].theory), {})
             own.update((score.measure, score) for score in verdict.scores)
-        return layer_table(self.evidence, ("model", "theory"), {key: own.values() for key, own in scores.items()})
+        means = LayerMeans.of_heads(self.heads)
+        return layer_table(means, ("model", "theory"), {key: own.values() for key, own in scores.items()})
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write the page of this run, by default `report.html` in its folder, and return its path."""
@@ -59,4 +60,4 @@ def open(path: str | Path) -> Run:
         RunFolderError: it is not one, the audit is not finished, or a part of it is missing or damaged.
     """
     found = open_audit(Path(path))
-    return Run(found.path, found.settings, found.summary, found.rows)
+    return Run(found.path, found.settings, found.summary, found.heads)

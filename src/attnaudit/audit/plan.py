@@ -20,7 +20,8 @@ from attnaudit.numerics.digest import digest
 from attnaudit.records import json_file
 from attnaudit.records.audit import AuditIdentity
 from attnaudit.records.files import file_name
-from attnaudit.records.schema import SCHEMA
+from attnaudit.records.keep import Keep
+from attnaudit.records.schema import SCHEMA, VERSION
 from attnaudit.sources.inputs import FIRST_INPUTS, Shard
 from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
 from attnaudit.sources.module_identity import object_fingerprint
@@ -41,6 +42,7 @@ class AuditPlan:
     shards: tuple[Shard, ...]
     settings: AuditSettings
     selection: Selection
+    keep: Keep = Keep.ROWS
 
     @cached_property
     def units(self) -> tuple[AuditUnit | FitUnit, ...]:
@@ -112,11 +114,27 @@ class AuditPlan:
 
     @property
     def description(self) -> dict[str, Any]:
-        """Where the weights come from, and what was left out of them or filled in."""
-        return {
+        """Where the weights come from, what was left out of them or filled in, and what is kept of the evidence."""
+        found = {
             "weights": {model.label: model.weights_origin for model in self.loaded},
             "loading": {model.label: list(model.notes) for model in self.loaded},
+            "keep": self.keep.value,
         }
+        return found if self.keep is Keep.ROWS else {**found, "parts": list(self.summary_parts)}
+
+    @cached_property
+    def summary_parts(self) -> dict[str, tuple[str, ...]]:
+        """The keys of the summaries of every model, each with the keys of the units that they are of."""
+        units: dict[tuple[str, str], list[str]] = {}
+        for unit in self.units:
+            units.setdefault((unit.model_label, unit.model_fingerprint), []).append(unit.key)
+        unique = [tuple(dict.fromkeys(keys)) for keys in units.values()]
+        return {digest(VERSION, "summaries", list(keys), self._groups): keys for keys in unique}
+
+    @property
+    def groups(self) -> dict[str, str]:
+        """What inputs belong to, by name, where they are not independent."""
+        return dict(self._groups)
 
     @property
     def schema(self) -> pa.Schema:
@@ -160,9 +178,10 @@ def plan_audit(
     shards: Sequence[Shard],
     settings: AuditSettings,
     own: Sequence[Measure | Theory | Reference] = (),
+    keep: Keep = Keep.ROWS,
 ) -> AuditPlan:
     """Build the models and lay out the work; `own` are objects that the settings name and no registry knows."""
     selection = settings.selection(own)
     settings = replace(settings, theories=tuple(theory.name for theory in selection.theories))
     loaded = tuple(model if isinstance(model, LoadedModel) else load_model(model) for model in models)
-    return AuditPlan(tuple(models), loaded, tuple(shards), settings, selection)
+    return AuditPlan(tuple(models), loaded, tuple(shards), settings, selection, keep)

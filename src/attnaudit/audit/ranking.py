@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from attnaudit.measures import REFERENCES, Measure, Reference, measure_named
 from attnaudit.measures.references.registry import with_nulls_of
-from attnaudit.records.evidence import Evidence
-from attnaudit.records.head_table import head_table
+from attnaudit.records.grouped_rows import Group
+from attnaudit.records.measured_heads import MeasuredHeads
 from attnaudit.records.verdict import BestTheory, Finding, Rank, Score
 from attnaudit.statistics.decisions import combine, decide_score, decides
 from attnaudit.statistics.intervals import widened_level
 from attnaudit.statistics.judged_heads import JudgedHeads
-from attnaudit.statistics.scores import Bounds, head_score
+from attnaudit.statistics.scored_heads import scored_heads
+from attnaudit.statistics.scores import Bounds, score_of
 from attnaudit.theories.any_gauge import KernelPCAInAnyGauge
 from attnaudit.theories.base import Theory
 from attnaudit.theories.fitting import FittedTheory
@@ -30,12 +32,11 @@ _ABOVE_CHANCE = (Finding.PARTIAL, Finding.ON_AVERAGE, Finding.TOO_WIDE, Finding.
 
 
 def rank(
-    evidence: Evidence,
+    heads: MeasuredHeads,
     model: str,
     theories: Sequence[Theory],
     bounds: Bounds,
     references: Mapping[str, Reference] = REFERENCES,
-    groups: Mapping[str, str] | None = None,
     own_measures: Mapping[str, Measure] | None = None,
 ) -> list[Rank]:
     """Theories from best to worst, and after them those without a place, in the order in which they are given.
@@ -46,16 +47,12 @@ def rank(
     own = replace(bounds, level=widened_level(tests), false_discoveries=bounds.false_discoveries / len(theories))
     ranks = []
     for theory in theories:
-        scores = tuple(
-            head_score(
-                head_table(evidence, model, name, theory.name, groups),
-                (own_measures or {}).get(name) or measure_named(name),
-                own,
-                with_nulls_of(theory, references),
-            )
-            for name in deciding_measures(theory)
-        )
-        ranks.append(_ranked(model, theory, scores, own))
+        scores = []
+        for name in deciding_measures(theory):
+            measure = (own_measures or {}).get(name) or measure_named(name)
+            how = partial(scored_heads, measure=measure, references=with_nulls_of(theory, references))
+            scores.append(score_of(heads.scored(Group(model, theory.name, name), how), name, own))
+        ranks.append(_ranked(model, theory, tuple(scores), own))
     placed = [entry for entry in ranks if entry.place is not None]
     placed.sort(key=lambda entry: -(entry.mean or 0.0))
     return [

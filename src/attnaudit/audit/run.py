@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+from attnaudit.audit.folding import Folding, kept_statistics
 from attnaudit.audit.plan import AuditPlan
-from attnaudit.audit.summary import summarise
-from attnaudit.errors import InputError
+from attnaudit.audit.summary import statistics, summarise
+from attnaudit.errors import InputError, RunFolderError
 from attnaudit.records.audit import AuditFile, AuditRun
 from attnaudit.records.engine import Progress, Resources, execute
+from attnaudit.records.head_rows import HeadRows
+from attnaudit.records.keep import Keep
+from attnaudit.records.measured_heads import MeasuredHeads
+from attnaudit.records.notes import Notes
 from attnaudit.records.run_folder import RunFolder, RunKind
 
 
@@ -34,20 +38,32 @@ def measure(
     resources = resources or Resources()
     if plan.settings.device != "cpu" and resources.cluster is None:
         resources = replace(resources, workers=1)  # several processes would only share one GPU
-    folder = execute(plan, out, resources, progress)
-    keys = list(dict.fromkeys(unit.key for unit in plan.units))
-    rows, notes = folder.evidence_with_notes(keys)
-    if not len(rows):
-        skipped = [pair for note in notes for pair in note.skipped]
-        first = f"; the first: {skipped[0][0]} {skipped[0][1]}" if skipped else ""
-        raise InputError(f"None of the {len(skipped)} inputs could be used{first}.")
-    certificates: dict[str, float] = {}
-    solved: Counter[str] = Counter()
-    for note in notes:
-        solved.update(note.solvers)
-        for layer, error in note.certificate.items():
-            certificates[layer] = max(error, certificates.get(layer, 0.0))
-    attention = {layer: kind for note in notes for layer, kind in note.attention.items()}
-    folder.extend_settings(certificates=certificates, eigen_solvers=dict(solved), attention=attention)
-    summary = summarise(rows, notes, plan.selection)
-    return AuditRun(folder.path, folder.settings(AuditFile, RunKind.AUDIT), summary, rows)
+    folder = out if isinstance(out, RunFolder) else RunFolder(out)
+    _check_kept(folder, plan.keep)
+    folding = Folding(plan) if plan.keep is Keep.SUMMARIES else None
+    execute(plan, folder, resources, progress, folding)
+    heads: MeasuredHeads
+    if folding is None:
+        rows, notes = folder.evidence_with_notes(list(dict.fromkeys(unit.key for unit in plan.units)))
+        heads, found = HeadRows(rows, plan.groups), statistics(rows, plan.selection)
+    else:
+        kept, notes = folder.summaries_with_notes(list(plan.summary_parts))
+        heads, found = kept, list(kept_statistics(kept.rows))
+    together = Notes.merged(notes)
+    if not found:
+        first = f"; the first: {' '.join(together.skipped[0])}" if together.skipped else ""
+        raise InputError(f"None of the {len(together.skipped)} inputs could be used{first}.")
+    folder.extend_settings(
+        certificates=together.certificate, eigen_solvers=together.solvers, attention=together.attention
+    )
+    summary = summarise(found, together, plan.selection)
+    return AuditRun(folder.path, folder.settings(AuditFile, RunKind.AUDIT), summary, heads)
+
+
+def _check_kept(folder: RunFolder, keep: Keep) -> None:
+    """Rows can be summarised later, but not the other way round."""
+    if keep is Keep.ROWS and folder.settings_file.exists() and folder.header().get("keep") == Keep.SUMMARIES:
+        raise RunFolderError(
+            f"{folder.path} kept summaries and no rows: repeat the command with --keep summaries, or give --out "
+            "another folder."
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from attnaudit.audit.reduction import Reduction, reductions, with_intervals
@@ -12,6 +12,7 @@ from attnaudit.measures.cross_fits import fitted_measures
 from attnaudit.measures.identifiability import IDENTIFIABLE, POSSIBLE
 from attnaudit.records.audit import AuditSummary, CaptureSummary, MeasureWords, ReferenceWords, Statistic
 from attnaudit.records.evidence import Evidence
+from attnaudit.records.grouped_rows import Group
 from attnaudit.records.notes import Notes
 from attnaudit.records.schema import OBSERVED
 from attnaudit.theories.registry import PRIMAL_SVD
@@ -19,58 +20,70 @@ from attnaudit.theories.registry import PRIMAL_SVD
 _COLUMNS = ("input", "reference", "value", "reason")
 
 
-def summarise(evidence: Evidence, notes: Sequence[Notes], selection: Selection) -> AuditSummary:
+class PlacedStatistic(NamedTuple):
+    """What a statistic is of."""
+
+    group: Group
+    reference: str
+    statistic: Statistic
+
+
+def statistics(evidence: Evidence, selection: Selection) -> list[PlacedStatistic]:
+    """Of every model, measure, theory and reference; references are summarised for the main theory of a measure."""
+    reduced = list(_reduced(evidence, selection))
+    found = with_intervals([own for _, _, own in reduced], selection.seed)
+    return [PlacedStatistic(group, name, own) for (group, name, _), own in zip(reduced, found, strict=True)]
+
+
+def summarise(found: Iterable[PlacedStatistic], notes: Notes, selection: Selection) -> AuditSummary:
     """The statistics of every model and measure, and certificate, refusals and skipped inputs of the whole run.
 
     References are summarised for the first theory, observed heads for all of them.
     """
-    theory = selection.theories[0].name
-    reduced = list(_reduced(evidence, theory))
-    statistics = with_intervals([own for _, own in reduced], selection.seed)
+    theory, placed = selection.theories[0].name, list(found)
+    main = _main_theories((group for group, _, _ in placed), selection)
+    order = {place: number for number, place in enumerate(main)}
+    placed.sort(key=lambda own: order[own.group.model, own.group.measure])
     models: dict[str, dict[str, dict[str, Statistic]]] = {}
     others: dict[str, dict[str, dict[str, Statistic]]] = {}
-    for (place, _), statistic in zip(reduced, statistics, strict=True):
-        groups = models.setdefault(place.model, {})
-        if place.theory == place.main_theory:
-            groups.setdefault(place.reference, {})[place.measure] = statistic
-        if place.theory != theory and place.reference == OBSERVED:
-            others.setdefault(place.model, {}).setdefault(place.theory, {})[place.measure] = statistic
+    for group, reference, statistic in placed:
+        groups = models.setdefault(group.model, {})
+        if group.theory == main[group.model, group.measure]:
+            groups.setdefault(reference, {})[group.measure] = statistic
+        if group.theory != theory and reference == OBSERVED:
+            others.setdefault(group.model, {}).setdefault(group.theory, {})[group.measure] = statistic
     measures = (*selection.measures, *fitted_measures(selection), IDENTIFIABLE, POSSIBLE)
-    errors = [error for note in notes for error in note.certificate.values()]
-    capture = CaptureSummary(max(errors, default=None), _unique(note.refusals for note in notes))
+    capture = CaptureSummary(max(notes.certificate.values(), default=None), notes.refusals)
     return AuditSummary(
         models,
         others,
         capture,
-        _unique(note.skipped for note in notes),
+        notes.skipped,
         {each.name: MeasureWords(each.text, each.closer, each.ideal) for each in measures},
         {each.name: ReferenceWords(each.text, each.role) for each in selection.references},
     )
 
 
-class _Place(NamedTuple):
-    """Where a statistic belongs; all references of a measure are summarised for its main theory."""
-
-    model: str
-    measure: str
-    theory: str
-    main_theory: str
-    reference: str
-
-
-def _reduced(evidence: Evidence, first: str) -> Iterator[tuple[_Place, Reduction]]:
+def _reduced(evidence: Evidence, selection: Selection) -> Iterator[tuple[Group, str, Reduction]]:
     """By model, measure, theory and reference, in order of their first rows."""
-    theories: dict[tuple[str, str], list[str]] = {}
-    for model, measure, theory in evidence.combinations("model", "measure", "theory"):
-        theories.setdefault((model, measure), []).append(theory)
-    for (model, measure), found in theories.items():
-        # Measures of Primal-Attention have a theory of their own.
-        main = first if first in found else PRIMAL_SVD.name
-        for theory in found:
-            asked = {} if theory == main else {"reference": OBSERVED}
-            rows = evidence.where(*_COLUMNS, model=model, measure=measure, theory=theory, **asked)
+    groups = [Group(*names) for names in evidence.combinations(*Group._fields)]
+    main = _main_theories(groups, selection)
+    for model, measure in main:
+        for group in (own for own in groups if (own.model, own.measure) == (model, measure)):
+            asked = {} if group.theory == main[model, measure] else {"reference": OBSERVED}
+            rows = evidence.where(*_COLUMNS, **group._asdict(), **asked)
             for reference, own in reductions(rows).items():
-                yield _Place(model, measure, theory, main, reference), own
+                yield group, reference, own
+
+
+def _main_theories(groups: Iterable[Group], selection: Selection) -> dict[tuple[str, str], str]:
+    """The theory for which all references of a measure are summarised, by model and measure."""
+    theories: dict[tuple[str, str], list[str]] = {}
+    for group in groups:
+        theories.setdefault((group.model, group.measure), []).append(group.theory)
+    first = selection.theories[0].name
+    # Measures of Primal-Attention have a theory of their own.
+    return {place: first if first in found else PRIMAL_SVD.name for place, found in theories.items()}
 
 
 def losses(summary: AuditSummary) -> list[str]:
@@ -87,7 +100,3 @@ def losses(summary: AuditSummary) -> list[str]:
         f"rejected: {counted(count, 'head')} in {counted(measures, 'measure')}, because {reason}"
         for reason, (count, measures) in rejected.items()
     ]
-
-
-def _unique(groups: Iterable[Iterable[tuple[str, str]]]) -> tuple[tuple[str, str], ...]:
-    return tuple(dict.fromkeys(pair for group in groups for pair in group))

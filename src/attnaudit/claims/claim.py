@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,18 +15,19 @@ from attnaudit.errors import UsageError
 from attnaudit.measures import REFERENCES, Measure, Reference, measure_named
 from attnaudit.measures.references.registry import with_nulls_of
 from attnaudit.records.audit import AuditedModel, ClaimWords
-from attnaudit.records.head_table import head_table
+from attnaudit.records.grouped_rows import Group
 from attnaudit.records.trials import Trials
 from attnaudit.records.verdict import Finding, Score, Verdict, VerdictWord
 from attnaudit.statistics.decisions import CHANCE, LEAST_INPUTS, THRESHOLD, combine, decide_score, decides
 from attnaudit.statistics.intervals import CONFIDENCE
 from attnaudit.statistics.judged_heads import JudgedHeads
-from attnaudit.statistics.scores import Bounds, head_score, trial_score
+from attnaudit.statistics.scored_heads import scored_heads
+from attnaudit.statistics.scores import Bounds, score_of, trial_score
 from attnaudit.theories.base import Theory, guard_of
 from attnaudit.theories.registry import PRIMAL_SVD, THEORIES
 
 #: What pages say of measures that a claim shows of an audit.
-SHOWN_ON = "scored on the first eight inputs, up to the end of a unit of work; what decides, on all"
+SHOWN_ON = "scored on the first four inputs, up to the end of a unit of work; what decides, on all"
 _COMMANDS = {
     RecordKind.AUDIT: "attnaudit audit MODEL --claims {name}",
     RecordKind.TRAINING: "attnaudit judge RUN… --claims {name}",
@@ -203,6 +205,6 @@ class Claim:
 def score(audit: AuditedModel, measure: str, theory: str = "kpca", terms: Terms | None = None) -> Score:
     """The score of a measure on an audited model."""
     terms = terms or Terms()
-    table = head_table(audit.rows, audit.model, measure, theory, audit.groups)
-    bounds = Bounds(terms.threshold, terms.chance, terms.level)
-    return head_score(table, terms.measure(measure), bounds, terms.references_of(theory))
+    how = partial(scored_heads, measure=terms.measure(measure), references=terms.references_of(theory))
+    found = audit.heads.scored(Group(audit.model, theory, measure), how)
+    return score_of(found, measure, Bounds(terms.threshold, terms.chance, terms.level))

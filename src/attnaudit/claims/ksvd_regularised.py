@@ -11,6 +11,7 @@ from attnaudit.claims.meanings import MEANINGS, RecordKind
 from attnaudit.protocol import Protocol
 from attnaudit.records.audit import AuditedModel
 from attnaudit.records.evidence import Evidence
+from attnaudit.records.head_rows import HeadRows
 from attnaudit.records.schema import SCHEMA
 from attnaudit.records.training import TrainingRun
 from attnaudit.records.verdict import Finding, Score, Verdict
@@ -26,8 +27,8 @@ def _subjects(records: Sequence[AuditedModel | TrainingRun]) -> list[tuple[str, 
     return [(name, layers) for name, layers in found if (layers.model, PRIMAL_SVD.name) in _theories(layers)]
 
 
-def _theories(audit: AuditedModel) -> list[tuple[str, ...]]:
-    return audit.rows.combinations("model", "theory")
+def _theories(audit: AuditedModel) -> list[tuple[str, str]]:
+    return [(group.model, group.theory) for group in audit.heads.measured()]
 
 
 def _trained(training: TrainingRun) -> tuple[str, AuditedModel]:
@@ -36,7 +37,7 @@ def _trained(training: TrainingRun) -> tuple[str, AuditedModel]:
     last = Evidence.of_table(rows.filter(pc.equal(rows["step"], pc.max(rows["step"]))))
     model = next((name for (name,) in last.combinations("model")), "")
     name = f"{training.name}, η = {training.recipe.ksvd_weight:g}"
-    return name, AuditedModel(model, last, {}, Protocol.EXACT, training.seed)
+    return name, AuditedModel(model, HeadRows(last), {}, Protocol.EXACT, training.seed)
 
 
 def _judge(records: Sequence[AuditedModel | TrainingRun], terms: Terms) -> list[Verdict]:

@@ -11,6 +11,7 @@ from attnaudit import defaults
 from attnaudit.cli import options
 from attnaudit.cli.options import Device
 from attnaudit.protocol import Protocol
+from attnaudit.records.keep import Keep
 from attnaudit.report.console import data_console, message_console, print_json, say
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def audit(
     workers: options.Workers = None,
     cluster: options.Cluster = None,
     memory: options.Memory = None,
+    keep: options.KeepOption = Keep.ROWS,
     keep_maps: options.KeepMaps = None,
     out: options.Out = None,
     details: Annotated[bool, typer.Option("--details", help="Also print every measure with its references.")] = False,
@@ -82,6 +84,8 @@ def audit(
         attnaudit audit vit_base_patch16_224 --download --limit 100 --workers 8 --memory 16GB
 
         attnaudit audit vit_base_patch16_224 --download --images photos/ --cluster tcp://127.0.0.1:8786
+
+        attnaudit audit minilm --limit 200 --keep summaries
 
         attnaudit audit timm:deit_tiny_patch16_224 --theories kpca,ksvd,keys-linear --claims none
 
@@ -119,6 +123,7 @@ def audit(
         workers=workers,
         cluster=cluster,
         memory=memory,
+        keep=keep,
         keep_maps=keep_maps,
         out=out,
     )

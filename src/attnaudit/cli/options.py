@@ -12,6 +12,7 @@ import typer
 from attnaudit import defaults
 from attnaudit.cli.help_text import PlainCommand
 from attnaudit.errors import UsageError
+from attnaudit.records.keep import Keep
 
 
 class Device(StrEnum):
@@ -66,6 +67,14 @@ Memory = Annotated[
         metavar="SIZE",
         help="Memory limit, such as 8GB; on a cluster, per worker. Default: half of this machine's memory.",
         show_default=False,
+    ),
+]
+KeepOption = Annotated[
+    Keep,
+    typer.Option(
+        "--keep",
+        help="rows: one for every head, input, reference and measure; summaries: a small part of that, with the same "
+        "verdicts and page, but nothing of single inputs.",
     ),
 ]
 KEEP_MAPS = "--keep-maps"

@@ -15,7 +15,10 @@ from attnaudit.display import counted
 from attnaudit.errors import RunFolderError, SettingError
 from attnaudit.protocol import Protocol
 from attnaudit.records.evidence import Evidence
+from attnaudit.records.head_rows import HeadRows
+from attnaudit.records.keep import Keep
 from attnaudit.records.later_fields import added_later
+from attnaudit.records.measured_heads import MeasuredHeads
 from attnaudit.records.run_folder import RunFolder, RunKind
 from attnaudit.records.schema import OBSERVED, Role
 from attnaudit.records.verdict import BestTheory, Rank, Verdict
@@ -55,7 +58,8 @@ class AuditFile:
     """The `run.json` of an audit.
 
     `loading` says, by model, what was left out of its weights or filled in; `certificates` are the largest replay error
-    of every layer, `attention` says what kind of it each layer has, such as "causal, rotary".
+    of every layer, `attention` says what kind of it each layer has, such as "causal, rotary". `parts` hold rows, or
+    summaries where `keep` says so.
     """
 
     format: int
@@ -68,6 +72,7 @@ class AuditFile:
     certificates: Mapping[str, float]
     eigen_solvers: Mapping[str, int]
     attention: Mapping[str, str] = field(default_factory=dict)
+    keep: Keep = added_later(Keep.ROWS)
 
     @property
     def kinds_of_attention(self) -> list[str]:
@@ -178,11 +183,25 @@ class AuditRun:
     path: Path
     settings: AuditFile
     summary: AuditSummary
-    rows: Evidence
+    heads: MeasuredHeads
+
+    @property
+    def rows(self) -> Evidence:
+        """The rows, to be asked for some of them.
+
+        Raises:
+            RunFolderError: the run kept summaries only.
+        """
+        if not isinstance(self.heads, HeadRows):
+            raise RunFolderError(
+                f"{self.path} kept summaries and no rows, which this needs: repeat its command with --keep rows and "
+                "--out another folder."
+            )
+        return self.heads.rows
 
     @cached_property
     def evidence(self) -> pa.Table:
-        """All rows; read from the run folder when first asked for, while `rows` answers questions without that."""
+        """All rows; read from the run folder when first asked for, while `rows` heads questions without that."""
         return self.rows.table()
 
     @property
@@ -250,7 +269,7 @@ class AuditRun:
         return found[measure]
 
     def __repr__(self) -> str:
-        lines = [f"{type(self).__name__}({len(self.rows):,} rows of evidence in {self.path})"]
+        lines = [f"{type(self).__name__}({self.heads.words} in {self.path})"]
         for model in self.models:
             lines.append(f"  {model}")
             lines += [f"    {v.claim:<18}  {v.words:<26}  {v.reason}" for v in self.verdicts if v.model == model]
@@ -261,16 +280,14 @@ class AuditRun:
 class AuditedModel:
     """One model of an audit, on which claims about models are judged.
 
-    `rows` hold every head and reference, `observed` the statistics of each measure; `groups` says which inputs belong
-    together.
+    `heads` know every head and reference, `observed` has the statistics of each measure.
     """
 
     model: str
-    rows: Evidence
+    heads: MeasuredHeads
     observed: Statistics
     protocol: Protocol
     seed: int = 0
-    groups: Mapping[str, str] = field(default_factory=dict)
 
 
 def open_audit(path: Path) -> AuditRun:
@@ -282,4 +299,7 @@ def open_audit(path: Path) -> AuditRun:
     folder = RunFolder(path)
     settings = folder.settings(AuditFile, RunKind.AUDIT)
     summary = folder.summary(AuditSummary, "the summary of an audit")
-    return AuditRun(path, settings, summary, folder.evidence(settings.parts))
+    if settings.keep is Keep.SUMMARIES:
+        return AuditRun(path, settings, summary, folder.summaries_with_notes(settings.parts)[0])
+    rows = folder.evidence(settings.parts)
+    return AuditRun(path, settings, summary, HeadRows(rows, dict(settings.identity.groups)))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 
@@ -19,3 +20,20 @@ class Notes:
     refusals: tuple[tuple[str, str], ...] = ()
     solvers: Mapping[str, int] = field(default_factory=dict)
     attention: Mapping[str, str] = field(default_factory=dict)
+
+    @staticmethod
+    def merged(notes: Sequence[Notes]) -> Notes:
+        """What several units report together: the largest error of each layer, and numbers added."""
+        certificate: dict[str, float] = {}
+        solvers: Counter[str] = Counter()
+        for note in notes:
+            solvers.update(note.solvers)
+            for layer, error in note.certificate.items():
+                certificate[layer] = max(error, certificate.get(layer, 0.0))
+        return Notes(
+            tuple(dict.fromkeys(pair for note in notes for pair in note.skipped)),
+            certificate,
+            tuple(dict.fromkeys(pair for note in notes for pair in note.refusals)),
+            dict(solvers),
+            {layer: kind for note in notes for layer, kind in note.attention.items()},
+        )

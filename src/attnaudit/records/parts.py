@@ -69,8 +69,8 @@ def read_notes(part: Path, schema: pa.Schema | None = None) -> Notes:
         raise damaged(part) from error
 
 
-def read_part(part: Path, schema: pa.Schema, rows: int) -> pa.Table:
-    """The rows of a part.
+def read_part(part: Path, schema: pa.Schema, rows: int | None = None) -> pa.Table:
+    """The rows of a part, which must be so many, if that is known.
 
     Raises:
         RunFolderError: it is damaged, or has other columns or another number of rows.
@@ -80,7 +80,7 @@ def read_part(part: Path, schema: pa.Schema, rows: int) -> pa.Table:
         found = pq.read_table(content, page_checksum_verification=True)
     except _DAMAGED as error:
         raise damaged(part) from error
-    if len(found) != rows:
+    if rows is not None and len(found) != rows:
         raise damaged(part)
     return found
 

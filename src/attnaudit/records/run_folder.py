@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
@@ -16,12 +16,14 @@ from attnaudit.errors import RunFolderError
 from attnaudit.records import json_file
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.files import is_temporary, make_folder, remove_file, write_whole
+from attnaudit.records.head_summaries import HeadSummaries
 from attnaudit.records.identity import SETTINGS, begins, check_ours, read_header
 from attnaudit.records.json_file import shortened
 from attnaudit.records.lock import FolderLock, LockHolder, is_lock_file
 from attnaudit.records.notes import Notes
 from attnaudit.records.parts import check_part, key_of, part_name, read_notes, read_part
 from attnaudit.records.schema import SCHEMA
+from attnaudit.records.summary_rows import SUMMARY_SCHEMA, SummaryRows
 
 #: Of run folders: raised when older ones can no longer be read.
 FORMAT = 4
@@ -248,6 +250,17 @@ class RunFolder:
             if other.name != own.name and key_of(other) == key:
                 remove_file(other)
 
+    def remove_parts(self, keys: Iterable[str]) -> None:
+        """Remove the parts of these units, where they have any.
+
+        Raises:
+            RunFolderError: one cannot be removed.
+        """
+        parts = self.parts()
+        for key in keys:
+            if key in parts:
+                remove_file(parts[key])
+
     def evidence(self, keys: Sequence[str], schema: pa.Schema = SCHEMA) -> Evidence:
         """The rows of these units, in this order; checked now, and read when they are asked for.
 
@@ -275,6 +288,17 @@ class RunFolder:
             RunFolderError: a part is missing or damaged.
         """
         return [read_notes(part) for part in self._parts_of(keys)]
+
+    def summaries_with_notes(self, keys: Sequence[str]) -> tuple[HeadSummaries, list[Notes]]:
+        """The summaries that these parts hold in place of rows, and their notes.
+
+        Raises:
+            RunFolderError: a part is missing or damaged.
+        """
+        parts = self._parts_of(keys)
+        notes = [read_notes(part, SUMMARY_SCHEMA) for part in parts]
+        table = pa.concat_tables([SUMMARY_SCHEMA.empty_table(), *(read_part(part, SUMMARY_SCHEMA) for part in parts)])
+        return HeadSummaries(SummaryRows.of_table(table)), notes
 
     def tables(self, sizes: Mapping[str, int], schema: pa.Schema) -> dict[str, pa.Table]:
         """The rows of units, which have these numbers of them, at once.

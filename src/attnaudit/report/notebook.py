@@ -27,7 +27,7 @@ def notebook_view(run: AuditRun) -> str:
     names = ["claim", *columns, "score: 0 is chance, 1 the claim"]
     head = "".join(f"<th style='{_LEFT}'>{name}</th>" for name in names)
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>" if rows else ""
-    folder = f"{len(run.rows):,} rows of evidence in {run.path}; run.report() writes a page to look at."
+    folder = f"{run.heads.words} in {run.path}; run.report() writes a page to look at."
     return f"<div>{said}{table}<p><small><bdi>{escape(folder)}</bdi></small></p></div>"
 
 

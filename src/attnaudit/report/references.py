@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from attnaudit.records.audit import AuditRun, ReferenceWords
-from attnaudit.records.head_table import head_table
-from attnaudit.records.head_values import HeadTable
+from attnaudit.records.grouped_rows import Group
+from attnaudit.records.measured_heads import Distributions
 from attnaudit.records.schema import OBSERVED, Role
 from attnaudit.report.drawing import BLUE, GREEN, GREY, VERMILION, YELLOW, drawing
 
@@ -34,7 +34,7 @@ def reference_kinds(references: Mapping[str, ReferenceWords]) -> dict[str, str]:
 
 
 def reference_figure(run: AuditRun, path: Path) -> bool:
-    """A row per reference, a dot per head and input (at most about 500), the mean as a bar; False if there is no dot.
+    """A row per reference, a dot per head and input (at most 500), the mean as a bar; False if there is no dot.
 
     There is a panel per measure and model; models without any number have none.
     """
@@ -51,15 +51,13 @@ def reference_figure(run: AuditRun, path: Path) -> bool:
             for column, (measure, table) in enumerate(zip(MEASURES, tables, strict=True)):
                 axis = axes[row, column]
                 for place, name in enumerate(names):
-                    values = table.references.get(name, np.empty(0))
-                    values = values[np.isfinite(values)]
-                    if not len(values):
+                    own = table.references.get(name)
+                    if own is None or own.mean is None:
                         continue
-                    colour = _COLOURS[kinds[name]]
-                    dots = values[:: max(1, len(values) // _MOST_DOTS)]
+                    colour, dots = _COLOURS[kinds[name]], own.evenly_ranked(_MOST_DOTS)
                     height = place + generator.uniform(-0.3, 0.3, len(dots))
                     axis.scatter(dots, height, s=2, color=colour, alpha=0.25, linewidths=0, rasterized=True)
-                    axis.plot([values.mean()] * 2, [place - 0.38, place + 0.38], color="black", lw=1.5)
+                    axis.plot([own.mean] * 2, [place - 0.38, place + 0.38], color="black", lw=1.5)
                 labels = [_label(name, tables) for name in names] if column == 0 else []
                 axis.set_yticks(range(len(names)), labels or [""] * len(names))
                 axis.set_ylim(len(names) - 0.5, -0.5)
@@ -69,8 +67,8 @@ def reference_figure(run: AuditRun, path: Path) -> bool:
     return True
 
 
-def _has_numbers(table: HeadTable) -> bool:
-    return any(bool(np.isfinite(values).any()) for values in table.references.values())
+def _has_numbers(table: Distributions) -> bool:
+    return any(own.counted for own in table.references.values())
 
 
 def _directed(measure: str, run: AuditRun) -> str:
@@ -80,19 +78,19 @@ def _directed(measure: str, run: AuditRun) -> str:
     return arrows.get(known.closer, words) if known else words
 
 
-def _scored(run: AuditRun, model: str) -> tuple[str, list[HeadTable]]:
+def _scored(run: AuditRun, model: str) -> tuple[str, list[Distributions]]:
     """The first theory that is not excluded by a theorem for all heads, and the tables of its measures."""
     theories = run.settings.identity.settings.theories or (_FIRST,)
     for theory in theories:
-        tables = [head_table(run.rows, model, measure, theory) for measure in MEASURES]
-        if any(map(len, tables)):
+        tables = [run.heads.distributions(Group(model, theory, measure)) for measure in MEASURES]
+        if any(table.heads for table in tables):
             return theory, tables
-    return _FIRST, [head_table(run.rows, model, measure, _FIRST) for measure in MEASURES]
+    return _FIRST, [run.heads.distributions(Group(model, _FIRST, measure)) for measure in MEASURES]
 
 
-def _label(name: str, tables: Sequence[HeadTable]) -> str:
+def _label(name: str, tables: Sequence[Distributions]) -> str:
     """The words for a reference, with the number of inputs if it was not measured on all of them."""
     words = name.replace("_", " ")
-    own = max(len(table.inputs_of(name)) for table in tables if name in table.references)
-    every = max(len(table.inputs_of(OBSERVED)) for table in tables if OBSERVED in table.references)
+    own = max(table.references[name].inputs for table in tables if name in table.references)
+    every = max(table.references[OBSERVED].inputs for table in tables if OBSERVED in table.references)
     return f"{words}, {own} input{'s' if own > 1 else ''}" if 0 < own < every else words

@@ -148,7 +148,7 @@ def parse_model(
     download: bool = False,
 ) -> ModelSpec:
     """A spec from `PREFIX:NAME` or `NAME`; fails at once if the model is unknown or has no weights."""
-    name = aliases().get(name, name)
+    name = name if ":" in name else aliases().get(name, name)
     prefix, _, rest = name.rpartition(":")
     prefix = prefix or _prefix(Path(rest))
     if prefix not in SOURCES:

@@ -8,91 +8,63 @@ draws random numbers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import exp, hypot, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from attnaudit.records.moments import Moments, Offset
 from attnaudit.statistics.intervals import CONFIDENCE, Numbers
 
 #: The logarithm of a p-value below which it is 0, and how often the range above it is halved.
 _SMALLEST = -200.0
 _BISECTIONS = 40
-#: The cubes of larger numbers are beyond float64.
-_HUGE = 1e100
 
 
-@dataclass(frozen=True)
-class Offset:
-    """An error that all values share, which more of them do not reduce: its deviation, and degrees of freedom."""
-
-    deviation: float
-    freedom: int
-
-    def times(self, factor: float) -> Offset:
-        """The error of what is changed by so much of it."""
-        return Offset(self.deviation * abs(factor), self.freedom)
+def mean_interval(values: Numbers, level: float = CONFIDENCE) -> tuple[float, float] | None:
+    """An interval that contains the mean with probability `level`; None for fewer than two values."""
+    return None if len(values) < 2 else moments_interval(Moments.of(values), level)
 
 
-def mean_interval(
-    values: Numbers, level: float = CONFIDENCE, offset: Offset | None = None
+def moments_interval(
+    moments: Moments, level: float = CONFIDENCE, offset: Offset | None = None
 ) -> tuple[float, float] | None:
-    """An interval that contains the mean with probability `level`; None for fewer than two values.
+    """The same for values of which no more is known than their moments.
 
     With an offset, the distances of mean and ends are those of two independent errors (Zou & Donner 2008): the root of
     the sum of squares.
     """
-    return None if len(values) < 2 else _Moments.of(values).ends((1 - level) / 2, offset)
+    return None if moments.count < 2 else _ends(moments, (1 - level) / 2, offset)
 
 
-def probability_above(values: Numbers, threshold: float, offset: Offset | None = None) -> float:
+def probability_above(moments: Moments, threshold: float, offset: Offset | None = None) -> float:
     """One-sided p-value of the hypothesis that the mean is at most `threshold`; 1 for fewer than two values.
 
-    It is below α exactly where the lower end of `mean_interval` with level 1 - 2α lies above the threshold, so it is
+    It is below α exactly where the lower end of `moments_interval` with level 1 - 2α lies above the threshold, so it is
     found by bisection.
     """
-    if len(values) < 2 or values.mean() <= threshold:
+    if moments.count < 2 or moments.mean <= threshold:
         return 1.0
-    moments = _Moments.of(values)
     low, high = _SMALLEST, log(0.5)
-    if moments.ends(exp(low), offset)[0] > threshold:
+    if _ends(moments, exp(low), offset)[0] > threshold:
         return 0.0
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        low, high = (low, middle) if moments.ends(exp(middle), offset)[0] > threshold else (middle, high)
+        low, high = (low, middle) if _ends(moments, exp(middle), offset)[0] > threshold else (middle, high)
     return exp(high)
 
 
-@dataclass(frozen=True)
-class _Moments:
-    """Mean, standard deviation and skewness of so many values."""
-
-    mean: float
-    deviation: float
-    skewness: float
-    count: int
-
-    @staticmethod
-    def of(values: Numbers) -> _Moments:
-        largest = float(np.abs(values).max())
-        unit = largest if largest > _HUGE else 1.0
-        own = values / unit
-        mean, spread = float(own.mean()), float(own.std())
-        skewness = float(((own - mean) ** 3).mean()) / spread**3 if spread > 0 else 0.0
-        return _Moments(mean * unit, float(own.std(ddof=1)) * unit, skewness, len(values))
-
-    def ends(self, tail: float, offset: Offset | None) -> tuple[float, float]:
-        """Of the interval with this probability beyond each end."""
-        quantile = _student_quantile(tail, self.count - 1)
-        ends = [
-            self.deviation * _inverse(sign * quantile, self.skewness * bend, self.count)
-            for sign in (1, -1)
-            for bend in (0, 1)
-        ]
-        shared = 0.0 if offset is None else offset.deviation * _student_quantile(tail, offset.freedom)
-        return self.mean - hypot(max(ends), shared), self.mean + hypot(min(ends), shared)
+def _ends(moments: Moments, tail: float, offset: Offset | None) -> tuple[float, float]:
+    """Of the interval with this probability beyond each end."""
+    quantile = _student_quantile(tail, moments.count - 1)
+    ends = [
+        moments.deviation * _inverse(sign * quantile, moments.skewness * bend, moments.count)
+        for sign in (1, -1)
+        for bend in (0, 1)
+    ]
+    shared = 0.0 if offset is None else offset.deviation * _student_quantile(tail, offset.freedom)
+    return moments.mean - hypot(max(ends), shared), moments.mean + hypot(min(ends), shared)
 
 
 def _student_quantile(tail: float, freedom: int) -> float:

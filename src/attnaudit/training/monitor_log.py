@@ -16,7 +16,7 @@ from attnaudit.measures import measure_named
 from attnaudit.numerics.digest import digest
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.head_table import head_table
-from attnaudit.records.layer_table import layer_table
+from attnaudit.records.layer_table import LayerMeans, layer_table
 from attnaudit.records.notes import Notes
 from attnaudit.records.parts import encode_part
 from attnaudit.records.run_folder import RunFolder
@@ -188,7 +188,8 @@ def reading_layers(reading: Reading, table: pa.Table) -> pa.Table:
         parts.append(mine.append_column("batch", pa.array([name] * mine.num_rows, pa.string())))
         for measure, score in batch.scores.items():
             scores.setdefault((name, _theory(measure)), []).append(score)
-    return layer_table(pa.concat_tables(parts), ("batch", "theory"), scores)
+    by = ("batch", "theory")
+    return layer_table(LayerMeans.of_rows(pa.concat_tables(parts), by), by, scores)
 
 
 def _theory(measure: str) -> str:

@@ -14,6 +14,7 @@ from attnaudit.measures.measuring import measure_heads
 from attnaudit.measures.references import planted
 from attnaudit.protocol import Protocol
 from attnaudit.records.evidence import Evidence
+from attnaudit.records.head_rows import HeadRows
 from attnaudit.records.rows import rows_of
 from attnaudit.statistics.decisions import LEAST_INPUTS
 from tests.heads import make_heads
@@ -65,5 +66,5 @@ def _renamed(heads, model):
 
 
 def _verdicts(table, model, claims):
-    verdicts = judge(claims, [AuditedModel(model, Evidence.of_table(table), {}, Protocol.EXACT)]).verdicts
+    verdicts = judge(claims, [AuditedModel(model, HeadRows(Evidence.of_table(table)), {}, Protocol.EXACT)]).verdicts
     return {verdict.claim: verdict for verdict in verdicts}

@@ -9,7 +9,7 @@ from pathlib import Path
 from attnaudit._version import __version__
 from attnaudit.errors import AttnAuditError, UsageError
 from attnaudit.records.engine.cluster import compute_on_cluster
-from attnaudit.records.engine.plan import AnyUnit, Parts, Plan, Progress, Task, Worker
+from attnaudit.records.engine.plan import AnyUnit, Keeper, Parts, Plan, Progress, Task, Worker
 from attnaudit.records.engine.processes import can_travel, compute_in_processes
 from attnaudit.records.engine.resources import Resources
 from attnaudit.records.parts import encode_part
@@ -22,7 +22,11 @@ def _silent(done: int, total: int, label: str) -> None:
 
 
 def execute(
-    plan: Plan[AnyUnit], out: Path | RunFolder, resources: Resources | None = None, progress: Progress = _silent
+    plan: Plan[AnyUnit],
+    out: Path | RunFolder,
+    resources: Resources | None = None,
+    progress: Progress = _silent,
+    keeper: Keeper | None = None,
 ) -> RunFolder:
     """Compute what is missing of a plan in its run folder, and nothing else.
 
@@ -33,6 +37,7 @@ def execute(
         out: the run folder, which may be locked already; it is resumed if it belongs to the same plan.
         resources: where to compute; in this process by default.
         progress: told of every finished unit.
+        keeper: what is kept in place of the parts; these by default.
 
     Raises:
         RunFolderError: the folder belongs to another run, cannot be written, or is being written by another process.
@@ -40,16 +45,20 @@ def execute(
     """
     folder = out if isinstance(out, RunFolder) else RunFolder(out)
     with folder.locked():
-        _fill(plan, folder, resources or Resources(), progress)
+        _fill(plan, folder, resources or Resources(), progress, keeper)
     return folder
 
 
-def _fill(plan: Plan[AnyUnit], folder: RunFolder, resources: Resources, progress: Progress) -> None:
+def _fill(
+    plan: Plan[AnyUnit], folder: RunFolder, resources: Resources, progress: Progress, keeper: Keeper | None
+) -> None:
     units = {unit.key: unit for unit in plan.units}
     about = {"attnaudit": __version__, "versions": installed_versions()}
-    new = folder.open(plan.identity, {**about, **plan.description, "parts": list(units)})
+    new = folder.open(plan.identity, {**about, "parts": list(units), **plan.description})
     try:
-        missing = [units[key] for key in folder.missing_parts(list(units), plan.schema)]
+        settled = () if keeper is None else keeper.settled(folder)
+        needed = [key for key in units if key not in settled]
+        missing = [units[key] for key in folder.missing_parts(needed, plan.schema)]
         done = len(units) - len(missing)
         labels = iter([*(unit.label for unit in missing), "done"])
         progress(done, len(units), next(labels))
@@ -57,6 +66,8 @@ def _fill(plan: Plan[AnyUnit], folder: RunFolder, resources: Resources, progress
             with closing(_compute(plan, missing, resources)) as parts:
                 for key, content in parts:
                     folder.write_part(key, content)
+                    if keeper is not None:
+                        keeper.stored(folder, key)
                     done += 1
                     progress(done, len(units), next(labels))
     except AttnAuditError:

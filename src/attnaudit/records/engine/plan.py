@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 import pyarrow as pa
 
 from attnaudit.records.notes import Notes
+from attnaudit.records.run_folder import RunFolder
 
 #: Called with (units done, units in total, the label of the unit that is computed next).
 Progress = Callable[[int, int, str], None]
@@ -69,7 +70,7 @@ class Plan(Protocol[AnyUnit]):
 
     @property
     def description(self) -> dict[str, Any]:
-        """What else `run.json` says of the run."""
+        """What else `run.json` says of the run; without `parts`, those are all units."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -84,6 +85,16 @@ class Plan(Protocol[AnyUnit]):
 
     def recipe(self, unit: AnyUnit) -> WorkerRecipe[AnyUnit] | None:
         """How another process builds a worker for this unit; None where only this process can compute it."""
+
+
+class Keeper(Protocol):
+    """Puts something else in the place of parts, such as summaries of them."""
+
+    def settled(self, folder: RunFolder) -> Collection[str]:
+        """The keys of units that need no part any more."""
+
+    def stored(self, folder: RunFolder, unit: str) -> None:
+        """Told of every unit that has got its part."""
 
 
 #: A unit, and what another process needs to compute it.

@@ -122,7 +122,7 @@ def document(runs: Sequence[AuditRun]) -> Document:
     subjects = []
     for number, run in enumerate(runs):
         kept = read_views(run.path)
-        measured = run.rows.combinations("model", "measure")
+        measured = dict.fromkeys((group.model, group.measure) for group in run.heads.measured())
         for model in run.models:
             names = [measure for label, measure in measured if label == model and measure != POSSIBLE]
             subjects.append(subject(run, number, model, names, kept))

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
+from attnaudit.records.measured_heads import HeadMeans
 from attnaudit.report.page.numbers import compacted
 
 #: One number for all heads, or a row per layer.
@@ -34,27 +33,18 @@ class HeadMap:
         return all(mean is None for row in self.mean for mean in row)
 
 
-def head_map(rows: pa.Table) -> HeadMap:
-    """The map of the observed rows of one measure; windows count as inputs."""
-    grouped = rows.group_by(["layer", "head"], use_threads=False).aggregate(
-        [
-            ("value", "mean"),
-            ("value", "stddev", pc.VarianceOptions(ddof=1)),
-            ("value", "count"),
-            ("value", "count", pc.CountOptions(mode="only_null")),
-        ]
-    )
-    layers, places = np.unique(grouped["layer"].to_numpy(), return_inverse=True)
-    heads = grouped["head"].to_numpy()
-    shape = (len(layers), int(heads.max(initial=-1)) + 1)
+def head_map(found: HeadMeans) -> HeadMap:
+    """The map of one measure; windows count as inputs."""
+    layers, places = np.unique(found.layers, return_inverse=True)
+    shape = (len(layers), int(found.heads.max(initial=-1)) + 1)
 
-    def laid_out(column: int, empty: float) -> Any:
+    def laid_out(column: Any, empty: float) -> Any:
         matrix = np.full(shape, empty)
-        matrix[places, heads] = grouped.column(column).to_numpy()
+        matrix[places, found.heads] = column
         return matrix
 
-    mean, spread = (compacted(laid_out(column, np.nan)) for column in (2, 3))
-    counted, missing = (_cells(laid_out(column, 0)) for column in (4, 5))
+    mean, spread = (compacted(laid_out(column, np.nan)) for column in (found.mean, found.deviation))
+    counted, missing = (_cells(laid_out(column, 0)) for column in (found.counted, found.missing))
     return HeadMap(layers.tolist(), mean, spread, counted, missing)
 
 

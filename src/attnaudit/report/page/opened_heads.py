@@ -7,12 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow.compute as pc
-
 from attnaudit.display import shortened
 from attnaudit.records.audit import ReferenceWords
-from attnaudit.records.evidence import Evidence
+from attnaudit.records.grouped_rows import Group
 from attnaudit.records.head_views import HeadView, InputView
+from attnaudit.records.measured_heads import MeasuredHeads
 from attnaudit.records.quantised import QuantisedRows
 from attnaudit.records.schema import Role
 from attnaudit.report.page.maps import head_map
@@ -42,7 +41,7 @@ class HeadScale:
 
 
 def head_scales(
-    evidence: Evidence,
+    heads: MeasuredHeads,
     model: str,
     deciding: Iterable[tuple[str, str]],
     references: Mapping[str, ReferenceWords],
@@ -50,11 +49,11 @@ def head_scales(
     """Of the measures that decide, as (measure, theory)."""
     scales = []
     for measure, theory in deciding:
-        rows = evidence.where("layer", "head", "reference", "value", model=model, measure=measure, theory=theory)
+        group = Group(model, theory, measure)
         means: dict[str, ReferenceMeans] = {}
         for reference, kind in reference_kinds(references).items():
             if kind in _KINDS and kind not in means:
-                own = head_map(rows.filter(pc.equal(rows["reference"], reference)))
+                own = head_map(heads.means(group, reference))
                 if not own.is_empty:
                     means[kind] = ReferenceMeans(kind, reference, own.layers, own.mean)
         scales.append(HeadScale(measure, theory, list(means.values())))

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-import pyarrow as pa
-
+from attnaudit.records.measured_heads import LayerQuartiles
 from attnaudit.report.page.numbers import compact
 
 _EIGENVALUES = {f"eigenvalue_{name}": name for name in ("max", "mean", "min")}
@@ -17,17 +15,6 @@ _FLOOR = "projection_error_floor"
 _EXCESS = {"projection_error_matched": "added, order and signs", "projection_error_rotated": "added, rotation"}
 #: The measures that charts over layers show.
 PROFILED = frozenset((*_EIGENVALUES, _BOUND, *_NORMS, _FLOOR, *_EXCESS))
-
-
-@dataclass(frozen=True)
-class Layers:
-    """One measure by layer: mean and quartiles over heads and inputs."""
-
-    layers: list[int]
-    mean: list[float]
-    lower: list[float]
-    middle: list[float]
-    upper: list[float]
 
 
 @dataclass(frozen=True)
@@ -53,18 +40,7 @@ class Profile:
     bound: float | None = None
 
 
-def by_layer(rows: pa.Table) -> Layers:
-    """The layers of the observed rows of one measure, which must not have NaN."""
-    present = rows.drop_null()
-    layers, values = present["layer"].to_numpy(), present["value"].to_numpy()
-    numbers = sorted(set(layers.tolist()))
-    own = [values[layers == layer] for layer in numbers]
-    quartiles = [np.quantile(value, (0.25, 0.5, 0.75)) for value in own]
-    lower, middle, upper = ([float(three[place]) for three in quartiles] for place in range(3))
-    return Layers(numbers, [float(value.mean()) for value in own], lower, middle, upper)
-
-
-def profiles(measured: Mapping[str, Layers]) -> list[Profile]:
+def profiles(measured: Mapping[str, LayerQuartiles]) -> list[Profile]:
     """The charts whose measures the run has."""
     charts = [
         Profile(
@@ -100,12 +76,12 @@ def profiles(measured: Mapping[str, Layers]) -> list[Profile]:
     return [chart for chart in charts if any(line.layers for line in chart.lines)]
 
 
-def _quartiles(name: str, of: Layers) -> Line:
+def _quartiles(name: str, of: LayerQuartiles) -> Line:
     lower, middle, upper = ([compact(value) for value in values] for values in (of.lower, of.middle, of.upper))
     return Line(name, of.layers, middle, lower, upper)
 
 
-def _projection(measured: Mapping[str, Layers]) -> list[Line]:
+def _projection(measured: Mapping[str, LayerQuartiles]) -> list[Line]:
     if _FLOOR not in measured:
         return []
     floor = dict(zip(measured[_FLOOR].layers, measured[_FLOOR].mean, strict=True))

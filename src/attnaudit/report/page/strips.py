@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from attnaudit.records.audit import MeasureWords, ReferenceWords
-from attnaudit.records.evidence import Evidence
-from attnaudit.records.head_table import head_table
-from attnaudit.records.head_values import HeadTable
+from attnaudit.records.grouped_rows import Group
+from attnaudit.records.measured_heads import Distribution, MeasuredHeads
 from attnaudit.report.page.numbers import compact, compacted
 from attnaudit.report.references import reference_kinds
 
@@ -57,35 +53,20 @@ class Strip:
 
 
 def strip(
-    evidence: Evidence,
-    model: str,
-    measure: str,
-    theory: str,
+    heads: MeasuredHeads,
+    group: Group,
     decides: bool,
     words: MeasureWords,
     references: Mapping[str, ReferenceWords],
 ) -> Strip:
     """A strip with a row per reference, the observed heads first, then nulls, ideals, ceilings and others."""
-    table = head_table(evidence, model, measure, theory)
+    found = heads.distributions(group)
     kinds = reference_kinds(references)
-    found = table.references if len(table) else {}
-    rows = [_row(name, kind, table) for name, kind in kinds.items() if name in found]
-    heads = len(np.unique(table.heads))
-    return Strip(measure, theory, decides, words.closer, heads, table.unidentifiable, rows)
+    rows = [_row(name, kind, found.references[name]) for name, kind in kinds.items() if name in found.references]
+    return Strip(group.measure, group.theory, decides, words.closer, found.heads, found.unidentifiable, rows)
 
 
-def _row(reference: str, kind: str, table: HeadTable) -> StripRow:
-    values, inputs = table.references[reference], table.inputs_of(reference)
-    finite = np.sort(values[np.isfinite(values)])
-    mean = compact(float(finite.mean())) if len(finite) else None
-    expected = int(np.isin(table.inputs, inputs).sum()) or len(values)
-    points = compacted(evenly_ranked(finite, POINTS))
-    return StripRow(reference, kind, len(finite), expected - len(finite), len(inputs), mean, points)
-
-
-def evenly_ranked(ordered: NDArray[np.float64], number: int) -> NDArray[np.float64]:
-    """At most `number` of the sorted values, including the smallest and the largest."""
-    if len(ordered) <= number:
-        return ordered
-    chosen: NDArray[np.float64] = ordered[np.linspace(0, len(ordered) - 1, number).round().astype(int)]
-    return chosen
+def _row(reference: str, kind: str, found: Distribution) -> StripRow:
+    mean = None if found.mean is None else compact(found.mean)
+    points = compacted(found.evenly_ranked(POINTS))
+    return StripRow(reference, kind, found.counted, found.missing, found.inputs, mean, points)

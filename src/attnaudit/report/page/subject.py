@@ -6,27 +6,24 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from attnaudit import defaults
 from attnaudit.display import shortened, without_folders
 from attnaudit.papers.tables import TABLES, Comparison, compare
 from attnaudit.records.audit import AuditRun, ClaimWords, MeasureWords, Statistic, Statistics
+from attnaudit.records.grouped_rows import Group
 from attnaudit.records.head_views import InputView
-from attnaudit.records.schema import OBSERVED
+from attnaudit.records.measured_heads import HeadMeans, LayerQuartiles
 from attnaudit.records.verdict import Rank, Score, Verdict
 from attnaudit.report.answers import answers
 from attnaudit.report.page.maps import HeadMap, head_map
 from attnaudit.report.page.opened_heads import HeadScale, head_scales
-from attnaudit.report.page.profiles import PROFILED, Layers, Profile, by_layer, profiles
+from attnaudit.report.page.profiles import PROFILED, Profile, profiles
 from attnaudit.report.page.strips import Strip, strip
 from attnaudit.report.references import MEASURES
 from attnaudit.report.theory_map import theory_map
 from attnaudit.report.verdict_cards import independent_inputs, null_words
 from attnaudit.statistics.decisions import decides
 
-_COLUMNS = ("input", "layer", "head", "theory", "value", "reason")
 #: The most reasons shown; evidence may have any number of them.
 _REASONS = 12
 _FIRST_THEORY = "kpca"
@@ -106,27 +103,29 @@ def subject(run: AuditRun, number: int, model: str, names: Sequence[str], kept: 
         (name, _FIRST_THEORY): None for name in MEASURES if name in names
     }
     views: list[MeasureView] = []
-    depths: dict[str, Layers] = {}
-    inputs: set[str] = set()
+    depths: dict[str, LayerQuartiles] = {}
+    inputs = 0
     heads: set[tuple[int, int]] = set()
-    for name in names:
-        rows = finite(run.rows.where(*_COLUMNS, model=model, measure=name, reference=OBSERVED))
-        inputs.update(rows["input"].unique().to_pylist())
-        heads.update(_heads(rows))
-        for theory in rows["theory"].unique().to_pylist():
-            own = rows.filter(pc.equal(rows["theory"], theory))
-            statistic = run.statistic(model, name, theory)
-            words = run.summary.measures.get(name, _NO_WORDS)
-            views.append(_view(name, theory, words, own, statistic, (name, theory) in deciding))
-            if name in PROFILED and name not in depths:
-                depths[name] = by_layer(own.select(["layer", "value"]))
+    measured = [group for group in run.heads.measured() if group.model == model]
+    for group in (group for name in names for group in measured if group.measure == name):
+        found = run.heads.means(group)
+        if not len(found.heads):
+            continue
+        inputs = max(inputs, found.inputs)
+        heads.update(zip(found.layers.tolist(), found.heads.tolist(), strict=True))
+        name, theory = group.measure, group.theory
+        statistic = run.statistic(model, name, theory)
+        words = run.summary.measures.get(name, _NO_WORDS)
+        views.append(_view(name, theory, words, found, statistic, (name, theory) in deciding))
+        if name in PROFILED and name not in depths:
+            depths[name] = run.heads.layer_quartiles(group)
     return Subject(
         name=shortened(model),
         answer=answers(run)[model],
         run=number,
         protocol=run.protocol,
         weights=shortened(without_folders(run.settings.weights.get(model, "unknown"))),
-        inputs=len(inputs),
+        inputs=inputs,
         independent=independent_inputs(verdicts),
         heads=len(heads),
         verdicts=verdicts,
@@ -140,7 +139,7 @@ def subject(run: AuditRun, number: int, model: str, names: Sequence[str], kept: 
         profiles=profiles(depths),
         published=_published(model, run.summary.observed(model)),
         rejected=_rejected(views),
-        scales=head_scales(run.rows, model, deciding, run.summary.references),
+        scales=head_scales(run.heads, model, deciding, run.summary.references),
         views=[view for view in kept if view.model == model],
     )
 
@@ -149,13 +148,7 @@ def _strips(run: AuditRun, model: str, deciding: Mapping[tuple[str, str], Score 
     for (measure, theory), score in deciding.items():
         words = run.summary.measures.get(measure, _NO_WORDS)
         decided = score is None or decides(score)
-        yield strip(run.rows, model, measure, theory, decided, words, run.summary.references)
-
-
-def _heads(rows: pa.Table) -> Iterator[tuple[int, int]]:
-    """Every head once, whatever the number of inputs."""
-    found = rows.group_by(["layer", "head"]).aggregate([])
-    return zip(found["layer"].to_pylist(), found["head"].to_pylist(), strict=True)
+        yield strip(run.heads, Group(model, theory, measure), decided, words, run.summary.references)
 
 
 def _theories(run: AuditRun, model: str) -> TheoryMap:
@@ -163,12 +156,6 @@ def _theories(run: AuditRun, model: str) -> TheoryMap:
     theories, layers, cells = theory_map(ranks, defaults.CHANCE if run.summary.chance is None else run.summary.chance)
     winners = Counter(own.theory for own in run.best_theories if own.model == model)
     return TheoryMap(layers, list(zip(theories, cells, strict=True)), winners.most_common())
-
-
-def finite(rows: pa.Table) -> pa.Table:
-    """The rows with null for every value that is not finite."""
-    values = pc.if_else(pc.is_finite(rows["value"]), rows["value"], pa.scalar(None, pa.float64()))
-    return rows.set_column(rows.schema.get_field_index("value"), "value", values)
 
 
 def _deciding(verdicts: Sequence[Verdict], claims: Mapping[str, ClaimWords]) -> dict[tuple[str, str], Score | None]:
@@ -183,9 +170,9 @@ def _deciding(verdicts: Sequence[Verdict], claims: Mapping[str, ClaimWords]) -> 
 
 
 def _view(
-    name: str, theory: str, words: MeasureWords, rows: pa.Table, statistic: Statistic, decides: bool
+    name: str, theory: str, words: MeasureWords, found: HeadMeans, statistic: Statistic, decides: bool
 ) -> MeasureView:
-    drawn = head_map(rows)
+    drawn = head_map(found)
     return MeasureView(
         shortened(name),
         theory,
