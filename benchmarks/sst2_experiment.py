@@ -114,7 +114,7 @@ def pack(done: list[Training], folder: Path, arguments: argparse.Namespace) -> N
     """Everything that says something of the networks and of no single sentence."""
     runs = arguments.runs
     files = [job.folder / name for job in done for name in ("run.json", "history.json", SUMMARY)]
-    files += [folder / name for name in KEPT] + sorted((runs / "figures").glob("*.[sc][vs][gv]"))
+    files += [folder / name for name in KEPT] + [*(runs / "figures").glob("*.svg"), *(runs / "figures").glob("*.csv")]
     files += [runs / "table.md", runs / VERDICTS, *sorted(runs.glob("*.log"))]
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as packed:
