@@ -9,6 +9,11 @@ AutoAttack), puts the evaluations together, and writes the verdicts. What layers
 After `--minutes` it ends what it started and says what is left.
 `--pack FILE` collects everything but weights and single images.
 
+The experiment on fully attentional networks is the same with other recipes:
+
+    python -m benchmarks.robustness_experiment --data cifar10 --corrupted cifar10-corrupted --runs fan-runs
+        --recipes fan-softmax,fan-symmetric,fan-rpc4 --twin fan-softmax --seeds 0,1,2,3,4 --more-seeds ""
+
 robust-symmetric-temperature needs a finished robust-rpc4 of its seed: its temperature is the one at which symmetric
 attention on the keys of that network, for 512 training images, has the entropy of its RPC-Attention.
 """
@@ -31,6 +36,8 @@ FOLDER = Path(__file__).parents[1] / "docs" / "results" / "robustness" / "recipe
 #: What decides the claims, and is trained in more seeds than the others.
 DECIDING = ("symmetric", "rpc4", "rpc1", "rpc4-random", "symmetric-temperature")
 TEMPERED, PURSUING, TWIN = "symmetric-temperature", "rpc4", "softmax"
+#: Fully attentional networks, an experiment of their own: --recipes fan-softmax,… --twin fan-softmax.
+FAN = ("fan-softmax", "fan-symmetric", "fan-rpc4")
 RECIPES = (
     TWIN, *DECIDING, "rpc6", "rpc-all2", "rpc5", "rpc4-paper", "rpc4-admm", "scaled-alpha", "softmax-compute",
     "symmetric-compute",
@@ -69,7 +76,7 @@ class Training:
 
 def twin_of(arguments: argparse.Namespace) -> Training:
     """The network whose adversarial images are shown to all others."""
-    return Training(TWIN, arguments.twin_seed, arguments)
+    return Training(arguments.twin, arguments.twin_seed, arguments)
 
 
 def conditions(arguments: argparse.Namespace) -> dict[str, tuple[str, ...]]:
@@ -153,11 +160,12 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--recipes", default=",".join(RECIPES), help="without robust- before them")
     options.add_argument("--seeds", default="0,1,2")
     options.add_argument("--more-seeds", default="3,4", help="of the recipes that decide the claims")
-    options.add_argument("--twin-seed", type=int, default=0, help="of the softmax network that images are made for")
+    options.add_argument("--twin", default=TWIN, help="recipe of the network that images are made for")
+    options.add_argument("--twin-seed", type=int, default=0, help="of the network that images are made for")
     options.add_argument("--jobs", type=int, default=6, help="trainings and evaluations at a time")
     options.add_argument("--minutes", type=float, default=60.0)
     options.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    options.add_argument("--train", default="", help="further options of attnaudit train, as one word")
+    options.add_argument("--train", default="", help="further options of attnaudit train, as in --train=--graph")
     options.add_argument("--images", type=int, default=1000, help="to attack")
     options.add_argument("--attacks", default="noise,fgsm,pgd,apgd")
     options.add_argument("--eps", default="0.5/255,1/255,2/255")

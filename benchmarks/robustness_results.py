@@ -37,19 +37,26 @@ def put_together(name: str, parts: Sequence[Share], runs: Path) -> Path | None:
     return folder
 
 
-def judge(folders: Sequence[Path], runs: Path) -> None:
+def judge(folders: Sequence[Path], runs: Path, figures: Path | None = None) -> None:
+    """Print and store verdicts; with a folder for figures, draw them."""
     command = [sys.executable, "-m", "attnaudit", "judge", *map(str, folders)]
     subprocess.run(command, check=False)
-    found = subprocess.run([*command, "--json"], capture_output=True, check=True)
+    drawn = [] if figures is None else ["--out", str(figures)]
+    found = subprocess.run([*command, "--json", *drawn], capture_output=True, check=True)
     write_whole(runs / VERDICTS, (json.dumps(json.loads(found.stdout), indent=1) + "\n").encode())
 
 
-def pack(trainings: Sequence[Job], names: Sequence[str], runs: Path, archive: Path) -> None:
-    """Everything that says something of the networks and of no single image."""
+def pack(trainings: Sequence[Job], names: Sequence[str], runs: Path, archive: Path, more: Sequence[str] = ()) -> None:
+    """Everything that says something of the networks and of no single image, and `more` files of the folder."""
     of_trainings, of_evaluations = KEPT
     files = [training.folder / name for training in trainings for name in of_trainings]
     files += [runs / folder / name for folder in names for name in of_evaluations]
-    files += [runs / VERDICTS, *sorted(runs.glob("robust-*.log")), *sorted(runs.glob("shares/*.log"))]
+    files += [
+        runs / VERDICTS,
+        *(runs / name for name in more),
+        *sorted(runs.glob("*.log")),
+        *sorted(runs.glob("shares/*.log")),
+    ]
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as packed:
         for file in filter(Path.exists, files):

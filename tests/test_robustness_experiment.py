@@ -21,11 +21,11 @@ def recipe(name):
 
 def test_every_recipe_is_in_the_experiment():
     assert sorted(path.stem for path in experiment.FOLDER.glob("robust-*.yaml")) == sorted(
-        f"robust-{name}" for name in experiment.RECIPES
+        f"robust-{name}" for name in (*experiment.RECIPES, *experiment.FAN)
     )
 
 
-@pytest.mark.parametrize("name", experiment.RECIPES)
+@pytest.mark.parametrize("name", [*experiment.RECIPES, *experiment.FAN])
 def test_recipes_differ_in_their_model_alone_and_can_be_built(name):
     own, reference = (plain(recipe(own)) for own in (name, "softmax"))
     changed = {setting for setting in own if own[setting] != reference[setting]}

@@ -47,7 +47,9 @@ def measured(package: Package, leaves: Sequence[str]) -> dict[str, Any]:
             if (there := _part(package, home, leaves)) != here:
                 imports[here].add(there)
     classes = Counter(name for module in package.modules.values() for name in module.classes)
+    # A task is known to the list of tasks alone, as a measure is to its registry: it is no crumb of another file.
     training = [name for name in package.modules if name.startswith(f"{package.name}.training.")]
+    training = [name for name in training if not name.endswith("_task")]
     return {
         "sizes": {part: [len(lines), sum(lines), round(statistics.median(lines))] for part, lines in sizes.items()},
         "imports": {part: sorted(others) for part, others in imports.items()},

@@ -23,6 +23,8 @@ RUNS = "attnaudit-runs"
 ATTACKS = ("noise", "fgsm", "pgd")
 EPSILONS = ("1/255", "4/255")
 SEVERITIES = (1, 2, 3, 4, 5)
+#: Shares of the words of a sentence that noise hits.
+RATES = (0.1, 0.3)
 PRECISION = "fp32"
 #: Where `corrupt` writes.
 CORRUPTED = "corrupted"

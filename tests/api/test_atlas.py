@@ -80,6 +80,14 @@ def test_what_is_finished_is_not_computed_again_and_stays_on_the_page(finished, 
     assert [own.reason for own in failed.failures] == ["AssertionError: computed again"]
 
 
+def test_summaries_give_the_same_verdicts(finished, models, tmp_path):
+    kept = attnaudit.atlas(tmp_path / "kept", models=["one"], limit=LIMIT, workers=1, keep="summaries", progress=False)
+    rows = next(own for own in finished.audits if own.entry.name == "one")
+    assert [(own.claim, own.word, own.finding) for own in kept.audits[0].verdicts] == [
+        (own.claim, own.word, own.finding) for own in rows.verdicts
+    ]
+
+
 def test_a_folder_with_other_settings_is_refused(finished):
     with pytest.raises(RunFolderError, match=r"other limit \(8 there, 9 here\)"):
         attnaudit.atlas(finished.path, limit=9)

@@ -68,9 +68,9 @@ def test_without_a_reference_that_is_fitted_nothing_is(name):
 
 
 @pytest.mark.parametrize(
-    ("inputs", "size", "context"), [(9, 4, [1, 1, 0]), (8, 4, [1, 1]), (20, 12, [1, 0]), (3, 1, [1] * 3)]
+    ("inputs", "size", "context"), [(9, 3, [1, 1, 0]), (8, 4, [1, 0]), (20, 12, [1, 0, 0]), (3, 1, [1] * 3)]
 )
-def test_the_first_eight_inputs_have_context_up_to_the_end_of_their_shard(inputs, size, context):
+def test_the_first_four_inputs_have_context_up_to_the_end_of_their_shard(inputs, size, context):
     shards = tensor_shards(torch.arange(2.0 * inputs).view(inputs, 2), size)
     own = plan_audit([network()], shards, AuditSettings())
     assert [unit.context for unit in own.units] == context

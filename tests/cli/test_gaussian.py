@@ -15,6 +15,7 @@ FAST = {
     "finite-prompt": ["--dim=4", "--lengths=32,128", "--repeats=20", "--prompts=100", "--prompt-length=8"],
     "in-context": ["--dim=5", "--runs=2", "--steps=30", "--length=8", "--tasks=1,2", "--recovery-dim=8",
                    "--recovery-degrees=9", "--repeats=2"],
+    "regularise": ["--dim=4", "--length=8", "--runs=2", "--steps=30", "--strengths=1"],
     "digits": ["--ranks=1,2", "--steps=20", "--length=16"],
 }  # fmt: skip
 

@@ -84,7 +84,7 @@ def test_verdicts_are_told_with_what_their_words_mean(tmp_path):
     assert "they do what the claim excludes" not in evaluated.stdout
     both = run("judge", tmp_path / "run", tmp_path / "evaluation")
     assert both.stdout.index("they do what the claim excludes") < both.stdout.index("rpc-robust: RPC-Attention beats")
-    assert "Student's t over seeds at 97.50%" in " ".join(both.stdout.split())  # under corruption and under attack
+    assert "Student's t over seeds at 97.5 %" in " ".join(both.stdout.split())  # under corruption and under attack
 
 
 def test_evaluations_are_drawn_over_seeds(tmp_path):

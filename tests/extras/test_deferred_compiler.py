@@ -26,7 +26,7 @@ def test_a_timm_model_is_built_without_what_it_does_not_need():
         model.module(torch.zeros(1, 3, 224, 224))
         model.preprocess(Protocol.EXACT)
         unneeded = ("torch._dynamo", "torch._inductor", "torch.distributed.tensor", "sympy", "transformers",
-                    "matplotlib", "jinja2", "sklearn", "dask", "altair")
+                    "matplotlib", "jinja2", "sklearn", "dask", "altair", "scipy.signal")
         print(*(name for name in unneeded if name in sys.modules))
     """
     assert run(program) == []

@@ -218,7 +218,7 @@ def test_singular_vectors_of_a_gpu_are_accurate_over_many_orders_of_magnitude(or
     torch.testing.assert_close(cosines, torch.ones_like(cosines), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize(("orders", "decomposed"), [(2, False), (6, False), (9, True)])
+@pytest.mark.parametrize(("orders", "decomposed"), [(2, False), (6, False), (9, False), (11, True)])
 def test_singular_vectors_of_a_cpu_are_accurate_and_few_matrices_are_decomposed(orders, decomposed, monkeypatch):
     calls, decompose = [], solvers._decomposed
     monkeypatch.setattr(solvers, "_decomposed", lambda matrix: calls.append(len(matrix)) or decompose(matrix))

@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from attnaudit.papers.published_tables import TABLE1, TABLE2, TABLE3_RAW, TABLE4, VISION_MODELS
+from attnaudit.papers.published_tables import SAME_MODEL, TABLE1, TABLE2, TABLE3_RAW, TABLE4, VISION_MODELS
 from attnaudit.papers.tables import TABLES, compare
 from attnaudit.records.audit import Statistic
 
@@ -42,3 +42,9 @@ def test_an_unreadable_published_number_stays_unknown():
     entries = {e.column: e for e in compare(TABLES["table3"], "deit_small_patch16_224", observed)}
     assert entries["max* ×1e-6"].published is None
     assert entries["min* ×1e-6"].published == (25, 8)
+
+
+def test_every_name_of_ours_for_a_model_of_the_study_has_a_published_row():
+    rows = {model for table in TABLES.values() for model in table.models}
+    assert set(SAME_MODEL.values()) <= rows
+    assert SAME_MODEL["vit-base"] == "vit_base_patch16_224"

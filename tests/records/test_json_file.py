@@ -191,3 +191,26 @@ def test_entries_of_a_list_are_counted_from_0(tmp_path):
 def test_a_file_that_is_not_there_is_for_the_caller_to_explain(tmp_path):
     with pytest.raises(FileNotFoundError):
         json_file.read(Whole, tmp_path / "some.json", WHAT)
+
+
+@dataclass(frozen=True)
+class Grown:
+    size: int
+    colour: Colour = added_later(Colour.RED, unwritten=True)
+
+
+@dataclass(frozen=True)
+class Holder:
+    parts: tuple[Grown, ...]
+    by_name: Mapping[str, Grown]
+
+
+def test_a_default_that_is_not_written_leaves_files_and_digests_as_they_were(tmp_path):
+    file = tmp_path / "holder.json"
+    content = Holder((Grown(1), Grown(2, Colour.BLUE)), {"one": Grown(1)})
+    assert json_file.plain(content) == {
+        "parts": [{"size": 1}, {"size": 2, "colour": "blue"}],
+        "by_name": {"one": {"size": 1}},
+    }
+    json_file.write(file, content)
+    assert json_file.read(Holder, file, WHAT) == content

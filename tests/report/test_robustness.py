@@ -13,6 +13,7 @@ from attnaudit.records.evaluation import (
     EvaluationScore,
     EvaluationSummary,
     MaskingCheck,
+    Quantity,
 )
 from attnaudit.report.page.robustness import write_robustness_page
 from attnaudit.report.robustness import (
@@ -55,6 +56,41 @@ def printed(content, **options):
     console = Console(file=io.StringIO(), width=120)
     console.print(robustness_report(content, **options))
     return console.file.getvalue()
+
+
+def segmented(*models):
+    """Of networks that segment: 60 % less what a corruption takes, and more by the weaker quantities."""
+    conditions = [
+        (CLEAN, 0.6),
+        *((Condition(ConditionKind.CORRUPTION, "fog", float(s)), 0.6 - 0.1 * s) for s in (1, 3)),
+    ]
+    more = {Quantity.MEAN_IOU: 0.0, Quantity.MEAN_ACCURACY: 0.1, Quantity.PIXEL_ACCURACY: 0.2}
+    return EvaluationSummary(
+        tuple(
+            Accuracy(model, condition, "source", 40, None, own + add, (own, own + 0.3), None, 1.0, quantity, 2)
+            for model in models
+            for condition, own in conditions
+            for quantity, add in more.items()
+        ),
+        (),
+        (),
+    )
+
+
+def test_of_networks_that_segment_there_is_a_table_for_each_quantity(tmp_path):
+    found = segmented("m")
+    assert robustness_answers(found) == ["m has a mIoU of 60.0% on clean images and 40.0% on corrupted ones."]
+    assert robustness_answers(segmented(*"abcde")) == [
+        "5 models have a mIoU of 60.0% to 60.0% on clean images and 40.0% to 40.0% on corrupted ones."
+    ]
+    page = write_robustness_page(found, "40 images", None, tmp_path / "page.html").read_text()
+    for text in (" ".join(printed(found).split()), page):
+        for words, clean in (("mIoU", "60.0%"), ("Mean accuracy", "70.0%"), ("Pixel accuracy", "80.0%")):
+            assert f"{words} on 40 images [95 %], without 2 of the classes, which no pixel has" in text
+            assert clean in text
+    rows = accuracy_rows(found)
+    assert [row["quantity"] for row in rows[:3]] == ["mean_iou", "mean_accuracy", "pixel_accuracy"]
+    assert {(row["right"], row["missing_classes"]) for row in rows} == {(None, 2)}
 
 
 def test_the_answer_is_in_a_sentence_and_doubts_attacks_that_failed_a_check(tmp_path):

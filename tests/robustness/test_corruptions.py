@@ -11,7 +11,7 @@ from attnaudit.robustness import Examples
 from attnaudit.robustness import corruptions as corruptions_module
 from attnaudit.robustness.conditions import corruption_conditions
 from attnaudit.robustness.corrupted_sets import write_corrupted_sets
-from attnaudit.robustness.corruptions import CORRUPTIONS, corrupted, read_corrupted
+from attnaudit.robustness.corruptions import CORRUPTIONS, corrupted, corrupted_place
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.sources.labelled import read_labelled
 from tests.robustness.subjects import SIZE, loaded, pixels, write_folders, write_parquet
@@ -182,9 +182,9 @@ def test_names_of_classes_survive(tmp_path):
 @pytest.mark.parametrize("between", ["", "weather"])
 def test_imagenet_cs_folders_are_found_with_and_without_their_group(tmp_path, between):
     write_folders(tmp_path / between / "fog" / "3", ["a", "b"])
-    assert len(read_corrupted(tmp_path, "fog", 3)) == 4
+    assert len(read_labelled(corrupted_place(tmp_path, "fog", 3))) == 4
     with pytest.raises(InputError, match=r"neither fog/4/ nor fog/4\.parquet"):
-        read_corrupted(tmp_path, "fog", 4)
+        corrupted_place(tmp_path, "fog", 4)
 
 
 def test_a_corrupted_set_of_other_images_is_refused(tmp_path):

@@ -15,7 +15,7 @@ from attnaudit.errors import InputError
 from attnaudit.protocol import Protocol
 from attnaudit.records.architecture import Architecture
 from attnaudit.records.card import ImageCard
-from attnaudit.sources import labelled
+from attnaudit.sources import encoded_images
 from attnaudit.sources.cards import preprocessing
 from attnaudit.sources.labelled import read_labelled, training_and_test
 
@@ -90,7 +90,7 @@ def test_the_fingerprint_of_files_is_that_of_their_bytes_wherever_they_lie(folde
 
 @pytest.mark.parametrize("read_whole", [2**31, 0], ids=["small", "too large to read"])
 def test_an_edited_image_of_the_same_size_is_noticed(folders, monkeypatch, read_whole):
-    monkeypatch.setattr(labelled, "_READ_WHOLE", read_whole)
+    monkeypatch.setattr(encoded_images, "_READ_WHOLE", read_whole)
     before = training_and_test(folders)[0].fingerprint
     assert before == training_and_test(folders)[0].fingerprint
     file = folders / "train" / "cat" / "0.png"
@@ -102,7 +102,7 @@ def test_an_edited_image_of_the_same_size_is_noticed(folders, monkeypatch, read_
 
 
 def test_images_too_many_to_read_are_not_read_for_their_fingerprint(folders, monkeypatch):
-    monkeypatch.setattr(labelled, "_READ_WHOLE", 0)
+    monkeypatch.setattr(encoded_images, "_READ_WHOLE", 0)
     monkeypatch.setattr(Path, "read_bytes", None)
     assert training_and_test(folders)[0].fingerprint
 

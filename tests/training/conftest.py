@@ -1,4 +1,4 @@
-"""Tiny trainings: of sixty images whose class is the brighter half, and of a text that repeats one line."""
+"""Tiny trainings: of sixty images whose class is the brighter half, of masks of it, and of a text of one line."""
 
 import io
 import socket
@@ -13,6 +13,7 @@ from PIL import Image
 
 from attnaudit.sources.labelled import training_and_test
 from attnaudit.training import read_data, read_recipe
+from tests.sources.masks import write_masks
 
 SIZE = 8
 
@@ -71,6 +72,36 @@ def free_port():
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return listener.getsockname()[1]
+
+
+MASK_RECIPE = """
+name: tiny
+task: segmentation
+model: {image_size: 32, image_width: 48, patch_size: 8, width: 24, depth: 2, heads: 2, classes: 2, drop_path: 0.2,
+        decoder: linear}
+epochs: 3
+batch: 4
+precision: fp32
+optimiser: {rate: 3e-3, warmup_epochs: 1, clip: 1.0}
+average: 0.9
+monitor: {images: 4, scores: 1}
+"""
+
+
+@pytest.fixture
+def mask_recipe_file(tmp_path):
+    path = tmp_path / "tiny-masks.yaml"
+    path.write_text(MASK_RECIPE)
+    return path
+
+
+@pytest.fixture
+def mask_set(tmp_path):
+    folder = tmp_path / "masks"
+    folder.mkdir()
+    write_masks(folder / "train.parquet", 16)
+    write_masks(folder / "test.parquet", 6, first=20)
+    return folder
 
 
 TEXT_RECIPE = """
@@ -139,13 +170,19 @@ class Case:
 SGD = ("epochs=2", "optimiser.name=sgd", "optimiser.rate=0.1")
 NO_AUGMENTATION = tuple(f"augmentation.{change}" for change in ("kind=none", "erase=0", "mixup=0", "cutmix=0"))
 
+UNCHANGED = ("smallest=1", "largest=1", "flip=false", "colour=0")
 
-@pytest.fixture(params=["images", "text"])
+
+@pytest.fixture(params=["images", "segmentation", "text"])
 def case(request):
     if request.param == "images":
         file, folder = (request.getfixturevalue(name) for name in ("recipe_file", "data_set"))
         plain = (*SGD, "model.drop_path=0", *NO_AUGMENTATION)
         return Case(file, folder, "monitor.images=0", plain, {"test_accuracy": 0.0})
+    if request.param == "segmentation":
+        file, folder = (request.getfixturevalue(name) for name in ("mask_recipe_file", "mask_set"))
+        plain = (*SGD, "model.drop_path=0", *(f"augmentation.{change}" for change in UNCHANGED))
+        return Case(file, folder, "monitor.images=0", plain, {"test_pixel_accuracy": 1e-2})
     file, folder = (request.getfixturevalue(name) for name in ("text_recipe_file", "corpus"))
     names = ("test_perplexity", "test_perplexity_low", "swapped_perplexity")
     plain = (*SGD, "model.dropout=0", "average=null")

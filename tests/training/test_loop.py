@@ -46,6 +46,7 @@ def test_training_learns_what_can_be_learned(recipe_file, halves, tmp_path):
     ("case", "changes", "stops"),
     [
         *(("images", [f"augmentation.kind={kind}"], (3, 5, 6, 12)) for kind in ("crop-flip", "timm")),
+        ("segmentation", [], (3, 7)),
         ("text", [], (3, 7)),
     ],
     indirect=["case"],

@@ -23,12 +23,16 @@ from attnaudit.training import Monitor, read_data, read_recipe
 from attnaudit.training.loop import train
 from tests.report.synthetic import write_run
 from tests.robustness.subjects import write_folders, write_model, write_parquet
+from tests.robustness.test_segmentation import write_segmenter
+from tests.sentence_data import write_data
+from tests.sources.masks import write_masks
 
 #: Settings that make the training of a language model a matter of a second.
 SMALL_LM = (
     "epochs=1", "batch=2", "precision=fp32", "min_count=1", "model.context=32", "model.width=8", "model.depth=2",
     "model.heads=2",
 )  # fmt: skip
+SMALL_SST2 = ("epochs=1", "batch=4", "precision=fp32", "model.context=16")
 RPC = "{attention: rpc, attention_layers: [0], attention_options: {iterations: 4}, other_attention: symmetric}"
 SENTENCE = "The quick brown fox number {0} jumps over the lazy dog {0} times, and then it rests for {0} days . "
 
@@ -46,11 +50,15 @@ def make_files(folder):
     for name in ("wiki.test.raw", "valid.txt"):
         shutil.copy(folder / "book.txt", folder / "wikitext" / name)
     (folder / "my-recipe.yaml").write_text(f"base: lm\nmodel: {RPC}\n")
-    for place in ("bert", "path/to/hugging_face_folder"):
+    for place in ("bert", "my-bert", "path/to/hugging_face_folder"):
         _encoder(folder / place)
+    write_data(folder / "sst2")
     (folder / "cifar10").mkdir()
     for half in ("train", "test"):
         write_parquet(folder / "cifar10" / f"{half}.parquet", count=10, classes=10)
+    (folder / "camvid").mkdir()
+    for half in ("train", "test"):
+        write_masks(folder / "camvid" / f"{half}.parquet", 4, unlabelled=11)
     for place in ("ilsvrc/val", "imagenet-a", "imagenet-o", "imagenet-c/weather/fog/1"):
         write_folders(folder / place, ["n01440764", "n01443537"], each=1)
 
@@ -60,6 +68,8 @@ def make_earlier_work(folder):
     _language_model(folder)
     for name in ("rpc", "softmax"):
         write_model(folder / "runs" / name, classes=10, attention=name)
+        _fine_tuned(folder, name)
+    write_segmenter(folder / "runs" / "segment", classes=11)
     _in_fog(folder / "cifar10" / "test.parquet", folder / "cifar10-corrupted")
     _monitored(folder / "runs" / "monitored")
     for number, name in enumerate(("before", "after", "minilm-exact-0")):
@@ -70,6 +80,14 @@ def _language_model(folder):
     """A decoder of two layers, barely trained."""
     recipe = read_recipe("lm", SMALL_LM)
     train(recipe, read_data(recipe, folder / "wikitext"), folder / "trained" / "lm")
+
+
+def _fine_tuned(folder, attention):
+    """An encoder of one layer that names sentences, barely trained."""
+    recipe = read_recipe(
+        "sst2-minilm", (*SMALL_SST2, f"model.encoder={folder / 'my-bert'}", f"model.attention={attention}")
+    )
+    train(recipe, read_data(recipe, folder / "sst2"), folder / "runs" / f"sst2-{attention}")
 
 
 def _monitored(folder):

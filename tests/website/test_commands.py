@@ -47,6 +47,10 @@ SMALLER = {
     "attnaudit atlas --models": "--models vit-small-cifar --limit 1",
     "attnaudit gaussian align": "--steps 5 --runs 2",
     "attnaudit train vit-small-cifar": "--epochs 1 --set batch=4 --set model.depth=1 --set model.width=12",
+    "attnaudit train segment-camvid": (
+        "--epochs 1 --set batch=2 --set model.depth=1 --set model.width=12 --set model.patch_size=60"
+    ),
+    "attnaudit train sst2-minilm": "--epochs 1 --limit 8 --set batch=4 --set model.context=16 --set precision=fp32",
     "attnaudit train lm": SMALL_LM,
     "attnaudit train my-recipe": SMALL_LM,
     "attnaudit corrupt": "--severities 1 --corruptions snow",
@@ -54,6 +58,7 @@ SMALLER = {
     "attnaudit robust timm:deit_tiny_patch16_224 --weights deit_tiny.safetensors --images ilsvrc/val --corrupted": (
         "--severities 1 --corruptions fog"
     ),
+    "attnaudit robust runs/segment": "--severities 1 --corruptions fog",
     "attnaudit robust runs/rpc": "--attacks pgd:2,square:9,autoattack:1",
 }
 #: Python that cannot run in a test: it submits jobs to a cluster.

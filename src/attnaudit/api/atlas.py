@@ -22,6 +22,7 @@ from attnaudit.records import json_file
 from attnaudit.records.engine import Progress
 from attnaudit.records.files import make_folder
 from attnaudit.records.identity import begins
+from attnaudit.records.keep import Keep
 from attnaudit.records.run_folder import FORMAT, RunFolder
 from attnaudit.report.atlas import INDEX, AtlasAudit, AtlasFailure, read_card, write_atlas, write_card
 from attnaudit.report.atlas.audits import is_baseline
@@ -69,6 +70,7 @@ def atlas(
     workers: int | None = None,
     cluster: str | None = None,
     memory: str | int | None = None,
+    keep: Keep | str = Keep.ROWS,
     progress: Progress | bool = True,
 ) -> Atlas:
     """Audit models that need no hub, all claims and theories, and write a page over all of them.
@@ -89,6 +91,7 @@ def atlas(
         workers: processes; as many as pay off if None.
         cluster: address of a dask scheduler whose workers do the work instead.
         memory: what an audit may take, as bytes or `"8GB"`; half of the machine's memory if None.
+        keep: what each run keeps, `rows` or the smaller `summaries`.
         progress: a function that is told of every finished unit; True for a bar, False for none.
 
     Raises:
@@ -122,6 +125,7 @@ def atlas(
                     workers=workers,
                     cluster=cluster,
                     memory=memory,
+                    keep=keep,
                     out=path,
                     progress=progress,
                 )

@@ -16,6 +16,7 @@ from attnaudit.claims import Claim
 from attnaudit.claims.gaussian_alignment import CLAIM as ALIGNMENT
 from attnaudit.claims.gaussian_finite_prompt import CLAIM as FINITE_PROMPT
 from attnaudit.claims.gaussian_in_context import CLAIM as IN_CONTEXT
+from attnaudit.claims.gaussian_regulariser import CLAIM as REGULARISER
 from attnaudit.claims.jury import Judgement, judge
 from attnaudit.errors import MissingExtraError, UsageError
 from attnaudit.gaussian.checks import check_length
@@ -26,12 +27,14 @@ from attnaudit.gaussian.experiments.fits import compare_fits
 from attnaudit.gaussian.experiments.in_context import in_context as train_over_tasks
 from attnaudit.gaussian.experiments.landscape import landscape as draw_landscape
 from attnaudit.gaussian.experiments.real_data import against_pca
+from attnaudit.gaussian.experiments.regularise import regularise as regularise_heads
 from attnaudit.gaussian.experiments.setting import covariance_for, recipe_for
 from attnaudit.gaussian.training import HeadRecipe
 from attnaudit.numerics.devices import device_name
 from attnaudit.numerics.threads import torch_threads
 from attnaudit.records.engine import Progress
 from attnaudit.records.files import make_folder
+from attnaudit.records.ranges import check_whole
 from attnaudit.report.data_files import write_parquet, write_rows
 from attnaudit.report.drawing import for_screen_and_print
 from attnaudit.report.gaussian import check_rows
@@ -40,6 +43,7 @@ from attnaudit.report.gaussian_figures import (
     error_figure,
     landscape_figure,
     recovery_figure,
+    regulariser_figure,
     variance_figure,
 )
 from attnaudit.report.progress import shown_progress
@@ -104,6 +108,51 @@ def align(
     sizes = {kernel: theory[f"{kernel}: s = μᵀΣμ"] or 0.0 for kernel in ("linear", "softmax")}
     title = f"Alignment, d = {len(sigma)}, L = {length}, seed {seed}"
     return _conclude("align", title, findings, lambda to: align_figure(findings.records, sizes, to), out, ALIGNMENT)
+
+
+def regularise(
+    dim: int | None = None,
+    covariance: str | Path | None = None,
+    *,
+    strengths: Sequence[float] = (0.1, 1.0, 10.0),
+    length: int = 32,
+    runs: int = 8,
+    steps: int = 600,
+    rate: float = 0.05,
+    optimiser: str = "adam",
+    seed: int = defaults.SEED,
+    device: str = "cpu",
+    out: str | Path | None = None,
+    progress: Progress | bool = True,
+) -> Experiment:
+    """Train heads with and without a PCA-like regulariser, and judge whether it speeds convergence to v₁ up.
+
+    Args:
+        dim: dimension of a covariance with eigenvalues 1, 1/2, 1/3, … and random eigenvectors; 20 if None.
+        covariance: a covariance of your own instead: .npy or .csv.
+        strengths: values of γ, beside 0.
+        length: tokens per prompt.
+        runs: pairs of runs per head and strength.
+        steps: training steps per run.
+        rate: initial learning rate; it falls to 0 along a cosine.
+        optimiser: `adam` or `sgd`.
+        seed: of every random choice.
+        device: `auto`, `cpu` or `cuda`.
+        out: the folder for figure and data, by default in `attnaudit-runs`.
+        progress: a function that is told how far it is; True for a bar, False for none.
+    """
+    check_length(length)
+    check_whole(2, runs=runs)
+    sigma = covariance_for(dim, _path(covariance), seed, device_name(device), default=20)
+    recipe = recipe_for(steps, None, 16, rate, optimiser, length)
+    with _timed(progress, "training") as told:
+        findings = regularise_heads(
+            sigma, length, strengths=strengths, runs=runs, recipe=recipe, seed=seed, progress=told
+        )
+    title = f"Regulariser, d = {len(sigma)}, L = {length}, {runs} runs, seed {seed}"
+    return _conclude(
+        "regularise", title, findings, lambda to: regulariser_figure(findings.records, to), out, REGULARISER
+    )
 
 
 def landscape(

@@ -1,37 +1,45 @@
-"""How classifiers hold under corruptions and attacks."""
+"""How networks that classify or segment hold under corruptions, attacks and noise."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from attnaudit import defaults
 from attnaudit.errors import UsageError, unknown
 from attnaudit.numerics.devices import device_name
 from attnaudit.protocol import Protocol
+from attnaudit.records.card import SentenceCard
 from attnaudit.records.engine import Progress
 from attnaudit.records.ranges import check_whole
 from attnaudit.report.progress import shown_progress
 from attnaudit.report.robustness_files import write_evaluation_files
-from attnaudit.robustness import EvaluationPlan, EvaluationSettings, Robustness, evaluate
+from attnaudit.robustness import EvaluationPlan, EvaluationSettings, Examples, Robustness, evaluate
 from attnaudit.robustness.corrupted_sets import write_corrupted_sets
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.robustness.planning import (
     Corruptions,
     check_corrupted,
+    check_segmentation,
     corrupting_conditions,
     evaluation_conditions,
     find_examples,
+    for_segmentation,
+    noise_plan,
 )
+from attnaudit.robustness.sentences import SentenceExamples
 from attnaudit.sources.class_outputs import outputs_of
+from attnaudit.sources.labelled import LabelledImages
 from attnaudit.sources.model import load_model, parse_model
 from attnaudit.sources.selection import select_specs
+from attnaudit.sources.sentences import read_sentences
 
 _log = logging.getLogger(__name__)
 #: How a command does less.
-_LESS = "--limit N draws fewer images"
-#: Images at a time, by device.
+_LESS = "--limit N draws fewer"
+#: Images or sentences at a time, by device.
 _BATCH = {"cpu": 64, "cuda": 256}
 #: Of matrix products.
 _PRECISIONS = ("fp32", "tf32", "bf16")
@@ -41,10 +49,11 @@ def robust(
     models: str | Sequence[str],
     images: str | Path | None = None,
     *,
+    tsv: str | Path | None = None,
     weights: str | Path | None = None,
     random_weights: bool = False,
     download: bool = False,
-    attacks: Sequence[str] = defaults.ATTACKS,
+    attacks: Sequence[str] | None = None,
     eps: Sequence[float | str] = defaults.EPSILONS,
     corruptions: Corruptions = (),
     severities: Sequence[int] = defaults.SEVERITIES,
@@ -53,6 +62,8 @@ def robust(
     twin: str | None = None,
     outliers: str | Path | None = None,
     mask: bool = False,
+    noises: Sequence[str] | Literal["all"] = "all",
+    rates: Sequence[float] = defaults.RATES,
     checks: bool = True,
     limit: int | None = None,
     seed: int = defaults.SEED,
@@ -63,16 +74,21 @@ def robust(
     out: str | Path | None = None,
     progress: Progress | bool = True,
 ) -> Robustness:
-    """Measure accuracy under corruptions and attacks, with intervals, and check for gradient masking.
+    """Measure accuracy, or mIoU, under corruptions, attacks or noise, with intervals, and check for gradient masking.
 
     Args:
-        models: names of vision classifiers: `"vit-small-cifar"`, `"timm:NAME"`, or a folder that `train` wrote.
-        images: a folder with a folder of images per class, or a Parquet file with columns img and label; by default
-            what the data folder has for the model's classes.
+        models: names of models: `"vit-small-cifar"`, `"timm:NAME"`, or a folder that `train` wrote. They all classify
+            images, or all segment, or all name sentences.
+        images: a folder with a folder of images per class, or a Parquet file with columns img and label; for networks
+            that segment, a folder in ADE20K's layout, or a Parquet file with columns image and mask. By default what
+            the data folder has for the model's classes.
+        tsv: for models that name sentences, tab-separated text with columns sentence and label; then only noises,
+            rates, limit and what follows apply.
         weights: a local weights file, of one model.
         random_weights: evaluate untrained networks, initialised from `seed`.
         download: allow the network for weights.
-        attacks: names, see `attnaudit ls attacks`; `"pgd:50"` runs 50 iterations.
+        attacks: names, see `attnaudit ls attacks`; `"pgd:50"` runs 50 iterations. By default some; none for networks
+            that segment, which are shown clean and corrupted pictures only.
         eps: budgets of the attacks, in pixels between 0 and 1: numbers, or texts such as `"4/255"`.
         corruptions: names, see `attnaudit ls corruptions`, or `"all"`.
         severities: of the corruptions, 1 to 5.
@@ -81,12 +97,14 @@ def robust(
         twin: a model, such as the softmax twin, whose adversarial images are tried.
         outliers: class folders of images of no known class, such as ImageNet-O.
         mask: let only the classes of the images count, as for ImageNet-A, -R and -O.
+        noises: of sentences: names, see `attnaudit ls noises`, or `"all"`.
+        rates: shares of the words of a sentence that noise hits, above 0 and up to 1.
         checks: look for gradient masking.
-        limit: how many images to draw; all if None.
+        limit: how many images or sentences to draw; all if None.
         seed: of every random choice.
         protocol: `exact` (ε in pixels, clipped, true labels) or `paper` (as Teo & Nguyen's code).
         precision: of the model's products: `fp32`, `tf32` or `bf16`.
-        batch: images at a time; 64, on a GPU 256, if None.
+        batch: images or sentences at a time; 64, on a GPU 256, if None.
         device: `auto`, `cpu` or `cuda`.
         out: the run folder, by default in `attnaudit-runs`. Repeating the call resumes; further attacks, ε or models
             are added.
@@ -97,6 +115,14 @@ def robust(
     if precision not in _PRECISIONS:
         raise unknown("precision", precision, _PRECISIONS)
     names = [models] if isinstance(models, str) else list(models)
+    if tsv is not None:
+        given = {
+            "images": images, "attacks": attacks, "corruptions": corruptions, "corrupted": corrupted,
+            "baseline": baseline, "twin": twin, "outliers": outliers, "mask": mask,
+        }  # fmt: skip
+        for name, value in given.items():
+            if value:
+                raise UsageError(f"--{name} is for images: with --tsv use --noises and --rates.")
     if baseline is not None and baseline not in names:
         raise UsageError(f"--baseline must be one of the models to evaluate ({', '.join(names)}), got {baseline}.")
     if baseline is not None and not corruptions:
@@ -104,9 +130,9 @@ def robust(
     ready = None if corrupted is None else Path(corrupted)
     check_corrupted(ready, corruptions)
     chosen = Protocol(protocol)
-    conditions = evaluation_conditions(
+    of_images = evaluation_conditions(
         chosen,
-        attacks=attacks,
+        attacks=defaults.ATTACKS if attacks is None else attacks,
         eps=eps,
         corruptions=corruptions,
         severities=severities,
@@ -117,23 +143,35 @@ def robust(
     specs = select_specs(names, weights=weights, random_weights=random_weights, seed=seed, download=download)
     loaded = tuple(load_model(spec) for spec in specs)
     place = device_name(device)
-    plan = EvaluationPlan(
-        loaded,
-        find_examples(
+    examples: Examples | SentenceExamples
+    if tsv is not None:
+        conditions = noise_plan(noises, rates)
+        examples = SentenceExamples.drawn(read_sentences(Path(tsv)), limit, seed)
+    elif named := next((model.label for model in loaded if isinstance(model.card, SentenceCard)), None):
+        raise UsageError(f"{named} names sentences: give --tsv FILE, with columns sentence and label.")
+    else:
+        if segments := PixelModel(loaded[0]).segments:
+            check_segmentation(attacks=attacks, twin=twin, outliers=outliers, mask=mask, baseline=baseline)
+        conditions = for_segmentation(of_images) if segments else of_images
+        examples = find_examples(
             loaded[0],
             None if images is None else Path(images),
             corrupted=ready,
             outliers=None if outliers is None else Path(outliers),
             limit=limit,
             seed=seed,
-        ),
+        )
+    plan = EvaluationPlan(
+        loaded,
+        examples,
         conditions,
         EvaluationSettings(seed, chosen, precision, mask, place, batch or _BATCH[place]),
         None if twin is None else load_model(parse_model(twin, seed=seed, download=download)),
         checks,
     )
     folder = Path(out) if out is not None else Path(defaults.RUNS) / plan.name
-    about = f"{len(plan.examples.indices):,} images of {plan.examples.data.path.name}, protocol {chosen.value}"
+    kind = "images" if tsv is None else "sentences"
+    about = f"{len(plan.examples.indices):,} {kind} of {plan.examples.data.path.name}, protocol {chosen.value}"
     _log.info("Evaluating %s on %s, on %s, in %s.", ", ".join(model.label for model in loaded), about, place, folder)
     divisor = None if baseline is None else loaded[names.index(baseline)].label
     with shown_progress(progress, "evaluating", _LESS) as told:
@@ -163,8 +201,7 @@ def corrupt(
 
     Args:
         model: a name; images are cut to what this model sees.
-        images: a folder with a folder of images per class, or a Parquet file with columns img and label; by default
-            what the data folder has for the model's classes.
+        images: as for `robust`; by default what the data folder has for the model's classes.
         weights: a local weights file.
         random_weights: take the network untrained.
         corruptions: names, see `attnaudit ls corruptions`, or `"all"`.
@@ -184,7 +221,8 @@ def corrupt(
     loaded = load_model(spec)
     subject = PixelModel(loaded)
     examples = find_examples(loaded, None if images is None else Path(images), limit=limit, seed=seed)
-    outputs_of(examples.data, subject.outputs, subject.label)
+    if isinstance(examples.data, LabelledImages):
+        outputs_of(examples.data, subject.outputs, subject.label)
     count = len(examples.indices)
     _log.info("Applying %d corruptions to %s images of %s.", len(conditions), f"{count:,}", examples.data.path)
     with shown_progress(progress, "corrupting", _LESS) as told:

@@ -47,8 +47,9 @@ def train(
     Args:
         recipe: a name, see `attnaudit ls recipes`, or a .yaml file.
         data: of images a folder with train*.parquet and test*.parquet (columns img, label), or with train/ and val/ of
-            class folders; of text a folder with train*.txt and test*.txt, WikiText's, or a file. By default the
-            recipe's folder in the data folder.
+            class folders; of pictures with masks the same Parquet files with columns image and mask, or ADE20K's
+            images/ and annotations/; of text a folder with train*.txt and test*.txt, WikiText's, or a file. By default
+            the recipe's folder in the data folder.
         epochs: instead of the recipe's.
         change: settings to change, such as `"model.depth=6"`.
         limit: images or lines per half; all if None.

@@ -8,6 +8,7 @@
 from attnaudit.attention import functional
 from attnaudit.attention.base import Attention
 from attnaudit.attention.diagnosis import Diagnosis, diagnosing
+from attnaudit.attention.pca_penalty import PCAPenalty
 from attnaudit.attention.primal import PrimalAttention, ksvd_loss
 from attnaudit.attention.registry import VARIANTS, Variant
 from attnaudit.attention.rpc import RPCAttention
@@ -21,6 +22,7 @@ __all__ = [
     "VARIANTS",
     "Attention",
     "Diagnosis",
+    "PCAPenalty",
     "PrimalAttention",
     "RPCAttention",
     "ScaledAttention",

@@ -27,7 +27,7 @@ from attnaudit.theories.base import Theory, guard_of
 from attnaudit.theories.registry import PRIMAL_SVD, THEORIES
 
 #: What pages say of measures that a claim shows of an audit.
-SHOWN_ON = "scored on the first eight inputs, up to the end of a unit of work; what decides, on all"
+SHOWN_ON = "scored on the first four inputs, up to the end of a unit of work; what decides, on all"
 _COMMANDS = {
     RecordKind.AUDIT: "attnaudit audit MODEL --claims {name}",
     RecordKind.TRAINING: "attnaudit judge RUN… --claims {name}",

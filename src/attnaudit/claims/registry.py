@@ -9,6 +9,7 @@ from attnaudit.claims import (
     gaussian_alignment,
     gaussian_finite_prompt,
     gaussian_in_context,
+    gaussian_regulariser,
     hopfield,
     inputs_lowrank,
     jproj_convergence,
@@ -24,7 +25,9 @@ from attnaudit.claims import (
     low_pass,
     mean_shift,
     rpc_because_of_pcp,
+    rpc_fine_tuned,
     rpc_robust,
+    rpc_segments_better,
     scaled_attention_converges_faster,
     study_similarity,
 )
@@ -52,11 +55,14 @@ CLAIMS: Mapping[str, Claim] = {
         gaussian_alignment,
         gaussian_finite_prompt,
         gaussian_in_context,
+        gaussian_regulariser,
         jproj_convergence,
         ksvd_regularised,
         scaled_attention_converges_faster,
         rpc_robust,
         rpc_because_of_pcp,
+        rpc_fine_tuned,
+        rpc_segments_better,
     )
 }
 _RECORDS = {

@@ -37,7 +37,7 @@ def _subjects(evaluations: Sequence[Evaluation]) -> list[_Subject]:
         _Subject(ours, baseline, tuple(controls))
         for groups in comparable_groups(evaluations)
         for baseline in groups
-        if baseline.attention.is_plain_symmetric
+        if baseline.attention.is_plain_symmetric and baseline.classifies_images
         for ours in groups
         if ours.attention.is_iterated_rpc and (controls := _controls(ours, groups)) is not None
     ]

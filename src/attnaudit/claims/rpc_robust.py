@@ -19,7 +19,7 @@ def _comparisons(evaluations: Sequence[Evaluation]) -> list[PairedComparison]:
         PairedComparison(ours, baseline, baseline)
         for groups in comparable_groups(evaluations)
         for baseline in groups
-        if baseline.attention.is_plain_symmetric
+        if baseline.attention.is_plain_symmetric and baseline.classifies_images
         for ours in groups
         if ours.attention.is_iterated_rpc
     ]

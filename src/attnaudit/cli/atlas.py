@@ -10,6 +10,7 @@ import typer
 from attnaudit import defaults
 from attnaudit.cli import options
 from attnaudit.cli.options import Device
+from attnaudit.records.keep import Keep
 from attnaudit.report.console import data_console, print_json, say
 
 
@@ -26,6 +27,7 @@ def atlas(
     workers: options.Workers = None,
     cluster: options.Cluster = None,
     memory: options.Memory = None,
+    keep: options.KeepOption = Keep.ROWS,
     wide: options.Wide = False,
     json: options.Json = False,
 ) -> None:
@@ -57,6 +59,7 @@ def atlas(
         workers=workers,
         cluster=cluster,
         memory=memory,
+        keep=keep,
     )
     if json:
         print_json(atlas_records(found.audits, found.failures))

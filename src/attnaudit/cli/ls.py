@@ -24,6 +24,7 @@ class Listing(StrEnum):
     RECIPES = "recipes"
     ATTACKS = "attacks"
     CORRUPTIONS = "corruptions"
+    NOISES = "noises"
 
 
 def ls(

@@ -94,13 +94,17 @@ Out = Annotated[
 ]
 ClassFolders = Annotated[
     Path | None,
-    typer.Option("--images", help="Folder with one folder of images per class.", show_default=False),
+    typer.Option(
+        "--images",
+        help="Folder with one folder of images per class, or for segmentation with images/ and annotations/.",
+        show_default=False,
+    ),
 ]
 Parquet = Annotated[
     Path | None,
     typer.Option(
-        help="Parquet file with columns img and label. Default: test.parquet of cifar10 (10 classes), or imagenet_val "
-        "(1,000 classes), in $ATTNAUDIT_DATA.",
+        help="Parquet file with columns img and label, or image and mask for segmentation. Default: test.parquet of "
+        "cifar10 (10 classes) or camvid (11 classes of pixels), or imagenet_val (1,000 classes), in $ATTNAUDIT_DATA.",
         show_default=False,
     ),
 ]
@@ -154,6 +158,14 @@ def whole_numbers(text: str, option: str) -> tuple[int, ...]:
         return tuple(int(part) for part in listed(text, option))
     except ValueError as error:
         raise UsageError(f"{option} must be a list of integers, such as 1,4,16, got {text}.") from error
+
+
+def numbers(text: str, option: str) -> tuple[float, ...]:
+    """A comma-separated list of numbers."""
+    try:
+        return tuple(float(part) for part in listed(text, option))
+    except ValueError as error:
+        raise UsageError(f"{option} must be a list of numbers, such as 0.1,0.3, got {text}.") from error
 
 
 class KeepMapsCommand(PlainCommand):

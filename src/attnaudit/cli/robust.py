@@ -1,4 +1,4 @@
-"""`attnaudit robust`: accuracy under corruptions and attacks, and whether the attacks can be trusted."""
+"""`attnaudit robust`: accuracy under corruptions, attacks or noise, and whether the attacks can be trusted."""
 
 from __future__ import annotations
 
@@ -26,16 +26,32 @@ class Precision(StrEnum):
 def robust(
     models: Annotated[
         list[str],
-        typer.Argument(help="Vision classifiers: vit-small-cifar, timm:NAME, or a folder from attnaudit train."),
+        typer.Argument(
+            help="Models that classify or segment: vit-small-cifar, timm:NAME, or a folder from attnaudit train."
+        ),
     ],
     weights: options.Weights = None,
     random_weights: options.RandomWeights = False,
     download: options.Download = False,
     images: options.ClassFolders = None,
     parquet: options.Parquet = None,
+    tsv: Annotated[
+        Path | None,
+        typer.Option(
+            help="Sentences for models that name them: tab-separated, columns sentence and label.", show_default=False
+        ),
+    ] = None,
+    noises: Annotated[
+        str, typer.Option(help="Noise in sentences (attnaudit ls noises): comma-separated, `all` or `none`.")
+    ] = "all",
+    rates: Annotated[str, typer.Option(help="Shares of the words that noise hits.")] = options.joined(defaults.RATES),
     attacks: Annotated[
-        str, typer.Option(help="Attacks (attnaudit ls attacks): comma-separated or `none`; pgd:50 runs 50 iterations.")
-    ] = options.joined(defaults.ATTACKS),
+        str | None,
+        typer.Option(
+            help="Attacks (attnaudit ls attacks): comma-separated or `none`; pgd:50 runs 50 iterations.",
+            show_default=f"{options.joined(defaults.ATTACKS)}; none for segmentation and sentences",
+        ),
+    ] = None,
     eps: Annotated[str, typer.Option(help="Attack budgets in pixel values, between 0 and 1.")] = options.joined(
         defaults.EPSILONS
     ),
@@ -63,7 +79,9 @@ def robust(
         bool, typer.Option("--mask", help="Use only outputs for the classes of the images, as for ImageNet-A, -R, -O.")
     ] = False,
     checks: Annotated[bool, typer.Option(help="Check for gradient masking.")] = True,
-    limit: Annotated[int | None, typer.Option(min=1, help="Number of images to draw. Default: all.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Number of images or sentences to draw. Default: all.")
+    ] = None,
     seed: options.Seed = defaults.SEED,
     protocol: Annotated[
         Protocol, typer.Option(help="exact: ε in pixels, clipped, true labels; paper: as in Teo & Nguyen's code.")
@@ -79,7 +97,11 @@ def robust(
     wide: options.Wide = False,
     json: options.Json = False,
 ) -> None:
-    """Measure the accuracy of MODELS under corruptions and attacks, with intervals, and check for gradient masking.
+    """Measure the accuracy of MODELS under corruptions and attacks, or noise in sentences, with intervals.
+
+    Where gradients were used to attack, it also checks for gradient masking.
+
+    Of networks that segment it measures mIoU, mean accuracy and pixel accuracy, clean and under corruptions.
 
     Repeating the command resumes it. With the same --out and additional attacks, ε or models, it computes only what is
     new. Tables and page show what the last command named.
@@ -94,6 +116,10 @@ def robust(
         attnaudit robust timm:deit_tiny_patch16_224 --images imagenet/val --corrupted imagenet-c --corruptions all
 
         attnaudit robust timm:deit_tiny_patch16_224 --images imagenet-a --mask --attacks none
+
+        attnaudit robust runs/segment-camvid-0 --parquet camvid/test.parquet --corruptions all --severities 3
+
+        attnaudit robust runs/sst2-rpc runs/sst2-softmax --tsv sst2/test.tsv --rates 0.1,0.2,0.4
     """
     from attnaudit.api.robustness import robust as evaluated
     from attnaudit.records import json_file
@@ -105,7 +131,10 @@ def robust(
         weights=weights,
         random_weights=random_weights,
         download=download,
-        attacks=options.names(attacks, "--attacks"),
+        tsv=tsv,
+        noises=options.names_or_all(noises, "--noises"),
+        rates=options.numbers(rates, "--rates"),
+        attacks=None if attacks is None else options.names(attacks, "--attacks"),
         eps=options.listed(eps, "--eps"),
         corruptions=options.names_or_all(corruptions, "--corruptions"),
         severities=options.whole_numbers(severities, "--severities"),

@@ -20,7 +20,8 @@ def train(
         Path | None,
         typer.Option(
             help="Images: folder with train*.parquet and test*.parquet (columns img, label), or with train/ and val/ "
-            "of class folders. Text: folder with train*.txt and test*.txt, WikiText's, or a file. Default: the "
+            "of class folders. Segmentation: the same Parquet files with columns image and mask, or ADE20K's images/ "
+            "and annotations/. Text: folder with train*.txt and test*.txt, WikiText's, or a file. Default: the "
             "recipe's folder in $ATTNAUDIT_DATA.",
             show_default=False,
         ),
@@ -62,6 +63,8 @@ def train(
         attnaudit train vit-small-cifar --set model.attention=rpc --set model.attention_layers=[0] --seed 1
 
         attnaudit train vit-small-cifar --epochs 1 --limit 512 --set batch=64 --set model.depth=2
+
+        attnaudit train segment-camvid --data camvid/ --compile --graph
 
         attnaudit train lm --data wikitext/ --set model.attention=rpc --set model.attention_layers=[0,1]
     """

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
+from attnaudit.attention.functional import unexplained_variance
 from attnaudit.errors import NumericalError, UsageError
 from attnaudit.gaussian.checks import check_length
 from attnaudit.gaussian.head import Kernel, reconstruction_loss
@@ -109,6 +110,8 @@ class HeadRecipe:
 
     Each step uses `prompts` prompts with `queries` queries each. The learning rate falls to 0 along a cosine, and the
     result is the mean of the last third of the iterates, which removes most gradient noise (Polyak & Juditsky 1992).
+    `pca_weight` is γ of the regulariser γ·E‖x - P_μ x‖², PCA's own objective for the direction of μ: its minimum, over
+    all μ, is at v₁ whatever the size of μ, so that it moves no minimiser that is there.
     """
 
     steps: int = 600
@@ -117,8 +120,11 @@ class HeadRecipe:
     rate: float = 0.05
     optimiser: HeadOptimiser = HeadOptimiser.ADAM
     records: int = 40
+    pca_weight: float = 0.0
 
     def __post_init__(self) -> None:
+        if not 0 <= self.pca_weight < math.inf:
+            raise UsageError(f"pca_weight must be ≥ 0 and finite, got {self.pca_weight}.")
         for name in ("steps", "prompts", "queries", "records"):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} must be ≥ 1, got {getattr(self, name)}.")
@@ -131,14 +137,24 @@ def train_on_fresh_prompts(
     start: Weights,
     generator: Generator,
     recipe: HeadRecipe | None = None,
+    *,
+    regularised_on: Callable[[Tensor], Tensor] = lambda prompts: prompts,
 ) -> Trajectory:
-    """Train on new prompts at every step, which minimises the population risk itself."""
+    """Train on new prompts at every step, which minimises the population risk itself.
+
+    `regularised_on` makes the tokens of the regulariser from the prompts, which they are by default: others mislead it.
+    """
     check_length(length)
     recipe = HeadRecipe() if recipe is None else recipe
 
     def loss(weights: Weights) -> Float[Tensor, ""]:
         prompts = source.draw(recipe.prompts, length, generator)
-        return reconstruction_loss(kernel, prompts, weights, recipe.queries).mean()
+        risk = reconstruction_loss(kernel, prompts, weights, recipe.queries).mean()
+        if not recipe.pca_weight:
+            return risk
+        tokens = regularised_on(prompts).flatten(0, 1)
+        variance = tokens.var(dim=0, correction=0).sum()
+        return risk + recipe.pca_weight * variance * unexplained_variance(tokens, weights)
 
     return train_on_fresh_losses(loss, start, recipe)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Tag
 
 from attnaudit.errors import SettingError
 from attnaudit.records.later_fields import added_later
@@ -40,12 +42,12 @@ class AttentionChoice:
 
 @dataclass(frozen=True)
 class Architecture(AttentionChoice):
-    """timm's VisionTransformer in numbers; the defaults are ViT-Tiny's width on images of 32 pixels.
+    """A vision transformer in numbers; the defaults are ViT-Tiny's width on images of 32 pixels.
 
     Which attention it has is an `AttentionChoice`.
 
     Args:
-        image_size: pixels of a side.
+        image_size: pixels of a side; of images that are not square, of their height.
         patch_size: pixels of a patch's side; an image has (image_size / patch_size)² + 1 tokens.
         width: channels of a token.
         depth: number of blocks.
@@ -54,6 +56,9 @@ class Architecture(AttentionChoice):
         drop_path: largest rate of stochastic depth, which grows linearly with depth.
         standardise: whether queries and keys are standardised per token in every pass.
         initialisation: timm's, or torch's defaults as the study has them.
+        image_width: pixels of the width, for images that are not square.
+        blocks: timm's, or those of a fully attentional network, which attend over channels, too (`sources.fan`).
+        decoder: for a network that segments: a linear map from each patch to classes (`sources.segmentation_network`).
     """
 
     image_size: int = 32
@@ -65,20 +70,40 @@ class Architecture(AttentionChoice):
     drop_path: float = 0.0
     standardise: bool = False
     initialisation: Literal["timm", "torch"] = "timm"
+    image_width: int | None = added_later(None, unwritten=True)
+    blocks: Literal["vit", "fan"] = added_later("vit", unwritten=True)
+    decoder: Literal["linear"] | None = added_later(None, unwritten=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.image_size < 1 or self.patch_size < 1 or self.image_size % self.patch_size:
-            raise SettingError(f"images of {self.image_size} pixels do not split into patches of {self.patch_size}.")
+        for side in self.image_shape:
+            if side < 1 or self.patch_size < 1 or side % self.patch_size:
+                raise SettingError(f"images of {side} pixels do not split into patches of {self.patch_size}.")
         _check_heads(self.width, self.heads)
         check_range(1, depth=self.depth)
         check_range(2, classes=self.classes)
         check_rate(drop_path=self.drop_path)
 
     @property
+    def image_shape(self) -> tuple[int, int]:
+        """Height and width in pixels."""
+        return self.image_size, self.image_size if self.image_width is None else self.image_width
+
+    @property
+    def segments(self) -> bool:
+        """Whether it names every pixel, and not the image."""
+        return self.decoder is not None
+
+    @property
+    def patches(self) -> tuple[int, int]:
+        """The number of patches in a column and in a row."""
+        height, width = self.image_shape
+        return height // self.patch_size, width // self.patch_size
+
+    @property
     def tokens(self) -> int:
         """Patches, and the class token."""
-        return (self.image_size // self.patch_size) ** 2 + 1
+        return self.patches[0] * self.patches[1] + 1
 
 
 @dataclass(frozen=True)
@@ -112,6 +137,56 @@ class DecoderArchitecture(AttentionChoice):
     def tokens(self) -> int:
         """Words of a context."""
         return self.context
+
+
+@dataclass(frozen=True)
+class EncoderArchitecture(AttentionChoice):
+    """A pretrained encoder, and a linear map from the mean of its tokens to classes.
+
+    Which attention it has is an `AttentionChoice`: its weights are those of the encoder as far as they fit.
+
+    Args:
+        encoder: a language model by the name that `attnaudit audit` takes: minilm, a folder, hf:NAME.
+        classes: number of classes.
+        context: how many tokens of a sentence it reads; the rest is cut off.
+        depth: number of attention layers, known from the encoder.
+        dropout: rate on what is classified; the encoder has its own.
+    """
+
+    encoder: str = "minilm"
+    classes: int = 2
+    context: int = 64
+    depth: int = 1
+    dropout: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_range(1, context=self.context, depth=self.depth)
+        check_range(2, classes=self.classes)
+        check_rate(dropout=self.dropout)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of a sentence, padding included."""
+        return self.context
+
+    @property
+    def segments(self) -> bool:
+        """It does not."""
+        return False
+
+
+def _evaluated_kind(content: Any) -> str:
+    """The name of the class that plain or typed content is of: only an `EncoderArchitecture` names an encoder."""
+    names = content if isinstance(content, Mapping) else getattr(content, "__dict__", {})
+    return "EncoderArchitecture" if "encoder" in names else "Architecture"
+
+
+#: The architecture of a network that `attnaudit robust` evaluates.
+ClassifierArchitecture = Annotated[
+    Annotated[Architecture, Tag("Architecture")] | Annotated[EncoderArchitecture, Tag("EncoderArchitecture")],
+    Discriminator(_evaluated_kind),
+]
 
 
 def _check_heads(width: int, heads: int) -> None:

@@ -72,7 +72,7 @@ class AuditFile:
     certificates: Mapping[str, float]
     eigen_solvers: Mapping[str, int]
     attention: Mapping[str, str] = field(default_factory=dict)
-    keep: Keep = added_later(Keep.ROWS)  # noqa: RUF009 it makes a field
+    keep: Keep = added_later(Keep.ROWS)
 
     @property
     def kinds_of_attention(self) -> list[str]:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from attnaudit.errors import SettingError
-from attnaudit.records.architecture import Architecture, DecoderArchitecture
+from attnaudit.records.architecture import (
+    Architecture,
+    ClassifierArchitecture,
+    DecoderArchitecture,
+    EncoderArchitecture,
+)
 from attnaudit.records.ranges import check_range
 
 #: The file by which a folder is known as a model of `attnaudit train`.
@@ -72,10 +77,25 @@ class TextCard:
 
 
 @dataclass(frozen=True)
+class SentenceCard:
+    """Of a fine-tuned encoder: its config, and the rules of its tokenizer as the text of a `tokenizer.json`."""
+
+    name: str
+    architecture: EncoderArchitecture
+    config: Mapping[str, Any]
+    tokenizer: str
+    facts: TrainingFacts
+
+
+#: The card of any trained model.
+Card = ImageCard | TextCard | SentenceCard
+
+
+@dataclass(frozen=True)
 class NetworkCard:
     """What is known of an evaluated network that `attnaudit train` made."""
 
-    architecture: Architecture
+    architecture: ClassifierArchitecture
     facts: TrainingFacts
 
     def __post_init__(self) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from attnaudit.errors import RunFolderError
 from attnaudit.numerics.digest import digest
 from attnaudit.records import json_file
-from attnaudit.records.architecture import Architecture
+from attnaudit.records.architecture import ClassifierArchitecture
 from attnaudit.records.card import NetworkCard, TrainingFacts
 from attnaudit.records.evaluation import (
     Accuracy,
@@ -31,7 +31,7 @@ class EvaluatedNetwork:
 
     label: str
     fingerprint: str
-    architecture: Architecture
+    architecture: ClassifierArchitecture
     facts: TrainingFacts
     accuracies: tuple[Accuracy, ...]
     masked: tuple[str, ...]
@@ -43,8 +43,8 @@ class EvaluatedNetwork:
         return digest(self.fingerprint, json_file.plain(self.architecture))
 
     def under(self, kind: ConditionKind) -> list[Accuracy]:
-        """The accuracies under conditions of one kind."""
-        return [entry for entry in self.accuracies if entry.condition.kind is kind]
+        """The accuracies under conditions of one kind: mIoU of what segments."""
+        return [entry for entry in self.accuracies if entry.condition.kind is kind and entry.quantity.decides]
 
     def joined(self, other: EvaluatedNetwork) -> EvaluatedNetwork:
         """With what else was found of it.
@@ -52,9 +52,9 @@ class EvaluatedNetwork:
         Raises:
             RunFolderError: the two do not agree.
         """
-        found = {(entry.condition, entry.source): entry for entry in self.accuracies}
+        found = {(entry.condition, entry.source, entry.quantity): entry for entry in self.accuracies}
         for entry in other.accuracies:
-            before = found.setdefault((entry.condition, entry.source), entry)
+            before = found.setdefault((entry.condition, entry.source, entry.quantity), entry)
             if before.accuracy != entry.accuracy:
                 raise RunFolderError(
                     f"{self.label} keeps {before.accuracy:.1%} in one folder and {entry.accuracy:.1%} in another under "

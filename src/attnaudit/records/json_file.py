@@ -31,7 +31,7 @@ from attnaudit.errors import (
 )
 from attnaudit.numerics.digest import digest
 from attnaudit.records.files import write_whole
-from attnaudit.records.later_fields import is_added_later
+from attnaudit.records.later_fields import is_added_later, is_unwritten
 
 Content = TypeVar("Content")
 
@@ -134,7 +134,25 @@ def _infinite(data: Any) -> Iterator[list[int | str]]:
 def plain(content: Any) -> Any:
     """Typed content as the plain data that JSON gives back."""
     (found,) = _adapter(typing.cast(Hashable, type(content))).dump_python((content,), mode="json", warnings="none")
+    _remove_unwritten(content, found)
     return found
+
+
+def _remove_unwritten(content: Any, data: Any) -> None:
+    """Take the fields out of plain data that are not written with their default."""
+    if dataclasses.is_dataclass(content):
+        for field in dataclasses.fields(content):
+            own = getattr(content, field.name)
+            if is_unwritten(field, own):
+                del data[field.name]
+            else:
+                _remove_unwritten(own, data[field.name])
+    elif isinstance(content, tuple | list):
+        for own, there in zip(content, data, strict=True):
+            _remove_unwritten(own, there)
+    elif isinstance(content, Mapping):
+        for own, there in zip(content.values(), data.values(), strict=True):
+            _remove_unwritten(own, there)
 
 
 @cache
@@ -214,7 +232,7 @@ def _followed(kind: Any, location: Sequence[int | str]) -> tuple[Any, list[int |
     for step in location:
         holder = kind = _bare(kind)
         if isinstance(kind, tuple):  # a union of dataclasses, of which the step is the tag
-            kind = next(own for own in kind if any(step in typing.get_args(hint) for hint in _hints(own).values()))
+            kind = next(own for own in map(_bare, kind) if _is_tag(step, own))
             continue
         steps.append(step)
         if dataclasses.is_dataclass(kind):
@@ -222,6 +240,11 @@ def _followed(kind: Any, location: Sequence[int | str]) -> tuple[Any, list[int |
         elif arguments := typing.get_args(kind):
             kind = arguments[0] if isinstance(step, int) else arguments[-1]
     return holder, steps
+
+
+def _is_tag(step: int | str, kind: Any) -> bool:
+    """Whether a tag of a union means this member: by its name, or by a literal that one of its fields must be."""
+    return step == kind.__name__ or any(step in typing.get_args(hint) for hint in _hints(kind).values())
 
 
 def _hints(kind: Any) -> dict[str, Any]:

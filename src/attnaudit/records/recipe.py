@@ -1,4 +1,7 @@
-"""What a training depends on: model, data, optimiser, augmentation, what is monitored. For images, and for text."""
+"""What a training depends on: model, data, optimiser, augmentation, what is monitored.
+
+For images that are named, for pictures that are segmented, for text, and for sentences that are named.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Discriminator
 
 from attnaudit.errors import SettingError
-from attnaudit.records.architecture import Architecture, DecoderArchitecture
+from attnaudit.records.architecture import Architecture, DecoderArchitecture, EncoderArchitecture
+from attnaudit.records.later_fields import added_later
 from attnaudit.records.ranges import check_range
 
 
@@ -67,6 +71,26 @@ class AugmentationSettings:
 
 
 @dataclass(frozen=True)
+class MaskAugmentationSettings:
+    """What training pictures and their masks go through on the device.
+
+    A picture is enlarged or made smaller by a factor between `smallest` and `largest`, which may show a part of it, or
+    all of it with pixels around it that have no class; half of them are mirrored. `colour` is how far brightness,
+    contrast and saturation may go up or down, as a share.
+    """
+
+    smallest: float = 0.75
+    largest: float = 2.0
+    flip: bool = True
+    colour: float = 0.4
+
+    def __post_init__(self) -> None:
+        check_range(0, open_low=True, smallest=self.smallest)
+        check_range(self.smallest, largest=self.largest)
+        check_range(0, 1, colour=self.colour)
+
+
+@dataclass(frozen=True)
 class MonitorSettings:
     """What the monitor does: it measures every `every` epochs, on fixed batches of training and of test inputs.
 
@@ -107,11 +131,23 @@ class TextMonitorSettings(MonitorSettings):
 
 
 @dataclass(frozen=True)
+class SentenceMonitorSettings(MonitorSettings):
+    """`sentences` is how many sentences of each half are monitored, if a batch has as many; 0 turns the monitor off."""
+
+    sentences: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_range(0, sentences=self.sentences)
+
+
+@dataclass(frozen=True)
 class Recipe:
     """A training of any kind. `name` and `about` say what it is for; `data` names a folder of `ATTNAUDIT_DATA`.
 
     `average` is the decay of the exponential moving average of the weights, None for none; `ksvd_weight` is η of
-    Primal-Attention's regulariser η·J².
+    Primal-Attention's regulariser η·J²; `pca_weight` is that of a pull of keys towards principal
+    components (`PCAPenalty`).
     """
 
     #: What a batch consists of.
@@ -120,7 +156,7 @@ class Recipe:
     name: str
     about: str = ""
     data: str = ""
-    model: Architecture | DecoderArchitecture = field(default_factory=Architecture)
+    model: Architecture | DecoderArchitecture | EncoderArchitecture = field(default_factory=Architecture)
     epochs: int = 100
     batch: int = 512
     precision: Literal["bf16", "fp32"] = "bf16"
@@ -128,12 +164,14 @@ class Recipe:
     average: float | None = None
     ksvd_weight: float = 0.0
     monitor: MonitorSettings = field(default_factory=MonitorSettings)
+    pca_weight: float = added_later(0.0, unwritten=True)
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"\w[\w.-]*", self.name):
             raise SettingError(f"name must be usable as a folder's (letters, digits, - and _), got {self.name!r}.")
         check_range(1, epochs=self.epochs, batch=self.batch)
         check_range(0, 1, average=self.average)
+        check_range(0, pca_weight=self.pca_weight)
         if self.ksvd_weight and self.model.attention != "primal":
             raise SettingError(f"ksvd_weight is for primal attention, but the model has {self.model.attention}.")
 
@@ -157,6 +195,8 @@ class ImageRecipe(Recipe):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.model.segments:
+            raise SettingError("model.decoder is for task segmentation: leave it out, or name the task.")
         if self.batch % 2 and self.augmentation.mixes:
             raise SettingError(f"batch must be even, because mixup pairs images, got {self.batch}.")
 
@@ -168,6 +208,29 @@ class ImageRecipe(Recipe):
     def for_classes(self, classes: int) -> ImageRecipe:
         """The same with as many classes as the data has."""
         return replace(self, model=replace(self.model, classes=classes))
+
+
+@dataclass(frozen=True)
+class SegmentationRecipe(Recipe):
+    """A vision transformer with a decoder that learns to name every pixel; `model.classes` is how many classes are."""
+
+    examples = "images"
+
+    task: Literal["segmentation"] = "segmentation"
+    data: str = "camvid"
+    model: Architecture = field(default_factory=lambda: Architecture(decoder="linear"))
+    augmentation: MaskAugmentationSettings = field(default_factory=MaskAugmentationSettings)
+    monitor: ImageMonitorSettings = field(default_factory=ImageMonitorSettings)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.model.segments:
+            raise SettingError("model.decoder is missing: a network that segments needs one, such as linear.")
+
+    @property
+    def monitored_inputs(self) -> int:
+        """Images."""
+        return self.monitor.images
 
 
 @dataclass(frozen=True)
@@ -202,5 +265,27 @@ class TextRecipe(Recipe):
         return replace(self, model=replace(self.model, vocabulary=words))
 
 
+@dataclass(frozen=True)
+class SentenceRecipe(Recipe):
+    """A pretrained encoder that learns to name sentences: fine-tuning, with any attention."""
+
+    examples = "sentences"
+
+    task: Literal["sentences"] = "sentences"
+    data: str = "sst2"
+    model: EncoderArchitecture = field(default_factory=EncoderArchitecture)
+    monitor: SentenceMonitorSettings = field(default_factory=SentenceMonitorSettings)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.pca_weight:
+            raise SettingError("pca_weight is for images and text: the padding of sentences would count as tokens.")
+
+    @property
+    def monitored_inputs(self) -> int:
+        """Sentences."""
+        return self.monitor.sentences
+
+
 #: A recipe as it is in a file, where `task` says which kind it is.
-AnyRecipe = Annotated[ImageRecipe | TextRecipe, Discriminator("task")]
+AnyRecipe = Annotated[ImageRecipe | SegmentationRecipe | TextRecipe | SentenceRecipe, Discriminator("task")]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -15,7 +15,7 @@ from attnaudit.records import json_file
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.later_fields import added_later
 from attnaudit.records.ranges import check_range
-from attnaudit.records.recipe import AnyRecipe, ImageRecipe, TextRecipe
+from attnaudit.records.recipe import AnyRecipe, ImageRecipe, SegmentationRecipe, SentenceRecipe, TextRecipe
 from attnaudit.records.run_folder import RunFolder, RunKind
 from attnaudit.records.schema import OBSERVED
 
@@ -72,13 +72,42 @@ class Epoch:
 
 
 @dataclass(frozen=True)
-class ImageEpoch(Epoch):
-    """Of a classifier; `average_…` are of the averaged weights."""
+class ClassifierEpoch(Epoch):
+    """Of a classifier of anything."""
 
     test_accuracy: float
+
+
+@dataclass(frozen=True)
+class SentenceEpoch(ClassifierEpoch):
+    """Of a classifier of sentences; `average_…` are of the averaged weights."""
+
+    sentences_per_second: float
+    average_test_loss: float | None = None
+    average_test_accuracy: float | None = None
+
+
+@dataclass(frozen=True)
+class ImageEpoch(ClassifierEpoch):
+    """Of a classifier of images; `average_…` are of the averaged weights."""
+
     images_per_second: float
     average_test_loss: float | None = None
     average_test_accuracy: float | None = None
+
+
+@dataclass(frozen=True)
+class SegmentationEpoch(Epoch):
+    """Of a network that segments; classes that no test picture has are missing from means."""
+
+    test_mean_iou: float
+    test_mean_accuracy: float
+    test_pixel_accuracy: float
+    images_per_second: float
+    average_test_loss: float | None = None
+    average_test_mean_iou: float | None = None
+    average_test_mean_accuracy: float | None = None
+    average_test_pixel_accuracy: float | None = None
 
 
 @dataclass(frozen=True)
@@ -105,9 +134,23 @@ class TextEpoch(Epoch):
 
 @dataclass(frozen=True)
 class ImageHistory:
-    """The `history.json` of a classifier."""
+    """The `history.json` of a classifier of images."""
 
     epochs: tuple[ImageEpoch, ...]
+
+
+@dataclass(frozen=True)
+class SentenceHistory:
+    """The `history.json` of a classifier of sentences."""
+
+    epochs: tuple[SentenceEpoch, ...]
+
+
+@dataclass(frozen=True)
+class SegmentationHistory:
+    """The `history.json` of a network that segments."""
+
+    epochs: tuple[SegmentationEpoch, ...]
 
 
 @dataclass(frozen=True)
@@ -117,16 +160,26 @@ class TextHistory:
     epochs: tuple[TextEpoch, ...]
 
 
+AnyEpoch = ImageEpoch | SegmentationEpoch | TextEpoch | SentenceEpoch
+#: What is known of an epoch, and the file of all of them, by kind of recipe.
+HISTORIES: Mapping[type[AnyRecipe], tuple[type[AnyEpoch], type[Any]]] = {
+    ImageRecipe: (ImageEpoch, ImageHistory),
+    SegmentationRecipe: (SegmentationEpoch, SegmentationHistory),
+    TextRecipe: (TextEpoch, TextHistory),
+    SentenceRecipe: (SentenceEpoch, SentenceHistory),
+}
+
+
 @dataclass(frozen=True)
 class TrainingRun:
     """One training: what was trained, how it went so far, and what its monitor measured."""
 
     path: Path
     settings: TrainingFile
-    history: tuple[ImageEpoch | TextEpoch, ...]
+    history: tuple[AnyEpoch, ...]
 
     @property
-    def recipe(self) -> ImageRecipe | TextRecipe:
+    def recipe(self) -> AnyRecipe:
         """What it was trained by."""
         return self.settings.identity.recipe
 
@@ -147,8 +200,8 @@ class TrainingRun:
 
     @property
     def accuracies(self) -> tuple[float, ...]:
-        """On the test half after every epoch; none of a language model, which has perplexities instead."""
-        return tuple(epoch.test_accuracy for epoch in self.history if isinstance(epoch, ImageEpoch))
+        """On the test half after every epoch; none of what does not classify."""
+        return tuple(epoch.test_accuracy for epoch in self.history if isinstance(epoch, ClassifierEpoch))
 
     @property
     def is_monitored(self) -> bool:
@@ -205,9 +258,7 @@ def open_training(path: Path) -> TrainingRun:
         RunFolderError: it is not the folder of a training, or a file of it is damaged.
     """
     settings = RunFolder(path).settings(TrainingFile, RunKind.TRAINING)
-    kind: type[ImageHistory | TextHistory] = ImageHistory
-    if isinstance(settings.identity.recipe, TextRecipe):
-        kind = TextHistory
+    _, kind = HISTORIES[type(settings.identity.recipe)]
     try:
         epochs = json_file.read(kind, path / HISTORY, "the history of a training").epochs
     except FileNotFoundError:  # no epoch is finished yet

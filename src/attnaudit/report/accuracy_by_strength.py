@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from attnaudit.records.evaluated_networks import EvaluatedNetwork, Evaluation
-from attnaudit.records.evaluation import ConditionKind
+from attnaudit.records.evaluation import ConditionKind, Quantity
 from attnaudit.report.drawing import drawing, look
 from attnaudit.robustness.network_groups import NetworkGroup, named_groups
 from attnaudit.robustness.shared_conditions import SharedConditions, clean_accuracy
@@ -17,15 +17,16 @@ from attnaudit.statistics.intervals import CONFIDENCE, student_interval
 
 _NAMES = {
     ConditionKind.CORRUPTION: "mean over corruptions, by severity",
+    ConditionKind.NOISE: "mean over noises, by share of words",
     ConditionKind.ATTACK: "under the strongest attack, by ε",
 }
 
 
 @dataclass(frozen=True)
 class StrengthRecord:
-    """Mean accuracy of the networks of one attention variant at one strength: a severity, an ε, or 0 for clean images.
+    """Mean accuracy of the networks of one attention variant at one strength: a severity, a rate, an ε, or 0 for clean.
 
-    The interval is Student's t over seeds; None for a single seed.
+    The interval is Student's t over seeds; None for a single seed. Of networks that segment the accuracy is the mIoU.
     """
 
     recipe: str
@@ -35,14 +36,15 @@ class StrengthRecord:
     accuracy: float
     low: float | None
     high: float | None
+    quantity: str = Quantity.ACCURACY.words
 
 
 def strength_records(evaluations: Sequence[Evaluation]) -> list[StrengthRecord]:
-    """By attention variant, kind and strength: the mean over corruptions, and the lowest accuracy over attacks."""
+    """By attention variant, kind and strength: the mean over corruptions or noises, the lowest over attacks."""
     return [
         record
         for name, group in named_groups(evaluations)
-        for kind in (ConditionKind.CORRUPTION, ConditionKind.ATTACK)
+        for kind in _NAMES
         for record in _records(name, group, kind, evaluations)
     ]
 
@@ -53,15 +55,16 @@ def _records(
     shared = SharedConditions.of([group], kind, evaluations)
     if shared is None:
         return
-    accuracy = shared.corrupted if kind is ConditionKind.CORRUPTION else shared.attacked
+    accuracy = shared.attacked if kind is ConditionKind.ATTACK else shared.averaged
 
     def at(network: EvaluatedNetwork, strength: float) -> float:
         return accuracy(network, strength) if strength else clean_accuracy(network)
 
+    words = (Quantity.MEAN_IOU if group.segments else Quantity.ACCURACY).words
     for strength in sorted({0.0, *shared.strengths}):
         values = np.array([at(network, strength) for network in shared.networks[0]])
         low, high = student_interval(values, CONFIDENCE, shared.coarseness / 2**0.5) or (None, None)
-        yield StrengthRecord(name, kind.value, strength, len(values), float(values.mean()), low, high)
+        yield StrengthRecord(name, kind.value, strength, len(values), float(values.mean()), low, high, words)
 
 
 def strength_figure(records: Sequence[StrengthRecord], paths: Sequence[Path]) -> None:
@@ -74,6 +77,7 @@ def strength_figure(records: Sequence[StrengthRecord], paths: Sequence[Path]) ->
     with drawing(paths, 1, len(kinds), (1.2 + 2.9 * len(kinds), 0.9 + 0.17 * len(recipes))) as axes:
         for place, (axis, kind) in enumerate(zip(axes[0], kinds, strict=True)):
             own = [record for record in records if record.kind == kind]
+            words = " or ".join(dict.fromkeys(record.quantity for record in own))
             for number, strength in enumerate(sorted({record.strength for record in own})):
                 column = [record for record in own if record.strength == strength]
                 colour = look(number)["color"]
@@ -87,7 +91,7 @@ def strength_figure(records: Sequence[StrengthRecord], paths: Sequence[Path]) ->
                     _strength(kind, strength), (middle, -0.8), color=colour, ha="center", annotation_clip=False
                 )
             axis.set_yticks(range(len(recipes)), recipes if place == 0 else [""] * len(recipes))
-            axis.set(xlim=(0, 100), ylim=(len(recipes) - 0.5, -1.4), xlabel="accuracy in %, mean over seeds")
+            axis.set(xlim=(0, 100), ylim=(len(recipes) - 0.5, -1.4), xlabel=f"{words} in %, mean over seeds")
             axis.set_title(_NAMES[kind])
             axis.grid(axis="y", color="0.9", lw=0.5)
             axis.set_axisbelow(True)

@@ -13,10 +13,12 @@ from attnaudit.gaussian.experiments.finite_prompt import MANY_PROMPTS, ONE_PROMP
 from attnaudit.gaussian.experiments.in_context import ATTENTION, POOLED, RecoveryRecord
 from attnaudit.gaussian.experiments.landscape import CRITICAL, PATH, SURFACE, LandscapeRecord
 from attnaudit.gaussian.experiments.real_data import VarianceRecord
-from attnaudit.report.drawing import BLUE, GREEN, VERMILION, drawing
+from attnaudit.gaussian.experiments.regularise import MISLED, RegulariserRecord, logarithms
+from attnaudit.report.drawing import BLUE, GREEN, VERMILION, drawing, look
 
 _COLOURS = {"linear": BLUE, "softmax": VERMILION}
 _TITLES = {GAUSSIAN: "Gaussian tokens", ISOTROPIC: "isotropic: nothing to find", SKEWED: "skewed: softmax must fail"}
+_REGULARISED = {GAUSSIAN: "Gaussian tokens", ISOTROPIC: "isotropic tokens", MISLED: "regulariser misled"}
 #: sin² below this is training noise or rounding error.
 _FLOOR = 1e-5
 
@@ -42,6 +44,29 @@ def align_figure(records: Sequence[AlignRecord], sizes: dict[str, float], paths:
 def _runs(records: Sequence[AlignRecord], data: str) -> list[tuple[str, int, list[AlignRecord]]]:
     keys = dict.fromkeys((r.kernel, r.run) for r in records if r.data == data and r.kernel != FLOW)
     return [(k, n, [r for r in records if (r.data, r.kernel, r.run) == (data, k, n)]) for k, n in keys]
+
+
+def regulariser_figure(records: Sequence[RegulariserRecord], paths: Sequence[Path]) -> None:
+    """sin²(μ, v₁) over training, a row per kernel, a column per kind of tokens: medians and ranges over runs."""
+    kernels, kinds = (list(dict.fromkeys(getattr(r, name) for r in records)) for name in ("kernel", "data"))
+    strengths = sorted({r.strength for r in records})
+    steps = sorted({r.step for r in records})
+    with drawing(paths, len(kernels), len(kinds), (2.4 * len(kinds), 0.5 + 1.8 * len(kernels))) as axes:
+        for row, kernel in enumerate(kernels):
+            for axis, data in zip(axes[row], kinds, strict=True):
+                for number, strength in enumerate(strengths):
+                    found = 10 ** logarithms(records, kernel, data, strength)
+                    style = look(number)
+                    name = f"γ = {strength:g}" if strength else "without"
+                    axis.plot(steps, np.median(found, axis=0), label=name, lw=1, **style)
+                    low, high = found.min(axis=0), found.max(axis=0)
+                    axis.fill_between(steps, low, high, color=style["color"], alpha=0.15, lw=0)
+                axis.set(yscale="log", ylim=(_FLOOR, 2), title=f"{kernel}, {_REGULARISED[data]}")
+                if row == len(kernels) - 1:
+                    axis.set_xlabel("step")
+            axes[row, 0].set_ylabel(r"$\sin^2(\mu, v_1)$")
+        handles, labels = axes[0, 0].get_legend_handles_labels()
+        axes[0, 0].figure.legend(handles, labels, loc="outside upper center", ncols=len(strengths))
 
 
 def landscape_figure(records: Sequence[LandscapeRecord], labels: tuple[str, str], paths: Sequence[Path]) -> None:

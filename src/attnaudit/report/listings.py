@@ -15,6 +15,7 @@ from attnaudit.report.tables import TableColumn, TableRow, terminal_table
 from attnaudit.robustness.attacks import attacks
 from attnaudit.robustness.corruption_error import ALEXNET_ERRORS
 from attnaudit.robustness.corruptions import CORRUPTIONS
+from attnaudit.robustness.noises import NOISES
 from attnaudit.sources.catalogue import catalogue
 from attnaudit.sources.data import data_weights
 from attnaudit.theories.base import guard_of
@@ -98,6 +99,10 @@ def _corruptions() -> list[Row]:
     return [{"corruption": name, "AlexNet's error": f"{ALEXNET_ERRORS[name]:.1%}"} for name in CORRUPTIONS]
 
 
+def _noises() -> list[Row]:
+    return [{"noise": noise.name, "what": noise.text} for noise in NOISES.values()]
+
+
 def _attention() -> list[Row]:
     return [
         {"attention": v.name, "module": v.module.__name__, "formula": v.formula, "source": v.citation}
@@ -161,4 +166,5 @@ LISTINGS: Mapping[str, Callable[[], list[Row]]] = {
     "recipes": _recipes,
     "attacks": _attacks,
     "corruptions": _corruptions,
+    "noises": _noises,
 }

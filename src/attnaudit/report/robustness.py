@@ -12,16 +12,29 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from attnaudit.records.evaluation import Accuracy, ConditionKind, EvaluationScore, EvaluationSummary, MaskingCheck
+from attnaudit.records.evaluation import (
+    Accuracy,
+    ConditionKind,
+    EvaluationScore,
+    EvaluationSummary,
+    MaskingCheck,
+    Quantity,
+)
 
 Named = TypeVar("Named", Accuracy, EvaluationScore, MaskingCheck)
 
+_TITLES = {quantity: f"{quantity.words[0].upper()}{quantity.words[1:]}" for quantity in Quantity} | {
+    Quantity.MEAN_IOU: Quantity.MEAN_IOU.words
+}
 _TONES = {"pass": "green", "FAIL": "bold red", "not run": "dim"}
 _UNDER = {
-    ConditionKind.CLEAN: "of clean images",
+    ConditionKind.CLEAN: "of clean {examples}",
+    ConditionKind.NOISE: "of noisy ones",
     ConditionKind.ATTACK: "under the strongest attack",
     ConditionKind.CORRUPTION: "of corrupted ones",
 }
+#: The same of networks that segment.
+_SHOWN = {ConditionKind.CLEAN: "on clean images", ConditionKind.CORRUPTION: "on corrupted ones"}
 #: The number of models side by side in 80 columns, and in a wide table; for more, checks are only counted.
 _ABREAST, _WIDE = 2, 4
 
@@ -33,7 +46,9 @@ def robustness_report(summary: EvaluationSummary, *, wide: bool = False) -> Rend
     abreast = _WIDE if wide else _ABREAST
     places = range(0, len(models), abreast)
     parts: list[RenderableType] = [Text(text, style="bold") for text in robustness_answers(summary)]
-    parts += [_accuracies(summary, place, models[place : place + abreast]) for place in places]
+    for quantity in summary.quantities:
+        own = summary.only(quantity)
+        parts += [_accuracies(own, place, models[place : place + abreast]) for place in places]
     if summary.scores:
         parts.append(_scores(summary))
     if summary.checks:
@@ -53,9 +68,12 @@ def robustness_answers(summary: EvaluationSummary) -> list[str]:
 
 def _answer(summary: EvaluationSummary, model: str) -> str:
     shares = _shares(summary, model)
+    if summary.segments:
+        parts = [f"{share:.1%} {_SHOWN[kind]}" for kind, share in shares.items()]
+        return f"{model} has a mIoU of {_listed(parts)}." if parts else ""
     attacked = summary.of(model, ConditionKind.ATTACK)
     strongest = min(attacked, key=lambda entry: entry.accuracy).condition.words if attacked else ""
-    parts = [f"{share:.1%} {_UNDER[kind]}" for kind, share in shares.items()]
+    parts = [f"{share:.1%} {_UNDER[kind].format(examples=summary.examples)}" for kind, share in shares.items()]
     text = _listed(parts).replace("the strongest attack", f"the strongest attack ({strongest})")
     failed = [check.name for check in summary.checks if check.model == model and check.word == "FAIL"]
     doubt = f"; but the attacks cannot be trusted ({', '.join(failed)} failed)" if failed else ""
@@ -65,14 +83,15 @@ def _answer(summary: EvaluationSummary, model: str) -> str:
 def _range_answer(summary: EvaluationSummary, models: Sequence[str]) -> str:
     found = [_shares(summary, model) for model in models]
     parts = []
-    for kind, words in _UNDER.items():
+    for kind, words in (_SHOWN if summary.segments else _UNDER).items():
         if own := [shares[kind] for shares in found if kind in shares]:
-            parts.append(f"{min(own):.1%} to {max(own):.1%} {words}")
-    return f"{len(models)} models are right on {_listed(parts)}." if parts else ""
+            parts.append(f"{min(own):.1%} to {max(own):.1%} {words.format(examples=summary.examples)}")
+    said = "have a mIoU of" if summary.segments else "are right on"
+    return f"{len(models)} models {said} {_listed(parts)}." if parts else ""
 
 
 def _shares(summary: EvaluationSummary, model: str) -> dict[ConditionKind, float]:
-    """How often a model is right on clean images, under its strongest attack, and on average under corruption."""
+    """How often a model is right: clean, under its strongest attack, and on average under corruption or noise."""
     of_kind = {kind: [entry.accuracy for entry in summary.of(model, kind)] for kind in _UNDER}
     return {
         kind: min(values) if kind is ConditionKind.ATTACK else fmean(values)
@@ -95,7 +114,26 @@ def with_short_names(summary: EvaluationSummary) -> EvaluationSummary:
     def short(entries: Sequence[Named]) -> tuple[Named, ...]:
         return tuple(replace(entry, model=entry.model.rpartition("/")[2]) for entry in entries)
 
-    return EvaluationSummary(short(summary.accuracies), short(summary.scores), short(summary.checks))
+    return replace(
+        summary,
+        accuracies=short(summary.accuracies),
+        scores=short(summary.scores),
+        checks=short(summary.checks),
+    )
+
+
+def tables(summary: EvaluationSummary) -> list[tuple[str, list[tuple[str, list[str]]]]]:
+    """A title and lines for each quantity that was measured."""
+    return [(_table_title(own), lines(own)) for own in map(summary.only, summary.quantities)]
+
+
+def _table_title(summary: EvaluationSummary) -> str:
+    """Of a summary with one quantity: what it is, of how many images, and how many classes are missing from it."""
+    if not summary.accuracies:
+        return "Accuracy"
+    first, missing = summary.accuracies[0], max(entry.missing for entry in summary.accuracies)
+    title = f"{_TITLES[first.quantity]} on {first.images:,} {summary.examples} [95 %]"
+    return f"{title}, without {missing} of the classes, which no pixel has" if missing else title
 
 
 def lines(summary: EvaluationSummary) -> list[tuple[str, list[str]]]:
@@ -124,6 +162,8 @@ def accuracy_rows(summary: EvaluationSummary) -> list[dict[str, object]]:
             "kind": entry.condition.kind.value,
             "name": entry.condition.name,
             "strength": entry.condition.strength,
+            "quantity": entry.quantity.value,
+            "missing_classes": entry.missing,
             "norm": entry.condition.norm,
             "steps": entry.condition.steps,
             "images": entry.images,
@@ -155,8 +195,7 @@ def _cell(entries: Sequence[Accuracy]) -> str:
 
 def _accuracies(summary: EvaluationSummary, place: int, models: Sequence[str]) -> Table:
     """The accuracies of these models, whose first one has number `place`."""
-    images = summary.accuracies[0].images
-    title = None if place else Text(f"Accuracy on {images:,} images [95 %]")
+    title = None if place else Text(_table_title(summary))
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("condition")
     for model in models:

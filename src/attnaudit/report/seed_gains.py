@@ -15,7 +15,7 @@ from attnaudit.records.evaluated_networks import EvaluatedNetwork, Evaluation
 from attnaudit.records.evaluation import ConditionKind
 from attnaudit.report.drawing import BLUE, drawing
 from attnaudit.robustness.network_groups import NetworkGroup, named_groups
-from attnaudit.robustness.shared_conditions import SharedConditions, clean_accuracy
+from attnaudit.robustness.shared_conditions import AVERAGED, SharedConditions, clean_accuracy
 from attnaudit.statistics.intervals import CONFIDENCE, student_interval
 
 #: An interval that extends this many times as far as the median one does not determine the scale of a figure.
@@ -55,7 +55,7 @@ def gain_records(evaluations: Sequence[Evaluation]) -> list[GainRecord]:
 def _records(
     group: NetworkGroup, baseline: NetworkGroup | None, evaluations: Sequence[Evaluation]
 ) -> Iterator[GainRecord]:
-    for kind in (ConditionKind.CLEAN, ConditionKind.CORRUPTION, ConditionKind.ATTACK):
+    for kind in (ConditionKind.CLEAN, *AVERAGED, ConditionKind.ATTACK):
         own = SharedConditions.of([group], kind, evaluations)
         if own is None:
             continue
@@ -79,8 +79,8 @@ def _conditions(
         if all("test_accuracy" in network.facts for networks in shared.networks for network in networks):
             yield "clean, whole test half", lambda network: network.facts["test_accuracy"]
         yield "clean", clean_accuracy
-    elif kind is ConditionKind.CORRUPTION:
-        yield "corrupted", shared.corrupted
+    elif kind in AVERAGED:
+        yield ("corrupted" if kind is ConditionKind.CORRUPTION else "noisy"), shared.averaged
     else:
         for epsilon in shared.strengths:
             yield f"attacked, ε = {255 * epsilon:.3g}/255", partial(shared.attacked, epsilon=epsilon)

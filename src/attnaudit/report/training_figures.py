@@ -15,7 +15,7 @@ from attnaudit.claims.kpca_values import CLAIM
 from attnaudit.measures import measure_named
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.head_table import head_table
-from attnaudit.records.training import ImageEpoch, TrainingRun
+from attnaudit.records.training import ClassifierEpoch, TrainingRun
 from attnaudit.report.drawing import drawing, look
 from attnaudit.statistics.intervals import CONFIDENCE, student_interval
 from attnaudit.statistics.scores import head_score
@@ -54,7 +54,7 @@ def accuracy_records(trainings: Sequence[TrainingRun]) -> list[AccuracyRecord]:
     found: dict[tuple[str, int], list[float]] = defaultdict(list)
     for training in trainings:
         for epoch in training.history:
-            if isinstance(epoch, ImageEpoch):
+            if isinstance(epoch, ClassifierEpoch):
                 found[training.recipe.name, epoch.epoch].append(epoch.test_accuracy)
     records = []
     for (recipe, number), values in sorted(found.items()):

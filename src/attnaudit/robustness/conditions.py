@@ -1,4 +1,4 @@
-"""Conditions under which a model is evaluated: clean images, a corruption, an attack, or a check."""
+"""Conditions under which a model is evaluated: clean images or sentences, a corruption, noise, an attack, a check."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from attnaudit.protocol import Protocol
 from attnaudit.records.evaluation import Condition, ConditionKind
 from attnaudit.robustness.attacks import Norm, attack_named
 from attnaudit.robustness.corruptions import CORRUPTIONS, SEVERITIES
+from attnaudit.robustness.noises import NOISES
 
 CLEAN = Condition(ConditionKind.CLEAN, "clean")
 OUTLIERS = Condition(ConditionKind.OUTLIERS, "outliers")
@@ -69,6 +70,18 @@ def corruption_conditions(names: Sequence[str], severities: Sequence[int]) -> li
         if severity not in SEVERITIES:
             raise unknown("severity", severity, SEVERITIES)
     found = [Condition(ConditionKind.CORRUPTION, name, float(severity)) for name in names for severity in severities]
+    return list(dict.fromkeys(found))
+
+
+def noise_conditions(names: Sequence[str], rates: Sequence[float]) -> list[Condition]:
+    """Every noise at every rate."""
+    for name in names:
+        if name not in NOISES:
+            raise unknown("noise", name, NOISES)
+    for rate in rates:
+        if not 0 < rate <= 1:
+            raise UsageError(f"--rates must be shares of the words, above 0 and up to 1, got {rate:g}.")
+    found = [Condition(ConditionKind.NOISE, name, float(rate)) for name in names for rate in rates]
     return list(dict.fromkeys(found))
 
 

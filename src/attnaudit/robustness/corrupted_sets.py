@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
 from concurrent.futures import as_completed
 from pathlib import Path
@@ -24,7 +23,7 @@ from attnaudit.records.identity import begins, read_header
 from attnaudit.robustness.corruptions import corrupted, version
 from attnaudit.robustness.examples import Examples
 from attnaudit.robustness.pixels import PixelModel
-from attnaudit.sources.labelled import NAMES
+from attnaudit.sources.encoded_images import NAMES, encoded_without_loss
 
 #: The file of the clean images, next to the folders of the corruptions.
 CLEAN_FILE = "clean.parquet"
@@ -45,7 +44,7 @@ def write_corrupted_sets(
     """Write the preprocessed images: `clean.parquet`, and `<corruption>/<severity>.parquet` for each condition.
 
     Existing files are kept, and a folder with other images is left alone. The images do not depend on the number of
-    workers. They are stored as PNG, because a lossy format would corrupt them further.
+    workers. They are stored as WebP without loss, because a lossy format would corrupt them further.
 
     Raises:
         RunFolderError: the folder has other content, or cannot be written.
@@ -55,13 +54,13 @@ def write_corrupted_sets(
         make_folder(out)
         json_file.write(file, {"identity": identity})
     images = examples.selected
-    clean, labels, names = examples.clean(model), images.labels.tolist(), images.names
+    clean, truth, names = examples.clean(model), images.columns(*model.size), images.names
     if not (out / CLEAN_FILE).exists():
-        write_whole(out / CLEAN_FILE, _parquet(clean, labels, names))
+        write_whole(out / CLEAN_FILE, _parquet(clean, truth, names))
     missing = [condition for condition in conditions if not _file(out, condition).exists()]
     done = len(conditions) - len(missing)
     progress(done, len(conditions), "corrupting")
-    for condition, content in _made(clean, missing, (labels, names, examples.indices, seed), workers):
+    for condition, content in _made(clean, missing, (truth, names, examples.indices, seed), workers):
         make_folder(_file(out, condition).parent)
         write_whole(_file(out, condition), content)
         done += 1
@@ -89,7 +88,8 @@ def _identity(model: PixelModel, examples: Examples, seed: int) -> dict[str, Any
     }
 
 
-_About = tuple[list[int], tuple[str, ...] | None, Sequence[int], int]
+_Truth = dict[str, list[Any]]
+_About = tuple[_Truth, tuple[str, ...] | None, Sequence[int], int]
 
 
 def _made(
@@ -106,26 +106,22 @@ def _made(
 
 
 def _content(clean: NDArray[np.uint8], condition: Condition, about: _About) -> bytes:
-    labels, names, places, seed = about
+    truth, names, places, seed = about
     changed = corrupted(torch.from_numpy(clean), condition.name, round(condition.strength), places, seed)
-    return _parquet(changed, labels, names)
+    return _parquet(changed, truth, names)
 
 
 def _file(out: Path, condition: Condition) -> Path:
     return out / condition.name / f"{round(condition.strength)}.parquet"
 
 
-def _parquet(pixels: Tensor, labels: list[int], names: tuple[str, ...] | None) -> bytes:
-    table = pa.table({"img": pa.array([_png(image) for image in pixels], pa.binary()), "label": labels})
+def _parquet(pixels: Tensor, truth: _Truth, names: tuple[str, ...] | None) -> bytes:
+    pictures = [Image.fromarray(image.permute(1, 2, 0).numpy()) for image in pixels]
+    encoded = pa.array([encoded_without_loss(picture, "WEBP") for picture in pictures], pa.binary())
+    table = pa.table({"img": encoded, **truth})
     if names is not None:
         table = table.replace_schema_metadata({NAMES: "\n".join(names)})
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")
     content: bytes = sink.getvalue().to_pybytes()
     return content
-
-
-def _png(image: Tensor) -> bytes:
-    buffer = io.BytesIO()
-    Image.fromarray(image.permute(1, 2, 0).numpy()).save(buffer, "PNG")
-    return buffer.getvalue()

@@ -15,7 +15,6 @@ from attnaudit.errors import InputError
 from attnaudit.extras import optional
 from attnaudit.numerics.randomness import derived_seed, preserved_random_state
 from attnaudit.records.versions import installed_versions
-from attnaudit.sources.labelled import LabelledImages, read_labelled
 
 #: Hendrycks & Dietterich (2019): noise, blur, weather, digital.
 CORRUPTIONS = (
@@ -65,15 +64,15 @@ def _package() -> ModuleType:
     return optional("imagecorruptions", "robust", "Corrupting images")
 
 
-def read_corrupted(folder: Path, name: str, severity: int) -> LabelledImages:
-    """The images of `<corruption>/<severity>/` (ImageNet-C's layout) or `<corruption>/<severity>.parquet` (ours).
+def corrupted_place(folder: Path, name: str, severity: int) -> Path:
+    """`<corruption>/<severity>/` (ImageNet-C's layout) or `<corruption>/<severity>.parquet` (ours).
 
     ImageNet-C is published in archives by group, so a folder such as `noise/` may come between.
     """
     for parent in (folder / name, *sorted(folder.glob(f"*/{name}"))):
         for found in (parent / str(severity), parent / f"{severity}.parquet"):
             if found.exists():
-                return read_labelled(found)
+                return found
     raise InputError(
         f"{folder} has neither {name}/{severity}/ nor {name}/{severity}.parquet: give --corrupted ImageNet-C, or add "
         "it with attnaudit corrupt."

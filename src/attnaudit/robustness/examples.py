@@ -13,11 +13,17 @@ from jaxtyping import UInt8
 from torch import Tensor
 
 from attnaudit.errors import InputError, UsageError
+from attnaudit.numerics.digest import digest
 from attnaudit.records.evaluation import Condition, ConditionKind
 from attnaudit.robustness.conditions import OUTLIERS
-from attnaudit.robustness.corruptions import corrupted, read_corrupted
+from attnaudit.robustness.corruptions import corrupted, corrupted_place
 from attnaudit.robustness.pixels import PixelModel
+from attnaudit.sources.encoded_images import EncodedImages
 from attnaudit.sources.labelled import LabelledImages
+from attnaudit.sources.segmented import SegmentedImages
+
+#: Images with a class each, or with masks.
+DataSet = LabelledImages | SegmentedImages
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,7 @@ class Examples:
         classes: the number of classes, if `data` is itself a sample that may lack some.
     """
 
-    data: LabelledImages
+    data: DataSet
     indices: tuple[int, ...]
     corrupted_folder: Path | None = None
     preprocessed: bool = False
@@ -42,7 +48,7 @@ class Examples:
 
     @staticmethod
     def drawn(
-        data: LabelledImages,
+        data: DataSet,
         limit: int | None,
         seed: int,
         *,
@@ -54,19 +60,19 @@ class Examples:
         """`limit` random images, in the order of the data set, and as many outliers; all if None."""
         return Examples(
             data,
-            _draw(len(data), limit, seed),
+            drawn_indices(len(data), limit, seed),
             corrupted_folder,
             preprocessed,
-            None if outliers is None else outliers.select(_draw(len(outliers), limit, seed)),
+            None if outliers is None else outliers.select(drawn_indices(len(outliers), limit, seed)),
             classes,
         )
 
     @cached_property
-    def selected(self) -> LabelledImages:
+    def selected(self) -> DataSet:
         """The selected images."""
         return self.data.select(self.indices)
 
-    def images(self, condition: Condition) -> LabelledImages:
+    def images(self, condition: Condition) -> DataSet:
         """The images on disk for this condition."""
         if condition == OUTLIERS:
             if self.outliers is None:
@@ -75,6 +81,16 @@ class Examples:
         if condition.kind is ConditionKind.CORRUPTION and self.corrupted_folder is not None:
             return self.corrupted_images(condition)
         return self.selected
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the selected images and their places."""
+        return digest(self.selected.fingerprint, self.indices)
+
+    def source(self, condition: Condition) -> tuple[str, int]:
+        """A name for the images on disk for this condition, and how many there are."""
+        images = self.images(condition)
+        return digest(images.fingerprint, self.indices), len(images)
 
     def clean(self, model: PixelModel) -> Tensor:
         """The selected images, preprocessed for the model."""
@@ -87,14 +103,15 @@ class Examples:
             return corrupted(clean, condition.name, severity, self.indices, seed)
         return model_pixels(model, self.corrupted_images(condition), preprocessed=True)
 
-    def corrupted_images(self, condition: Condition) -> LabelledImages:
+    def corrupted_images(self, condition: Condition) -> DataSet:
         """The selected images from the folder of corrupted images.
 
         Raises:
-            InputError: the labels differ from those of the clean images.
+            InputError: the labels or masks differ from those of the clean images.
         """
-        found = read_corrupted(Path(self.corrupted_folder or "."), condition.name, round(condition.strength))
-        if not torch.equal(found.labels, self.data.labels):
+        folder = Path(self.corrupted_folder or ".")
+        found = self.data.another(corrupted_place(folder, condition.name, round(condition.strength)))
+        if not found.same_truth(self.data):
             raise InputError(
                 f"The images of {found.path} ({len(found)}) and {self.data.path} ({len(self.data)}) differ in number "
                 "or order: give the clean images of the same data set, such as clean.parquet from attnaudit corrupt."
@@ -103,13 +120,14 @@ class Examples:
 
 
 def model_pixels(
-    model: PixelModel, images: LabelledImages, *, preprocessed: bool = False
+    model: PixelModel, images: EncodedImages, *, preprocessed: bool = False
 ) -> UInt8[Tensor, "images 3 height width"]:
     """The images, preprocessed for a model, in memory as one byte per channel."""
     return torch.stack(images.map(partial(model.pixels, preprocessed=preprocessed)))
 
 
-def _draw(total: int, limit: int | None, seed: int) -> tuple[int, ...]:
+def drawn_indices(total: int, limit: int | None, seed: int) -> tuple[int, ...]:
+    """`limit` random indices below `total`, in order; all if None."""
     if limit is None or limit >= total:
         return tuple(range(total))
     return tuple(sorted(random.Random(seed).sample(range(total), limit)))

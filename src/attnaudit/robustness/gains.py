@@ -1,4 +1,4 @@
-"""What one attention gains over another under corruption and under attack: paired by seed, on the same images."""
+"""What one attention gains over another under corruption, attack or noise: paired by seed, on the same inputs."""
 
 from __future__ import annotations
 
@@ -20,17 +20,20 @@ SMALLEST_GAIN = 0.01
 #: Range of the baseline's accuracy in which an attack can separate networks.
 _BASELINE_RANGE = (0.1, 0.6)
 _NOT_MEASURED = (VerdictWord.UNDECIDED, Finding.NOT_MEASURED)
-#: Differences of one comparison: under corruption and under attack.
+#: Differences of one comparison: under corruption and under attack, or clean and under noise.
 DIFFERENCES = 2
 #: How gains are measured, in the words of a claim's rule.
+GAIN_RULE = (
+    "A gain is a difference in accuracy between networks of the same size, training and seed on the same {examples}; "
+    "Student's t over seeds, widened for all differences of the claim (the choice of {examples} is not covered). A "
+    "gain is shown if the interval lies above 0, and absent if the interval contains 0 and excludes 1 point."
+)
 RULE = (
-    "A gain is a difference in accuracy between networks of the same size, training and seed on the same images; "
-    "Student's t over seeds, widened for all differences of the claim (the choice of images is not covered). A gain is "
-    "shown if the interval lies above 0, and absent if the interval contains 0 and excludes 1 point. Corruption: the "
-    "mean over all corruptions and severities. Attack: at the ε where the symmetric baseline keeps closest to half of "
-    "its clean accuracy (and between 10 and 60 %), each network under its strongest attack. A gain under attack does "
-    "not count if one of the networks that has it fails a check for gradient masking or was not checked; nor does the "
-    "absence of one, if that holds for a network it is compared with."
+    f"{GAIN_RULE.format(examples='images')} Corruption: the mean over all corruptions and severities. Attack: at the ε "
+    "where the symmetric baseline keeps closest to half of its clean accuracy (and between 10 and 60 %), each network "
+    "under its strongest attack. A gain under attack does not count if one of the networks that has it fails a check "
+    "for gradient masking or was not checked; nor does the absence of one, if that holds for a network it is compared "
+    "with."
 )
 
 
@@ -57,19 +60,32 @@ class PairedComparison:
 
     def gains(self, evaluations: Sequence[Evaluation], level: float) -> tuple[Gain, Gain]:
         """Under corruption, and under attack."""
-        return self._under_corruption(evaluations, level), self._under_attack(evaluations, level)
+        return self._averaged(ConditionKind.CORRUPTION, evaluations, level), self._under_attack(evaluations, level)
+
+    def gains_without_attack(
+        self, evaluations: Sequence[Evaluation], level: float, kind: ConditionKind = ConditionKind.CORRUPTION
+    ) -> tuple[Gain, Gain]:
+        """On clean images or sentences, and under corruption or noise."""
+        return self._on_clean(evaluations, level), self._averaged(kind, evaluations, level)
+
+    def _on_clean(self, evaluations: Sequence[Evaluation], level: float) -> Gain:
+        shared = SharedConditions.of([self.ours, self.theirs], ConditionKind.CLEAN, evaluations)
+        if shared is None:
+            return Gain(_NOT_MEASURED, "clean inputs were not shown to both")
+        return _gain(shared.differences(clean_accuracy), shared.coarseness, "clean", level)
 
     def clean(self, evaluations: Sequence[Evaluation]) -> str:
         """The mean gain on clean images in words, to be shown beside."""
         shared = SharedConditions.of([self.ours, self.theirs], ConditionKind.CLEAN, evaluations)
         return "clean not run" if shared is None else f"clean {_points(shared.differences(clean_accuracy).mean())}"
 
-    def _under_corruption(self, evaluations: Sequence[Evaluation], level: float) -> Gain:
-        shared = SharedConditions.of([self.ours, self.theirs], ConditionKind.CORRUPTION, evaluations)
+    def _averaged(self, kind: ConditionKind, evaluations: Sequence[Evaluation], level: float) -> Gain:
+        """Under corruption, or under noise."""
+        shared = SharedConditions.of([self.ours, self.theirs], kind, evaluations)
         if shared is None:
-            return Gain(_NOT_MEASURED, "no corruption was run on both")
-        words = f"{len({key.name for key in shared.keys})} corruptions"
-        return _gain(shared.differences(shared.corrupted), shared.coarseness, words, level)
+            return Gain(_NOT_MEASURED, f"no {kind.value} was run on both")
+        words = f"{len({key.name for key in shared.keys})} {kind.value}s"
+        return _gain(shared.differences(shared.averaged), shared.coarseness, words, level)
 
     def _under_attack(self, evaluations: Sequence[Evaluation], level: float) -> Gain:
         shared = SharedConditions.of([self.ours, self.theirs, self.baseline], ConditionKind.ATTACK, evaluations)

@@ -12,7 +12,11 @@ from typing import Any
 from attnaudit.attention.functional import Pursuit
 from attnaudit.errors import RunFolderError, UsageError
 from attnaudit.records import json_file
-from attnaudit.records.architecture import Architecture
+from attnaudit.records.architecture import (
+    REFERENCE_ATTENTION,
+    ClassifierArchitecture,
+    EncoderArchitecture,
+)
 from attnaudit.records.evaluated_networks import EvaluatedNetwork, Evaluation
 
 _ATTENTION = ("attention", "attention_layers", "attention_options", "other_attention")
@@ -24,29 +28,33 @@ _PURSUIT = (*(field.name for field in fields(Pursuit)), "preset")
 class ResolvedAttention:
     """The attention of a network with its defaults filled in, so that equal attentions compare equal.
 
-    `tempered` is attention with any temperature but 1, since every seed may have its own. `options` are all others.
+    `asymmetric` is RPC-Attention with queries of its own. `tempered` is attention with any temperature but 1, since
+    every seed may have its own. `options` are all others.
     """
 
     name: str
     layers: tuple[int, ...]
     other: str
     pursuit: Pursuit | None = None
+    asymmetric: bool = False
     tempered: bool = False
     options: str = "{}"
 
     @staticmethod
-    def of(architecture: Architecture) -> ResolvedAttention:
+    def of(architecture: ClassifierArchitecture) -> ResolvedAttention:
         """As a card describes it."""
         name, layers = architecture.attention, architecture.attention_layers
         depth, options = architecture.depth, dict(architecture.attention_options)
         pursuit = _pursuit(options) if name == "rpc" else None
+        asymmetric = bool(options.pop("asymmetric", False))
         tempered = options.pop("temperature", 1) != 1
         everywhere = tuple(range(depth))
         chosen = everywhere if layers is None else tuple(sorted(layer % depth for layer in layers))
         other = name if chosen == everywhere else architecture.other_attention
         if other == name and pursuit is None and not tempered:
             chosen = everywhere
-        return ResolvedAttention(name, chosen, other, pursuit, tempered, json.dumps(options, sort_keys=True))
+        rest = json.dumps(options, sort_keys=True)
+        return ResolvedAttention(name, chosen, other, pursuit, asymmetric, tempered, rest)
 
     @property
     def is_plain_symmetric(self) -> bool:
@@ -56,9 +64,21 @@ class ResolvedAttention:
     @property
     def is_iterated_rpc(self) -> bool:
         """Whether it is RPC-Attention with more than one iteration, in an otherwise symmetric network."""
-        if self.pursuit is None or self.other not in (_SYMMETRIC, self.name):
-            return False
-        return self.pursuit.iterations > 1 and self.pursuit.sparse == "outliers"
+        return self._pursues and not self.asymmetric and self.other in (_SYMMETRIC, self.name)
+
+    @property
+    def is_asymmetric_rpc(self) -> bool:
+        """The same with queries of its own, in a network of softmax attention."""
+        return self._pursues and self.asymmetric and self.other in (REFERENCE_ATTENTION, self.name)
+
+    @property
+    def is_softmax(self) -> bool:
+        """Whether it is the attention of most networks."""
+        return self.name == self.other == REFERENCE_ATTENTION
+
+    @property
+    def _pursues(self) -> bool:
+        return self.pursuit is not None and self.pursuit.iterations > 1 and self.pursuit.sparse == "outliers"
 
 
 @dataclass(frozen=True)
@@ -68,6 +88,25 @@ class NetworkGroup:
     name: str
     attention: ResolvedAttention
     by_evaluation: tuple[Mapping[int, EvaluatedNetwork], ...]
+
+    @property
+    def classifies_images(self) -> bool:
+        """Whether the networks name images, and do not segment or read."""
+        return not self.segments and not self.reads_sentences
+
+    @property
+    def segments(self) -> bool:
+        """Whether the networks segment, and do not classify."""
+        return any(own.segments for own in self._architectures)
+
+    @property
+    def reads_sentences(self) -> bool:
+        """Whether the networks are encoders that name sentences."""
+        return any(isinstance(own, EncoderArchitecture) for own in self._architectures)
+
+    @property
+    def _architectures(self) -> list[ClassifierArchitecture]:
+        return [network.architecture for by_seed in self.by_evaluation for network in by_seed.values()]
 
     @property
     def sparse_share(self) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -29,10 +30,10 @@ class Outcome:
     perturbation: Float[Tensor, "images"] | None = None
 
 
-def plain(model: PixelModel, pixels: Tensor, labels: Tensor) -> Outcome:
-    """The outcome for these images, without an attack."""
+def plain(model: Callable[[Tensor], Tensor], inputs: Tensor, labels: Tensor) -> Outcome:
+    """The outcome for these inputs of a classifier, without an attack."""
     with torch.no_grad():
-        confidence, predicted = model(pixels).softmax(dim=1).max(dim=1)
+        confidence, predicted = model(inputs).softmax(dim=1).max(dim=1)
     return Outcome(predicted, confidence, predicted == labels)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import torch
 from jaxtyping import Float, Int64, UInt8
@@ -23,7 +25,7 @@ def _noise() -> Image.Image:
 
 
 class PixelModel:
-    """An image classifier on a device.
+    """A network that classifies or segments images, on a device.
 
     Mean and deviation are derived from the preprocessing of a black and a white image, which works for every source.
     `preprocessing_digest` is a hash of a preprocessed image of noise, equal for models with equal preprocessing.
@@ -57,15 +59,15 @@ class PixelModel:
         self.module = loaded.module.to(self.device).eval().requires_grad_(False)
         self.mask = None if mask is None else mask.to(self.device)
 
-    def __call__(self, pixels: Float[Tensor, "images 3 height width"]) -> Float[Tensor, "images classes"]:
-        """The logits for pixel values between 0 and 1."""
+    def __call__(self, pixels: Float[Tensor, "images 3 height width"]) -> Float[Tensor, "images *places classes"]:
+        """The logits for pixel values between 0 and 1: of every image, or of every pixel."""
         return self.on_normalised(self.normalised(pixels))
 
     def on_normalised(self, images: Tensor) -> Tensor:
         """The logits for normalised pixels."""
         with autocast(self.device, self.precision):
             logits: Tensor = self.module(images)
-        return logits.float() if self.mask is None else logits.float()[:, self.mask]
+        return logits.float() if self.mask is None else logits.float()[..., self.mask]
 
     def normalised(self, pixels: Tensor) -> Tensor:
         """(x - mean) / deviation."""
@@ -74,13 +76,21 @@ class PixelModel:
     @property
     def outputs(self) -> int:
         """The number of outputs that are used."""
+        return self._output_shape[-1]
+
+    @property
+    def segments(self) -> bool:
+        """Whether it names every pixel, and not the image."""
+        return len(self._output_shape) > 1
+
+    @cached_property
+    def _output_shape(self) -> tuple[int, ...]:
+        """Of one image: classes, for pixels after height and width."""
         with torch.no_grad():
-            found = self.on_normalised(torch.zeros(1, 3, *self.size, device=self.device))
-        if found.ndim != 2:
-            raise ModelError(
-                f"{self.label} is not a classifier: for one image its output has shape {tuple(found.shape)}."
-            )
-        return found.shape[1]
+            found = tuple(self.on_normalised(torch.zeros(1, 3, *self.size, device=self.device)).shape)
+        if len(found) != 2 and found[1:-1] != self.size:
+            raise ModelError(f"{self.label} is not a classifier: for one image its output has shape {found}.")
+        return found[1:]
 
     def pixels(self, image: Image.Image, *, preprocessed: bool = False) -> UInt8[Tensor, "3 height width"]:
         """The pixels of an image after the model's preprocessing, which resizes and crops it.

@@ -1,4 +1,4 @@
-"""What an evaluation computes: models, images, conditions; every unit named by what its rows depend on."""
+"""What an evaluation computes: models, images or sentences, conditions; every unit named by what its rows depend on."""
 
 from __future__ import annotations
 
@@ -12,15 +12,19 @@ import pyarrow as pa
 from attnaudit.errors import UsageError
 from attnaudit.numerics.digest import digest
 from attnaudit.records import json_file
-from attnaudit.records.card import ImageCard, NetworkCard
+from attnaudit.records.card import ImageCard, NetworkCard, SentenceCard
 from attnaudit.records.evaluation import Condition, EvaluatedModel, EvaluationIdentity
 from attnaudit.robustness.conditions import TRANSFER
 from attnaudit.robustness.examples import Examples, batches
+from attnaudit.robustness.image_worker import ImageWorker
+from attnaudit.robustness.pixels import PixelModel
+from attnaudit.robustness.segmentation import SEGMENTATION_SCHEMA
+from attnaudit.robustness.sentences import SentenceExamples
 from attnaudit.robustness.table import SCHEMA, VERSION
-from attnaudit.robustness.unit import Classifier, EvaluationSettings, EvaluationUnit
-from attnaudit.robustness.worker import EvaluationWorker
-from attnaudit.sources.labelled import LabelledImages
+from attnaudit.robustness.unit import Classifier, EvaluationSettings, EvaluationUnit, Subject, subject_of
+from attnaudit.robustness.worker import EvaluationWorker, SentenceWorker
 from attnaudit.sources.model import LoadedModel
+from attnaudit.sources.segmented import SegmentedImages
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,7 @@ class EvaluationPlan:
 
     Args:
         models: what is evaluated; their names differ.
-        examples: on which images.
+        examples: on which images or sentences.
         conditions: under what.
         settings: how.
         twin: makes the images of the condition `transfer`, for models of the same image size.
@@ -37,7 +41,7 @@ class EvaluationPlan:
     """
 
     models: tuple[LoadedModel, ...]
-    examples: Examples
+    examples: Examples | SentenceExamples
     conditions: tuple[Condition, ...]
     settings: EvaluationSettings
     twin: LoadedModel | None = None
@@ -49,29 +53,35 @@ class EvaluationPlan:
             raise UsageError(f"{repeated[0]} is given twice: models are told apart by their names.")
 
     @cached_property
-    def classifiers(self) -> tuple[Classifier, ...]:
+    def subjects(self) -> tuple[Subject, ...]:
         """The models, ready."""
-        return tuple(Classifier.of(model, self.examples, self.settings) for model in self.models)
+        return tuple(subject_of(model, self.examples, self.settings) for model in self.models)
+
+    @property
+    def segments(self) -> bool:
+        """Whether the images have masks."""
+        return isinstance(self.examples.data, SegmentedImages)
 
     @cached_property
     def twin_classifier(self) -> Classifier | None:
         """The twin, ready; fails unless every model can be shown the images that it makes."""
-        if self.twin is None:
+        if self.twin is None or isinstance(self.examples, SentenceExamples):
             return None
         found = Classifier.of(self.twin, self.examples, self.settings)
-        for classifier in self.classifiers:
-            if classifier.model.size != found.model.size:
-                own, its = ("×".join(map(str, model.size)) for model in (classifier.model, found.model))
+        for model in (subject.model for subject in self.subjects):
+            sizes = [reader.size for reader in (model, found.model) if isinstance(reader, PixelModel)]
+            if len(set(sizes)) > 1:
+                own, its = ("×".join(map(str, size)) for size in sizes)
                 raise UsageError(
-                    f"{classifier.model.label} sees {own} pixels and its twin {found.model.label} {its}, so that it "
-                    "cannot be shown the twin's images: give --twin a model for images of the same size."
+                    f"{model.label} sees {own} pixels and its twin {found.model.label} {its}, so that it cannot be "
+                    "shown the twin's images: give --twin a model for images of the same size."
                 )
         return found
 
     @cached_property
     def identity(self) -> dict[str, Any]:
         """What a run folder belongs to: more models and conditions may be added to it."""
-        own = EvaluationIdentity(self.settings.conventions, self._content(self.examples.selected))
+        own = EvaluationIdentity(self.settings.conventions, self.examples.fingerprint)
         return dict(json_file.plain(own))
 
     @property
@@ -88,7 +98,7 @@ class EvaluationPlan:
     @property
     def schema(self) -> pa.Schema:
         """The columns of results."""
-        return SCHEMA
+        return SEGMENTATION_SCHEMA if self.segments else SCHEMA
 
     @property
     def name(self) -> str:
@@ -102,8 +112,10 @@ class EvaluationPlan:
         return tuple(unit for condition in self.conditions for unit in self._under(condition))
 
     def worker(self, memory: int) -> EvaluationWorker:
-        """The one worker of an evaluation: images are prepared once for all models, on one device."""
-        return EvaluationWorker(self.examples, self.settings, self.twin_classifier)
+        """The one worker of an evaluation: inputs are prepared once for all models, on one device."""
+        if isinstance(self.examples, SentenceExamples):
+            return SentenceWorker(self.examples, self.settings)
+        return ImageWorker(self.examples, self.settings, self.twin_classifier)
 
     def recipe(self, unit: EvaluationUnit) -> None:
         """None: the models are in this process, and attacks use its threads."""
@@ -116,10 +128,10 @@ class EvaluationPlan:
     def _shown(self, condition: Condition) -> tuple[str, int]:
         """That name, and how many images; read from disk once, whatever the number of models."""
         if condition not in self._read:
-            images = self.examples.images(condition)
+            found, count = self.examples.source(condition)
             maker = self.twin_classifier if condition.name == TRANSFER else None
-            source = digest(self._content(images), None if maker is None else maker.model.fingerprint)
-            self._read[condition] = source, len(images)
+            source = digest(found, None if maker is None else maker.model.fingerprint)
+            self._read[condition] = source, count
         return self._read[condition]
 
     @cached_property
@@ -128,17 +140,15 @@ class EvaluationPlan:
 
     def _under(self, condition: Condition) -> Iterator[EvaluationUnit]:
         source, images = self._shown(condition)
-        for classifier in self.classifiers:
-            model = [classifier.model.label, classifier.model.fingerprint]
+        for subject in self.subjects:
+            model = [subject.model.label, subject.model.fingerprint]
             how = json_file.plain(condition), source, json_file.plain(self.settings.conventions)
             whole = digest(VERSION, model, *how)
             for batch in batches(images, self.settings.batch):
-                yield EvaluationUnit(classifier, condition, batch, digest(whole, batch.start))
-
-    def _content(self, images: LabelledImages) -> str:
-        return digest(images.fingerprint, self.examples.indices)
+                yield EvaluationUnit(subject, condition, batch, digest(whole, batch.start))
 
 
 def _described(model: LoadedModel) -> EvaluatedModel:
-    card = NetworkCard(model.card.architecture, model.card.facts) if isinstance(model.card, ImageCard) else None
+    own = model.card
+    card = NetworkCard(own.architecture, own.facts) if isinstance(own, ImageCard | SentenceCard) else None
     return EvaluatedModel(model.label, model.fingerprint, model.weights_origin, card)

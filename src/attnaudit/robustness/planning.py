@@ -9,7 +9,7 @@ from typing import Literal
 from attnaudit import defaults
 from attnaudit.errors import InputError, UsageError
 from attnaudit.protocol import Protocol
-from attnaudit.records.evaluation import Condition
+from attnaudit.records.evaluation import Condition, ConditionKind
 from attnaudit.robustness.conditions import (
     CLEAN,
     EVERYTHING,
@@ -18,14 +18,17 @@ from attnaudit.robustness.conditions import (
     attack_conditions,
     corruption_conditions,
     epsilon,
+    noise_conditions,
     transfer_conditions,
 )
 from attnaudit.robustness.corrupted_sets import CLEAN_FILE, classes_of
 from attnaudit.robustness.corruptions import CORRUPTIONS
 from attnaudit.robustness.examples import Examples
+from attnaudit.robustness.noises import NOISES
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.sources.labelled import labelled_for, read_labelled
 from attnaudit.sources.model import LoadedModel
+from attnaudit.sources.segmented import segmented_for
 
 #: Names of corruptions, or all of them.
 Corruptions = Sequence[str] | Literal["all"]
@@ -72,6 +75,11 @@ def corrupting_conditions(corruptions: Corruptions, severities: Sequence[int]) -
     return corruption_conditions(CORRUPTIONS if corruptions == "all" else corruptions, severities)
 
 
+def noise_plan(noises: Sequence[str] | Literal["all"], rates: Sequence[float]) -> tuple[Condition, ...]:
+    """Clean sentences, and every noise that is named at every rate."""
+    return (CLEAN, *noise_conditions(list(NOISES) if noises == "all" else noises, rates))
+
+
 def check_corrupted(corrupted: Path | None, corruptions: Corruptions) -> None:
     """Refuse a set of corrupted images that is not there, or that nobody would look at.
 
@@ -83,6 +91,24 @@ def check_corrupted(corrupted: Path | None, corruptions: Corruptions) -> None:
         raise InputError(f"--corrupted must be a folder, ImageNet-C or from attnaudit corrupt, got {corrupted}.")
     if corrupted is not None and not corruptions:
         raise UsageError(f"--corrupted {corrupted} needs corruptions: name some, or use --corruptions all.")
+
+
+def for_segmentation(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
+    """Those under which networks that segment are shown pictures."""
+    shown = (ConditionKind.CLEAN, ConditionKind.CORRUPTION)
+    return tuple(condition for condition in conditions if condition.kind in shown)
+
+
+def check_segmentation(**asked: object) -> None:
+    """Refuse what is asked for by name and makes no sense for networks that segment.
+
+    Raises:
+        UsageError: there is such an option.
+    """
+    if wrong := [name for name, value in asked.items() if value]:
+        raise UsageError(
+            f"--{wrong[0]} is for classifiers: a network that segments is shown clean and corrupted pictures only."
+        )
 
 
 def find_examples(
@@ -101,8 +127,9 @@ def find_examples(
     written_by_us = images is None and corrupted is not None and (corrupted / CLEAN_FILE).exists()
     if corrupted is not None and written_by_us:
         images = corrupted / CLEAN_FILE
+    subject = PixelModel(model)
     return Examples.drawn(
-        labelled_for(images, PixelModel(model).outputs),
+        (segmented_for if subject.segments else labelled_for)(images, subject.outputs),
         limit,
         seed,
         corrupted_folder=corrupted,

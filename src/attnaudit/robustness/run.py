@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,8 +12,7 @@ from attnaudit.records.evaluation import Condition, EvaluationSummary
 from attnaudit.records.run_folder import RunFolder
 from attnaudit.robustness.plan import EvaluationPlan
 from attnaudit.robustness.summary import summarise
-from attnaudit.robustness.table import SCHEMA, Results
-from attnaudit.robustness.unit import EvaluationUnit
+from attnaudit.robustness.table import Results
 
 
 @dataclass(frozen=True)
@@ -44,15 +42,15 @@ def evaluate(
     folder = RunFolder(out)
     with folder.locked():
         execute(plan, folder, progress=progress)
-        results = _read(folder, plan.units)
+        results = _read(folder, plan)
         summary = summarise(results, plan, baseline)
         folder.write_summary(summary)
     return Robustness(out, results, summary)
 
 
-def _read(folder: RunFolder, units: Sequence[EvaluationUnit]) -> Results:
-    tables = folder.tables({unit.key: unit.images for unit in units}, SCHEMA)
+def _read(folder: RunFolder, plan: EvaluationPlan) -> Results:
+    tables = folder.tables({unit.key: unit.images for unit in plan.units}, plan.schema)
     parts: dict[tuple[str, Condition], list[pa.Table]] = {}
-    for unit in units:
-        parts.setdefault((unit.classifier.model.label, unit.condition), []).append(tables[unit.key])
+    for unit in plan.units:
+        parts.setdefault((unit.subject.model.label, unit.condition), []).append(tables[unit.key])
     return Results({of: pa.concat_tables(tables) for of, tables in parts.items()})

@@ -14,6 +14,8 @@ from attnaudit.records.evaluation import ConditionKind
 from attnaudit.robustness.network_groups import NetworkGroup
 from attnaudit.statistics.intervals import Numbers
 
+#: Kinds of conditions whose accuracies are averaged.
+AVERAGED = (ConditionKind.CORRUPTION, ConditionKind.NOISE)
 #: Attacks are compared in this norm, which bounds the largest change of a pixel.
 _NORM = "max"
 #: Attacks that follow the gradient of the network itself, in many steps.
@@ -21,7 +23,7 @@ _WHITE_BOX = frozenset({"pgd", "apgd", "autoattack"})
 
 
 class ConditionKey(NamedTuple):
-    """A corruption or an attack, and the images it was applied to."""
+    """A corruption, noise or an attack, and the images or sentences it was applied to."""
 
     name: str
     strength: float
@@ -33,6 +35,7 @@ class ConditionKey(NamedTuple):
 class SharedConditions:
     """Networks of the same seeds in one evaluation, a tuple per group, and the conditions of one kind that all have."""
 
+    kind: ConditionKind
     networks: tuple[tuple[EvaluatedNetwork, ...], ...]
     keys: frozenset[ConditionKey]
     images: int
@@ -43,7 +46,7 @@ class SharedConditions:
     ) -> SharedConditions | None:
         """From the evaluation with most seeds, and among these with most images; None if none has all groups.
 
-        A seed without a corruption that others have is left out, since a mean over fewer corruptions is a different
+        A seed without a corruption or noise that others have is left out, since a mean over fewer is a different
         quantity. Attacks do not add up: those that all seeds have count, at strengths with a white-box attack.
         """
         found = []
@@ -55,35 +58,39 @@ class SharedConditions:
                 for seed in sorted(set.intersection(*(set(group.by_evaluation[place]) for group in groups)))
             }
             most = max(by_seed.values(), key=len, default=frozenset())
-            seeds = [seed for seed, keys in by_seed.items() if kind is not ConditionKind.CORRUPTION or keys == most]
+            seeds = [seed for seed, keys in by_seed.items() if kind not in AVERAGED or keys == most]
             keys = frozenset.intersection(*(by_seed[seed] for seed in seeds)) if seeds else frozenset()
             if kind is ConditionKind.ATTACK:
                 strong = {key.strength for key in keys if key.name in _WHITE_BOX}
                 keys = frozenset(key for key in keys if key.strength in strong)
             if keys:
                 networks = tuple(tuple(group.by_evaluation[place][seed] for seed in seeds) for group in groups)
-                shared = SharedConditions(networks, keys, evaluation.images)
+                shared = SharedConditions(kind, networks, keys, evaluation.images)
                 found.append((len(seeds), evaluation.images, shared))
         return max(found, key=lambda entry: entry[:2])[2] if found else None
 
     @property
     def strengths(self) -> list[float]:
-        """Severities of corruptions, or ε of attacks, in order."""
+        """Severities of corruptions, rates of noise, or ε of attacks, in order."""
         return sorted({key.strength for key in self.keys})
 
     @property
     def coarseness(self) -> float:
-        """Standard deviation of a difference of two shares, each rounded to one image: Var = 2/12 images⁻²."""
-        return 1 / (6**0.5 * self.images)
+        """Standard deviation of a difference of two shares, each rounded to one image: Var = 2/12 images⁻².
+
+        A mIoU is one of so many pixels that nothing is rounded.
+        """
+        segments = any(network.architecture.segments for group in self.networks for network in group)
+        return 0.0 if segments else 1 / (6**0.5 * self.images)
 
     def differences(self, accuracy: Callable[[EvaluatedNetwork], float]) -> Numbers:
         """The accuracy of the first group less that of the second, by seed."""
         return np.array([accuracy(ours) - accuracy(theirs) for ours, theirs in zip(*self.networks[:2], strict=True)])
 
-    def corrupted(self, network: EvaluatedNetwork, severity: float | None = None) -> float:
-        """The mean accuracy over corruptions, at one severity or at all."""
-        found = _accuracies(network, ConditionKind.CORRUPTION)
-        return fmean(found[key] for key in sorted(self.keys) if severity in (None, key.strength))
+    def averaged(self, network: EvaluatedNetwork, strength: float | None = None) -> float:
+        """The mean accuracy over corruptions, or over noise, at one severity or rate, or at all."""
+        found = _accuracies(network, self.kind)
+        return fmean(found[key] for key in sorted(self.keys) if strength in (None, key.strength))
 
     def attacked(self, network: EvaluatedNetwork, epsilon: float) -> float:
         """The accuracy under the strongest attack."""
@@ -92,7 +99,7 @@ class SharedConditions:
 
 
 def clean_accuracy(network: EvaluatedNetwork) -> float:
-    """The accuracy on unchanged images."""
+    """The accuracy on unchanged images or sentences."""
     return next(own.accuracy for own in network.under(ConditionKind.CLEAN))
 
 

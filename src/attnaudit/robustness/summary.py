@@ -17,6 +17,8 @@ from attnaudit.robustness.corruption_error import ALEXNET_ERRORS, mean_corruptio
 from attnaudit.robustness.corruptions import CORRUPTIONS, SEVERITIES
 from attnaudit.robustness.masking_checks import masking_checks
 from attnaudit.robustness.plan import EvaluationPlan
+from attnaudit.robustness.segmentation import segmentation_accuracies
+from attnaudit.robustness.sentences import SentenceExamples
 from attnaudit.robustness.table import Results
 from attnaudit.statistics.areas import area_under_precision_recall
 from attnaudit.statistics.intervals import bootstrap, wilson_interval
@@ -27,6 +29,19 @@ _RESAMPLES = 1_000
 
 def summarise(results: Results, plan: EvaluationPlan, baseline: str | None) -> EvaluationSummary:
     """Everything that the rows of a run amount to."""
+    if plan.segments:
+        return EvaluationSummary(
+            tuple(
+                entry
+                for model in plan.models
+                for condition in plan.conditions
+                for entry in segmentation_accuracies(
+                    results, model, condition, plan.source(condition), plan.settings.seed
+                )
+            ),
+            (),
+            (),
+        )
     labels = [model.label for model in plan.models]
     judged = [condition for condition in plan.conditions if condition != OUTLIERS]
     accuracies = tuple(
@@ -36,7 +51,8 @@ def summarise(results: Results, plan: EvaluationPlan, baseline: str | None) -> E
     checked = labels if plan.checks else []
     checks = [check for label in checked for check in masking_checks(results, label, plan.conditions)]
     shown = tuple(entry for entry in accuracies if entry.condition.kind is not ConditionKind.CHECK)
-    return EvaluationSummary(shown, tuple(scores), tuple(checks))
+    examples = "sentences" if isinstance(plan.examples, SentenceExamples) else "images"
+    return EvaluationSummary(shown, tuple(scores), tuple(checks), examples)
 
 
 def _accuracy(results: Results, model: str, condition: Condition, source: str) -> Accuracy:
@@ -64,7 +80,7 @@ def _corruption_errors(
     if baseline is not None and baseline not in labels:
         raise UsageError(f"The baseline {baseline} is not among the models evaluated: {', '.join(labels)}.")
     complete = {(c.name, round(c.strength)) for c in conditions} == {(c, s) for c in CORRUPTIONS for s in SEVERITIES}
-    imagenet = all(classifier.model.outputs == 1000 for classifier in plan.classifiers)
+    imagenet = all(subject.model.outputs == 1000 for subject in plan.subjects)
     if not conditions or (baseline is None and not (complete and imagenet)):
         return []
     wrong = {label: np.stack([~results.right(label, condition) for condition in conditions]) for label in labels}

@@ -16,15 +16,15 @@ from attnaudit.robustness.outcome import Outcome
 
 #: Raised when the meaning of a number changes, so that older parts are not taken for newer ones.
 VERSION = 2
-_NAME = pa.dictionary(pa.int32(), pa.string())
+NAME = pa.dictionary(pa.int32(), pa.string())
 SCHEMA = pa.schema(
     [
-        pa.field("model", _NAME),
-        pa.field("protocol", _NAME),
-        pa.field("kind", _NAME),  # clean, corruption, attack, outliers, check
-        pa.field("name", _NAME),
+        pa.field("model", NAME),
+        pa.field("protocol", NAME),
+        pa.field("kind", NAME),  # clean, corruption, attack, outliers, check
+        pa.field("name", NAME),
         pa.field("strength", pa.float64()),  # severity of a corruption, ε of an attack
-        pa.field("norm", _NAME),  # in which ε is measured
+        pa.field("norm", NAME),  # in which ε is measured
         pa.field("steps", pa.int32()),
         pa.field("image", pa.int32()),  # its place in the data set
         pa.field("label", pa.int32()),  # null for outliers

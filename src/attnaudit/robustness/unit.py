@@ -1,4 +1,4 @@
-"""The unit of work of an evaluation: a model, a condition and a batch of images."""
+"""The unit of work of an evaluation: a model, a condition and a batch of images or sentences."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from jaxtyping import Int64
 from torch import Tensor
 
+from attnaudit.errors import InputError
 from attnaudit.protocol import Protocol
 from attnaudit.records.evaluation import Condition, EvaluationConventions
 from attnaudit.robustness.examples import Examples
 from attnaudit.robustness.pixels import PixelModel
+from attnaudit.robustness.segmentation import Segmenter
+from attnaudit.robustness.sentences import SentenceExamples, SentenceModel
 from attnaudit.sources.class_outputs import outputs_of
+from attnaudit.sources.labelled import LabelledImages
 from attnaudit.sources.model import LoadedModel
 
 
@@ -34,15 +38,17 @@ class EvaluationSettings:
 
 @dataclass(frozen=True)
 class Classifier:
-    """A model, and the outputs that belong to the images' labels."""
+    """A model, and the outputs that belong to the labels of the images or sentences."""
 
-    model: PixelModel
-    labels: Int64[Tensor, "images"]
+    model: PixelModel | SentenceModel
+    labels: Int64[Tensor, "examples"]
 
     @staticmethod
     def of(loaded: LoadedModel, examples: Examples, settings: EvaluationSettings) -> Classifier:
-        """The model on its device; fails unless its classes are those of the images."""
+        """A classifier of images on its device; fails unless its classes are those of the images."""
         model = PixelModel(loaded, settings.device, settings.precision)
+        if not isinstance(examples.data, LabelledImages) or not isinstance(examples.selected, LabelledImages):
+            raise InputError(f"{model.label} is a classifier: {examples.data.path} has masks instead of labels.")
         places = outputs_of(examples.data, model.outputs, model.label, examples.classes)
         own = examples.selected.labels
         if not settings.masked:
@@ -50,11 +56,25 @@ class Classifier:
         return Classifier(PixelModel(loaded, settings.device, settings.precision, places), own)
 
 
+#: What is evaluated: a model, and what is right to say of the images.
+Subject = Classifier | Segmenter
+
+
+def subject_of(loaded: LoadedModel, examples: Examples | SentenceExamples, settings: EvaluationSettings) -> Subject:
+    """The model on its device, as what it is."""
+    if isinstance(examples, SentenceExamples):
+        reader = SentenceModel(loaded, settings.device, settings.precision)
+        examples.check(reader)
+        return Classifier(reader, examples.selected.labels)
+    model = PixelModel(loaded, settings.device, settings.precision)
+    return Segmenter.of(model, examples) if model.segments else Classifier.of(loaded, examples, settings)
+
+
 @dataclass(frozen=True)
 class EvaluationUnit:
-    """A batch of images under one condition."""
+    """A batch of images or sentences under one condition."""
 
-    classifier: Classifier
+    subject: Subject
     condition: Condition
     batch: slice
     key: str
@@ -62,7 +82,7 @@ class EvaluationUnit:
     @property
     def label(self) -> str:
         """The model and the condition."""
-        return f"{self.classifier.model.label}: {self.condition.words}"
+        return f"{self.subject.model.label}: {self.condition.words}"
 
     @property
     def images(self) -> int:

@@ -1,8 +1,9 @@
-"""What the models make of a batch of images under a condition."""
+"""What models make of a batch under a condition: what images and sentences share, and what is of sentences."""
 
 from __future__ import annotations
 
 import time
+import typing
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,33 +12,20 @@ import torch
 from torch import Tensor
 
 from attnaudit.numerics.precision import matmul_precision
-from attnaudit.numerics.randomness import derived_seed
 from attnaudit.numerics.threads import half_the_threads
-from attnaudit.records.evaluation import Condition, ConditionKind
+from attnaudit.records.evaluation import Condition
 from attnaudit.records.notes import Notes
-from attnaudit.robustness.conditions import CLEAN, GRADIENT, OUTLIERS, TRANSFER
-from attnaudit.robustness.examples import Examples, model_pixels
-from attnaudit.robustness.outcome import Outcome, along_gradient, attacked, plain
-from attnaudit.robustness.pixels import PixelModel
+from attnaudit.robustness.outcome import plain
+from attnaudit.robustness.sentences import SentenceExamples, SentenceModel
 from attnaudit.robustness.table import rows
 from attnaudit.robustness.unit import Classifier, EvaluationSettings, EvaluationUnit
 
 
 class EvaluationWorker:
-    """Computes units one after the other; images of the last condition and the clean ones stay in memory.
+    """Computes units one after the other."""
 
-    They are kept by what models see of an image, which for models of one kind is the same.
-
-    Args:
-        examples: the images.
-        settings: how to compute.
-        twin: makes the images of the condition `transfer`.
-    """
-
-    def __init__(self, examples: Examples, settings: EvaluationSettings, twin: Classifier | None) -> None:
-        self._examples, self._settings, self._twin = examples, settings, twin
-        self._clean: dict[str, Tensor] = {}
-        self._changed: tuple[Condition, dict[str, Tensor]] = (CLEAN, {})
+    def __init__(self, settings: EvaluationSettings) -> None:
+        self._settings = settings
 
     @contextmanager
     def context(self) -> Iterator[None]:
@@ -47,48 +35,40 @@ class EvaluationWorker:
 
     def compute(self, unit: EvaluationUnit, following: EvaluationUnit | None = None) -> tuple[pa.Table, Notes]:
         """The rows of a batch."""
-        model = unit.classifier.model
-        pixels = self._pixels(model, unit.condition)[unit.batch].to(model.device).float() / 255
-        outliers = unit.condition == OUTLIERS
-        labels = torch.zeros(len(pixels), dtype=torch.int64) if outliers else unit.classifier.labels[unit.batch]
+        raise NotImplementedError
+
+
+def seconds_since(begin: float, device: torch.device) -> float:
+    """Since then; the device has finished, so that the time is the batch's own."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter() - begin
+
+
+class SentenceWorker(EvaluationWorker):
+    """Of sentences: the tokens of the last condition stay in memory, by what models see of a sentence."""
+
+    def __init__(self, examples: SentenceExamples, settings: EvaluationSettings) -> None:
+        super().__init__(settings)
+        self._examples = examples
+        self._last: tuple[Condition | None, dict[str, Tensor]] = (None, {})
+
+    def compute(self, unit: EvaluationUnit, following: EvaluationUnit | None = None) -> tuple[pa.Table, Notes]:
+        """The rows of a batch."""
+        subject = typing.cast(Classifier, unit.subject)
+        model = typing.cast(SentenceModel, subject.model)
+        labels, places = subject.labels[unit.batch], self._examples.indices[unit.batch]
+        tokens = self._tokens(model, unit.condition)[unit.batch].to(model.device)
         begin = time.perf_counter()
-        outcome = self._outcome(unit, pixels, labels.to(model.device))
-        if model.device.type == "cuda":
-            torch.cuda.synchronize(model.device)  # so that the time is the batch's own
-        seconds = time.perf_counter() - begin
-        places = range(unit.batch.start, unit.batch.stop) if outliers else self._examples.indices[unit.batch]
-        table = rows(
-            model.label, self._settings.protocol, unit.condition, list(places), labels.tolist(), outcome, seconds
-        )
-        return table, Notes()
+        outcome = plain(model, tokens, labels.to(model.device))
+        about = model.label, self._settings.protocol, unit.condition
+        return rows(*about, list(places), labels.tolist(), outcome, seconds_since(begin, model.device)), Notes()
 
-    def _outcome(self, unit: EvaluationUnit, pixels: Tensor, labels: Tensor) -> Outcome:
-        model, condition, settings = unit.classifier.model, unit.condition, self._settings
-        parts = (settings.seed, condition.name, str(condition.strength), unit.batch.start)
-        generator = torch.Generator(model.device).manual_seed(derived_seed(*parts))
-        if condition == GRADIENT:
-            return along_gradient(model, pixels, labels, generator)
-        if condition.kind not in (ConditionKind.ATTACK, ConditionKind.CHECK):
-            return plain(model, pixels, labels)
-        twin = self._twin if condition.name == TRANSFER else None
-        maker = model if twin is None else twin.model
-        return attacked(model, maker, condition, pixels, labels, settings.protocol, generator)
-
-    def _pixels(self, model: PixelModel, condition: Condition) -> Tensor:
-        """What the model sees under a condition, before an attack; made once for all batches."""
-        if condition.kind not in (ConditionKind.CORRUPTION, ConditionKind.OUTLIERS):
-            return self._clean_pixels(model)
-        if self._changed[0] != condition:
-            self._changed = condition, {}
-        made = self._changed[1]
-        if model.preprocessing_digest not in made and condition == OUTLIERS:
-            made[model.preprocessing_digest] = model_pixels(model, self._examples.images(condition))
-        elif model.preprocessing_digest not in made:
-            clean = self._clean_pixels(model)
-            made[model.preprocessing_digest] = self._examples.corrupted(model, clean, condition, self._settings.seed)
+    def _tokens(self, model: SentenceModel, condition: Condition) -> Tensor:
+        """What the model sees under a condition; made once for all batches and models that see the same."""
+        if self._last[0] != condition:
+            self._last = condition, {}
+        made = self._last[1]
+        if model.preprocessing_digest not in made:
+            made[model.preprocessing_digest] = self._examples.shown(model, condition, self._settings.seed)
         return made[model.preprocessing_digest]
-
-    def _clean_pixels(self, model: PixelModel) -> Tensor:
-        if model.preprocessing_digest not in self._clean:
-            self._clean[model.preprocessing_digest] = self._examples.clean(model)
-        return self._clean[model.preprocessing_digest]

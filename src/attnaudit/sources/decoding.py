@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -56,14 +56,30 @@ def decode_image(content: bytes, room: int | None = None) -> Image.Image:
         ImageError: it cannot be decoded, or exceeds a bound; the message is only the reason.
         UsageError: it takes more than `room`; the message lacks the name, too.
     """
+    return _decoded(content, FORMATS, _as_rgb, room)
+
+
+def decode_mask(content: bytes) -> Image.Image:
+    """The classes of pixels: a PNG of eight bits, of which a palette is only for the eye.
+
+    Raises:
+        ImageError: it cannot be decoded, exceeds a bound, or has colours instead of classes.
+        UsageError: memory ran out.
+    """
+    return _decoded(content, ("PNG",), _as_classes, None)
+
+
+def _decoded(
+    content: bytes, formats: tuple[str, ...], convert: Callable[[Image.Image], Image.Image], room: int | None
+) -> Image.Image:
     try:
-        with Image.open(io.BytesIO(content), formats=FORMATS) as image:
+        with Image.open(io.BytesIO(content), formats=formats) as image:
             _check_fits(image, len(content), room)
-            return _as_rgb(image)
+            return convert(image)
     except (ImageError, UsageError):
         raise
     except UnidentifiedImageError as error:
-        raise ImageError(f"it is not an image of a known format: {', '.join(FORMATS)}") from error
+        raise ImageError(f"it is not an image of a known format: {', '.join(formats)}") from error
     except MemoryError as error:
         raise UsageError("memory ran out while it was decoded: free some, or leave it out.") from error
     except Exception as error:  # the decoders raise whatever a damaged file makes them stumble over
@@ -112,3 +128,10 @@ def _as_rgb(image: Image.Image) -> Image.Image:
     if image.mode in ("I", "F"):
         raise ImageError("its pixels have 32 bits and no known range: convert it to 8 bits")
     return image.convert("RGB")
+
+
+def _as_classes(image: Image.Image) -> Image.Image:
+    """One byte per pixel."""
+    if image.mode not in ("L", "P"):
+        raise ImageError(f"its pixels are of mode {image.mode}: a mask has one byte for the class of each pixel")
+    return Image.fromarray(np.array(image))

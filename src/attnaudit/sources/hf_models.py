@@ -142,8 +142,10 @@ def load_folder(spec: ModelSpec, place: str, origin: str | None = None) -> Loade
         return with_decoder_inputs(batch) if both else batch
 
     prepared = digest(*identity, tokenizer_fingerprint(reader))
+    rules = getattr(reader, "backend_tokenizer", None)
     return replace(
         loaded,
+        tokenizer_rules=None if rules is None else rules.to_str,
         fingerprint=prepared,
         tokenise=tokenise,
         unknown_token=unknown_token(reader),

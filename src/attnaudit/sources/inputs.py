@@ -22,7 +22,7 @@ from attnaudit.sources.weights import tensor_bytes, without_values
 #: is through with more images in the same time. (Texts of a unit are padded to one length, so theirs are few.)
 _SHARD = {"cpu": 4, "cuda": 50}
 #: The most inputs of the first unit: what is shown for context is measured on these, up to the end of a unit.
-FIRST_INPUTS = 8
+FIRST_INPUTS = 4
 
 
 def shard_size(device: str = "cpu") -> int:

@@ -2,117 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from itertools import chain
 from pathlib import Path
-from typing import TypeVar
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import torch
-from jaxtyping import Int64, UInt8
-from PIL import Image
+from jaxtyping import Int64
 from torch import Tensor
 
 from attnaudit.display import readable
-from attnaudit.errors import ImageError, InputError, UsageError, first_line
-from attnaudit.numerics.digest import content_digest
+from attnaudit.errors import InputError
 from attnaudit.sources.data import VARIABLE, data_file
-from attnaudit.sources.decoding import decode_image, quiet_decoders, read_encoded
+from attnaudit.sources.encoded_images import PICTURES, EncodedImages, class_names, encoded_column, read_parquet
 from attnaudit.sources.images import SUFFIXES
-from attnaudit.sources.preprocess import centre_crop
 
-_PICTURES, _LABELS = ("img", "image"), ("label", "labels", "fine_label")
-_THREADS = 8
-#: Data sets up to this many bytes are hashed whole, at about 0.8 GB per second: CIFAR-10, but not ImageNet, whose
-#: 140 GB would take minutes or hours at every start.
-_READ_WHOLE = 2**31
-#: The metadata key under which we write class names into a Parquet file, one per line.
-NAMES = b"attnaudit.classes"
-
+_LABELS = ("label", "labels", "fine_label")
 #: The images in the data folder, by number of classes.
 _DEFAULTS = {10: "cifar10/test.parquet", 1000: "imagenet_val"}
 
-Made = TypeVar("Made")
-
 
 @dataclass(frozen=True)
-class LabelledImages:
-    """Encoded images (bytes or files) with class numbers, decoded on access."""
+class LabelledImages(EncodedImages):
+    """Encoded images with class numbers."""
 
-    path: Path
-    encoded: Sequence[bytes | Path]
     labels: Int64[Tensor, "images"]
     names: tuple[str, ...] | None = None
-
-    def __len__(self) -> int:
-        return len(self.encoded)
 
     @property
     def classes(self) -> int:
         """The number of class names, or else one more than the largest class number."""
         return int(self.labels.max()) + 1 if self.names is None else len(self.names)
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """A hash of labels and contents, the same on every machine and for files and Parquet.
+    def truth(self) -> Iterator[bytes]:
+        """The labels."""
+        yield self.labels.numpy().tobytes()
 
-        For data too large to read at every start, a hash of file names, sizes and modification times instead: it
-        notices an edit, but a copy with new modification times counts as different images.
-        """
-        try:
-            return content_digest(chain([self.labels.numpy().tobytes()], self._contents()))
-        except OSError as error:
-            raise InputError(f"Image {error.filename} cannot be read ({error.strerror}).") from error
+    def another(self, path: Path) -> LabelledImages:
+        """Images of the same kind from another place."""
+        return read_labelled(path)
 
-    def _contents(self) -> Iterator[bytes]:
-        """The contribution of each image to the fingerprint."""
-        files = [entry for entry in self.encoded if isinstance(entry, Path)]
-        states = [file.stat() for file in files]
-        if sum(state.st_size for state in states) > _READ_WHOLE:
-            for file, state in zip(files, states, strict=True):
-                yield f"{file.name}:{state.st_size}:{state.st_mtime_ns};".encode()
-        else:
-            for entry in self.encoded:
-                yield entry.read_bytes() if isinstance(entry, Path) else entry
-
-    def image(self, index: int) -> Image.Image:
-        """Image number `index`, as RGB."""
-        entry = self.encoded[index]
-        name = f"number {index} of {self.path}" if isinstance(entry, bytes) else str(entry)
-        try:
-            return decode_image(entry if isinstance(entry, bytes) else read_encoded(entry))
-        except OSError as error:
-            raise InputError(f"Image {name} cannot be read ({error.strerror}).") from error
-        except ImageError as error:
-            raise InputError(f"Image {name} cannot be read ({error}).") from error
-        except UsageError as error:
-            raise UsageError(f"Image {name}: {error}") from error
-
-    def map(self, function: Callable[[Image.Image], Made]) -> list[Made]:
-        """The results of `function` for every image, in order, computed by several threads."""
-        with quiet_decoders(), ThreadPoolExecutor(_THREADS) as pool:
-            return list(pool.map(lambda index: function(self.image(index)), range(len(self))))
-
-    def pixels(self, size: int) -> UInt8[Tensor, "images 3 size size"]:
-        """The centre crops of all images, in memory."""
-        return torch.from_numpy(np.stack(self.map(partial(centre_crop, size=size))))
-
-    def first(self, count: int | None) -> LabelledImages:
-        """The first `count` images; all if None."""
-        if count is None or count >= len(self):
-            return self
-        return self.select(range(count))
-
-    def evenly_spaced(self, count: int | None) -> LabelledImages:
-        """`count` evenly spaced images, so that images sorted by class keep every class; all if None."""
-        if count is None or count >= len(self):
-            return self
-        return self.select([number * len(self) // count for number in range(count)])
+    def columns(self, height: int, width: int) -> dict[str, list[int]]:
+        """What is right to say of crops of this size, as columns of Parquet."""
+        return {"label": self.labels.tolist()}
 
     def select(self, indices: Sequence[int]) -> LabelledImages:
         """The images with these indices."""
@@ -202,26 +134,14 @@ def _from_folders(folder: Path, classes: Sequence[str] | None = None) -> Labelle
 
 
 def _from_parquet(files: Sequence[Path]) -> LabelledImages:
-    try:
-        table = pa.concat_tables([pq.read_table(file) for file in files])
-    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        raise InputError(f"{files[0]} cannot be read as Parquet ({first_line(error)}).") from error
-    columns = [next((c for c in wanted if c in table.column_names), None) for wanted in (_PICTURES, _LABELS)]
+    table = read_parquet(files)
+    columns = [next((c for c in wanted if c in table.column_names), None) for wanted in (PICTURES, _LABELS)]
     if None in columns:
         raise InputError(f"{files[0]} must have columns img and label, got {', '.join(table.column_names)}.")
-    images, labels = (table[str(column)] for column in columns)
-    entries = [
-        entry["bytes"] if isinstance(entry, dict) and "bytes" in entry else entry for entry in images.to_pylist()
-    ]
-    if not all(isinstance(entry, bytes) for entry in entries):
-        raise InputError(f"{files[0]}: column {columns[0]} does not contain encoded images.")
+    picture, label = map(str, columns)
+    encoded, labels = encoded_column(table, picture, files[0]), table[label]
     if labels.null_count or not pa.types.is_integer(labels.type):
         found = f"{labels.null_count} empty labels" if labels.null_count else f"labels of type {labels.type}"
-        raise InputError(f"{files[0]}: column {columns[1]} must contain integers ≥ 0, got {found}.")
-    names = (table.schema.metadata or {}).get(NAMES)
-    return LabelledImages(
-        files[0],
-        entries,
-        torch.tensor(labels.to_pylist(), dtype=torch.int64),
-        None if names is None else tuple(names.decode(errors="replace").split("\n")),
-    )
+        raise InputError(f"{files[0]}: column {label} must contain integers ≥ 0, got {found}.")
+    numbers = torch.tensor(labels.to_pylist(), dtype=torch.int64)
+    return LabelledImages(files[0], encoded, numbers, class_names(table))

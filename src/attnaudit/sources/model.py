@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from attnaudit.errors import ModelError, UsageError
 from attnaudit.protocol import Protocol
-from attnaudit.records.card import CARD, ImageCard, TextCard
+from attnaudit.records.card import CARD, Card
 from attnaudit.sources.module_identity import module_fingerprint
 
 _log = logging.getLogger(__name__)
@@ -84,7 +84,8 @@ class LoadedModel:
 
     The `fingerprint` covers everything that decides what the model computes from an input: weights, what they are
     weights of, and how inputs are prepared. `notes` say what was left out of a weights file, or filled in. A text that
-    is full of the `unknown_token` is none that the model reads. Models trained by attnaudit have a `card`.
+    is full of the `unknown_token` is none that the model reads. `tokenizer_rules` gives the text of a `tokenizer.json`.
+    Models trained by attnaudit have a `card`.
     """
 
     label: str
@@ -96,7 +97,8 @@ class LoadedModel:
     unknown_token: int | None = None
     token_texts: TokenTexts | None = None
     untrained: Callable[[int], nn.Module] | None = None
-    card: ImageCard | TextCard | None = None
+    tokenizer_rules: Callable[[], str] | None = None
+    card: Card | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -146,7 +148,7 @@ def parse_model(
     download: bool = False,
 ) -> ModelSpec:
     """A spec from `PREFIX:NAME` or `NAME`; fails at once if the model is unknown or has no weights."""
-    name = aliases().get(name, name)
+    name = name if ":" in name else aliases().get(name, name)
     prefix, _, rest = name.rpartition(":")
     prefix = prefix or _prefix(Path(rest))
     if prefix not in SOURCES:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attnaudit.errors import AttnAuditError, MissingExtraError, ModelError, first_line
 from attnaudit.numerics.digest import digest
-from attnaudit.records.card import CARD, TextCard
+from attnaudit.records.card import CARD, ImageCard
 from attnaudit.sources.cards import build_network, card_identity, preprocessing, read_card, tokeniser, word_texts
 from attnaudit.sources.model import IMAGES, TEXT, LoadedModel, ModelInputs, ModelSpec
 from attnaudit.sources.weights import fingerprint, fit_weights, read_weights
@@ -35,8 +35,8 @@ def locate_weights(spec: ModelSpec) -> ModelSpec:
 
 
 def inputs(spec: ModelSpec) -> ModelInputs:
-    """Text if the card has a vocabulary, otherwise images."""
-    return TEXT if isinstance(read_card(folder_of(spec.name)), TextCard) else IMAGES
+    """Images for a model of images, otherwise text."""
+    return IMAGES if isinstance(read_card(folder_of(spec.name)), ImageCard) else TEXT
 
 
 def load(spec: ModelSpec) -> LoadedModel:
@@ -64,9 +64,9 @@ def load(spec: ModelSpec) -> LoadedModel:
         module,
         digest(fingerprint(module), card_identity(card)),
         "random" if spec.random_seed is not None else str(spec.weights),
-        preprocess=None if isinstance(card, TextCard) else partial(preprocessing, card),
-        tokenise=tokeniser(card) if isinstance(card, TextCard) else None,
-        token_texts=word_texts(card) if isinstance(card, TextCard) else None,
+        preprocess=partial(preprocessing, card) if isinstance(card, ImageCard) else None,
+        tokenise=None if isinstance(card, ImageCard) else tokeniser(card),
+        token_texts=None if isinstance(card, ImageCard) else word_texts(card),
         untrained=lru_cache(maxsize=1)(partial(build_network, card)),
         card=card,
     )

@@ -1,4 +1,4 @@
-"""A small vision transformer with any attention variant."""
+"""A small vision transformer, plain or fully attentional, that classifies or segments, with any attention variant."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from attnaudit.errors import ModelError
 from attnaudit.numerics.randomness import seeded
 from attnaudit.records.architecture import Architecture
 from attnaudit.sources.attention import install_attention
+from attnaudit.sources.fan import fan_arguments
+from attnaudit.sources.segmentation_network import SegmentationNetwork
 from attnaudit.sources.timm_library import timm_vision_transformer
 
 
@@ -18,14 +20,17 @@ def build_vision_transformer(architecture: Architecture, seed: int) -> nn.Module
     vision = timm_vision_transformer()
     with seeded(seed):
         model: nn.Module = vision.VisionTransformer(
-            img_size=architecture.image_size,
+            img_size=architecture.image_shape,
             patch_size=architecture.patch_size,
             embed_dim=architecture.width,
             depth=architecture.depth,
             num_heads=architecture.heads,
-            num_classes=architecture.classes,
+            num_classes=0 if architecture.segments else architecture.classes,
             drop_path_rate=architecture.drop_path,
+            **fan_arguments(architecture),
         )
+        if architecture.segments:
+            model = SegmentationNetwork(model, architecture)
         if architecture.initialisation == "torch":
             _initialise_as_torch(model)
         install_attention(model, architecture, architecture.tokens)

@@ -94,7 +94,7 @@ class DecodedBatches:
 
     def __init__(self, images: LabelledImages, recipe: ImageRecipe, layout: Layout, device: str, workers: int) -> None:
         self._images, self._layout, self._device, self._workers = images, layout, device, workers
-        self._plain = partial(centre_crop, size=recipe.model.image_size)
+        self._plain = partial(centre_crop, height=recipe.model.image_size)
         self._augment = timm_transform(recipe.augmentation, recipe.model.image_size)
 
     def training(self, epoch: int, start: int = 0) -> Iterator[Batch]:

@@ -16,7 +16,7 @@ from attnaudit.records.frames import data_frame
 from attnaudit.records.lock import LockHolder
 from attnaudit.records.monitoring import MonitorFile
 from attnaudit.records.run_folder import RunFolder, RunKind
-from attnaudit.records.training import BATCHES, ImageEpoch, TextEpoch, open_training
+from attnaudit.records.training import BATCHES, AnyEpoch, open_training
 from attnaudit.training.monitor_log import Reading, read, reading_layers
 
 #: More steps than a curve can show are read at even distances.
@@ -43,7 +43,7 @@ class Course:
     parts: Mapping[int, str]
     batches: tuple[str, ...]
     readings: tuple[Reading, ...]
-    history: tuple[ImageEpoch | TextEpoch, ...] = ()
+    history: tuple[AnyEpoch, ...] = ()
     total: int | None = None
     writer: LockHolder | None = None
 

@@ -4,45 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, Generic, TypeVar, cast
 
-import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
-from attnaudit.capture.capture import evaluating
 from attnaudit.errors import UsageError
-from attnaudit.numerics.precision import autocast
 from attnaudit.records.card import ImageCard, TrainingFacts
-from attnaudit.records.recipe import ImageRecipe
+from attnaudit.records.recipe import ImageRecipe, SegmentationRecipe
 from attnaudit.sources.labelled import LabelledImages
 from attnaudit.sources.preprocess import IMAGENET_MEAN, IMAGENET_STD
+from attnaudit.sources.segmented import SegmentedImages
 from attnaudit.sources.vision_transformer import build_vision_transformer
+from attnaudit.training.accuracy import TEST_BATCH_FACTOR, evaluate_classifier
 from attnaudit.training.augmentation import DeviceAugmentation
-from attnaudit.training.batching import Batch, Batches, Layout, image_batches
-from attnaudit.training.distributed import Ranks
+from attnaudit.training.batching import Batch, Layout, image_batches
 
-#: How much larger batches are without gradients.
-_TEST_BATCH_FACTOR = 4
+VisionRecipe = TypeVar("VisionRecipe", ImageRecipe, SegmentationRecipe)
+DataSet = TypeVar("DataSet", LabelledImages, SegmentedImages)
 
 
 @dataclass(frozen=True)
-class ImageTask:
-    """A recipe with the number of classes of its images."""
+class VisionTask(Generic[VisionRecipe, DataSet]):
+    """A recipe of a vision transformer with its images: what classification and segmentation have in common."""
 
-    recipe: ImageRecipe
-    train: LabelledImages
-    test: LabelledImages
-
-    @staticmethod
-    def from_data(recipe: ImageRecipe, train: LabelledImages, test: LabelledImages) -> ImageTask:
-        """The classes are those of the training half."""
-        return ImageTask(recipe.for_classes(train.classes), train, test)
-
-    @property
-    def data_summary(self) -> str:
-        """The numbers of images and classes."""
-        return f"{len(self.train):,} training and {len(self.test):,} test images of {self.train.classes} classes"
+    recipe: VisionRecipe
+    train: DataSet
+    test: DataSet
 
     @property
     def examples(self) -> int:
@@ -63,6 +50,26 @@ class ImageTask:
         """An untrained vision transformer."""
         return build_vision_transformer(self.recipe.model, seed)
 
+    def card(self, facts: Mapping[str, Any]) -> ImageCard:
+        """With the names of the classes, and ImageNet's statistics, which normalise all images."""
+        mean, std = (tuple(round(float(n), 3) for n in numbers) for numbers in (IMAGENET_MEAN, IMAGENET_STD))
+        return ImageCard(self.recipe.name, self.recipe.model, mean, std, self.train.names, cast(TrainingFacts, facts))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class ImageTask(VisionTask[ImageRecipe, LabelledImages]):
+    """A recipe with the number of classes of its images."""
+
+    @staticmethod
+    def from_data(recipe: ImageRecipe, train: LabelledImages, test: LabelledImages) -> ImageTask:
+        """The classes are those of the training half."""
+        return ImageTask(recipe.for_classes(train.classes), train, test)
+
+    @property
+    def data_summary(self) -> str:
+        """The numbers of images and classes."""
+        return f"{len(self.train):,} training and {len(self.test):,} test images of {self.train.classes} classes"
+
     def feed(self, layout: Layout, device: str, workers: int) -> ImageFeed:
         """Images on a device."""
         return ImageFeed(self, layout, device, workers)
@@ -72,11 +79,6 @@ class ImageTask:
         averaged = record.get("average_test_accuracy")
         more = "" if averaged is None else f", averaged weights {averaged:.2%}"
         return f"test accuracy {record['test_accuracy']:.2%}{more}"
-
-    def card(self, facts: Mapping[str, Any]) -> ImageCard:
-        """With the names of the classes, and ImageNet's statistics, which normalise all images."""
-        mean, std = (tuple(round(float(n), 3) for n in numbers) for numbers in (IMAGENET_MEAN, IMAGENET_STD))
-        return ImageCard(self.recipe.name, self.recipe.model, mean, std, self.train.names, cast(TrainingFacts, facts))  # type: ignore[arg-type]
 
 
 class ImageFeed:
@@ -89,7 +91,7 @@ class ImageFeed:
             raise UsageError(f"Each process needs an even share of a batch, because mixup pairs images, got {share}.")
         self._augmentation = DeviceAugmentation(recipe.augmentation, recipe.model.classes, device)
         self._train = image_batches(task.train, recipe, layout, device, workers)
-        test_layout = replace(layout, examples=len(task.test), batch=_TEST_BATCH_FACTOR * recipe.batch)
+        test_layout = replace(layout, examples=len(task.test), batch=TEST_BATCH_FACTOR * recipe.batch)
         self._test = image_batches(task.test, recipe, test_layout, device, workers)
         self._precision, self._ranks = recipe.precision, layout.ranks
 
@@ -104,7 +106,8 @@ class ImageFeed:
 
     def evaluate(self, model: nn.Module) -> dict[str, float]:
         """Loss and accuracy."""
-        score = evaluate_classifier(model, self._test, self._augmentation, self._precision, self._ranks)
+        batches = ((self._augmentation.normalise(images), labels) for images, labels in self._test.in_order())
+        score = evaluate_classifier(model, batches, self._precision, self._ranks)
         return {"test_loss": score.loss, "test_accuracy": score.accuracy}
 
     def monitor_inputs(self, batch: int, count: int) -> dict[str, Tensor]:
@@ -115,31 +118,3 @@ class ImageFeed:
             "train": self._augmentation.augment(train[:count]),
             "test": self._augmentation.normalise(test[:count]),
         }
-
-
-@dataclass(frozen=True)
-class ClassifierScore:
-    """Mean cross-entropy, and the share of images whose most probable class is the right one."""
-
-    loss: float
-    accuracy: float
-    images: int
-
-
-@torch.no_grad()
-def evaluate_classifier(
-    model: nn.Module, batches: Batches, augmentation: DeviceAugmentation, precision: str, ranks: Ranks
-) -> ClassifierScore:
-    """The accuracy on all images of all ranks; the mode of the model is restored afterwards."""
-    sums = torch.zeros(3, dtype=torch.float64)
-    with evaluating(model):
-        for images, labels in batches.in_order():
-            with autocast(images.device, precision):
-                logits = model(augmentation.normalise(images))
-            loss = functional.cross_entropy(logits.float(), labels, reduction="sum")
-            right = (logits.argmax(dim=1) == labels).sum()
-            sums = sums.to(images.device) + torch.stack(
-                [loss.double(), right.double(), loss.new_tensor(len(labels)).double()]
-            )
-    loss_sum, right_sum, count = ranks.total(sums).tolist()
-    return ClassifierScore(loss_sum / count, right_sum / count, round(count))

@@ -11,14 +11,19 @@ from attnaudit.errors import UsageError, first_line, unknown
 from attnaudit.extras import optional
 from attnaudit.records import json_file
 from attnaudit.records.json_file import shortened
-from attnaudit.records.recipe import ImageRecipe, TextRecipe
+from attnaudit.records.recipe import AnyRecipe, ImageRecipe, SegmentationRecipe, SentenceRecipe, TextRecipe
 
 FOLDER = Path(__file__).parent / "recipes"
 _BASE = "base"
 _EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$")
 #: No recipe needs more; a few lines of YAML whose aliases repeat each other may come to billions of values.
 _MOST_BYTES, _MOST_VALUES, _LONGEST_NAME = 1 << 20, 10_000, 200
-_KINDS: dict[str, type[ImageRecipe] | type[TextRecipe]] = {"images": ImageRecipe, "text": TextRecipe}
+_KINDS: dict[str, type[AnyRecipe]] = {
+    "images": ImageRecipe,
+    "segmentation": SegmentationRecipe,
+    "text": TextRecipe,
+    "sentences": SentenceRecipe,
+}
 
 
 def recipe_names() -> list[str]:
@@ -26,7 +31,7 @@ def recipe_names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
-def read_recipe(name: str, changes: Sequence[str] = ()) -> ImageRecipe | TextRecipe:
+def read_recipe(name: str, changes: Sequence[str] = ()) -> AnyRecipe:
     """A recipe of the package by name, or a YAML file, with changes such as `model.depth=6`.
 
     Raises:

@@ -1,25 +1,34 @@
-"""What a training learns from which data: the differences between images and text, which the loop does not know."""
+"""What a training learns from which data: images, pictures with masks, text, sentences. The loop does not know."""
 
 from __future__ import annotations
 
 import typing
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from torch import Tensor, nn
 
 from attnaudit.errors import InputError, UsageError
-from attnaudit.records.card import ImageCard, TextCard
-from attnaudit.records.recipe import ImageRecipe, Recipe, TextRecipe
+from attnaudit.records.card import Card
+from attnaudit.records.recipe import AnyRecipe, ImageRecipe, Recipe, SegmentationRecipe, SentenceRecipe, TextRecipe
 from attnaudit.sources.corpora import Corpus, training_and_test_text
 from attnaudit.sources.labelled import LabelledImages, training_and_test
+from attnaudit.sources.segmented import SegmentedImages, training_and_test_masks
+from attnaudit.sources.sentences import LabelledSentences, training_and_test_sentences
 from attnaudit.training.batching import Batch, Layout
 from attnaudit.training.image_task import ImageTask
+from attnaudit.training.segmentation_task import SegmentationTask
+from attnaudit.training.sentence_task import SentenceTask
 from attnaudit.training.text_task import TextTask
 
 #: The training half and the test half of a data set.
-TrainTestData = tuple[LabelledImages, LabelledImages] | tuple[Corpus, Corpus]
+TrainTestData = (
+    tuple[LabelledImages, LabelledImages]
+    | tuple[SegmentedImages, SegmentedImages]
+    | tuple[Corpus, Corpus]
+    | tuple[LabelledSentences, LabelledSentences]
+)
 
 
 class Feed(typing.Protocol):
@@ -42,7 +51,7 @@ class Task(typing.Protocol):
     """A recipe together with its data."""
 
     @property
-    def recipe(self) -> ImageRecipe | TextRecipe:
+    def recipe(self) -> AnyRecipe:
         """The recipe, completed by what only the data knows, such as the number of classes."""
 
     @property
@@ -70,12 +79,12 @@ class Task(typing.Protocol):
     def describe(self, record: Mapping[str, float]) -> str:
         """The scores of an epoch in words."""
 
-    def card(self, facts: Mapping[str, Any]) -> ImageCard | TextCard:
+    def card(self, facts: Mapping[str, Any]) -> Card:
         """The card of the trained model."""
 
 
 def read_data(recipe: Recipe, place: Path, limit: int | None = None) -> TrainTestData:
-    """The data of a recipe, from a folder or, for text, a file; of each half `limit` images or lines, or all.
+    """The data of a recipe, from a folder or, for text, a file; of each half `limit` examples or lines, or all.
 
     Raises:
         InputError: it is missing, or cannot be learned from.
@@ -83,10 +92,23 @@ def read_data(recipe: Recipe, place: Path, limit: int | None = None) -> TrainTes
     if isinstance(recipe, TextRecipe):
         train_text, test_text = training_and_test_text(place)
         return train_text.first(limit), test_text.first(limit)
+    if isinstance(recipe, SentenceRecipe):
+        named, tested = (half.evenly_spaced(limit) for half in training_and_test_sentences(place))
+        _check_classes(named, recipe, limit)
+        return named, tested
+    if isinstance(recipe, SegmentationRecipe):
+        pictures, others = training_and_test_masks(place, recipe.model.classes)
+        return pictures.evenly_spaced(limit), others.evenly_spaced(limit)
     train, test = (half.evenly_spaced(limit) for half in training_and_test(place))
-    if len(set(train.labels.tolist())) < 2:
-        raise InputError(f"--limit {limit} takes images of only one class from {train.path}: use a larger limit.")
+    _check_classes(train, recipe, limit)
     return train, test
+
+
+def _check_classes(train: LabelledImages | LabelledSentences, recipe: Recipe, limit: int | None) -> None:
+    if len(set(train.labels.tolist())) < 2:
+        raise InputError(
+            f"--limit {limit} takes {recipe.examples} of only one class from {train.path}: use a larger limit."
+        )
 
 
 def make_task(recipe: Recipe, data: TrainTestData) -> Task:
@@ -100,4 +122,8 @@ def make_task(recipe: Recipe, data: TrainTestData) -> Task:
         return TextTask.from_data(recipe, train, test)
     if isinstance(recipe, ImageRecipe) and isinstance(train, LabelledImages) and isinstance(test, LabelledImages):
         return ImageTask.from_data(recipe, train, test)
+    if isinstance(recipe, SegmentationRecipe) and isinstance(train, SegmentedImages):
+        return SegmentationTask(recipe, train, cast(SegmentedImages, test))
+    if isinstance(recipe, SentenceRecipe) and isinstance(train, LabelledSentences):
+        return SentenceTask.from_data(recipe, train, cast(LabelledSentences, test))
     raise UsageError(f"Recipe {recipe.name} needs data of {recipe.examples}, got a {type(train).__name__}.")

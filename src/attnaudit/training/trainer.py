@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.parallel import DistributedDataParallel
 
-from attnaudit.attention import ksvd_loss
+from attnaudit.attention import PCAPenalty, ksvd_loss
 from attnaudit.errors import AttnAuditError, RunFolderError
 from attnaudit.numerics.digest import content_digest
 from attnaudit.numerics.precision import autocast
@@ -59,6 +59,7 @@ class Trainer:
         self._schedule = build_schedule(self.optimiser, recipe.optimiser, recipe.epochs, steps_per_epoch)
         self._average = None if recipe.average is None else WeightAverage(self.model, recipe.average)
         self._parameters = list(self.model.parameters())
+        self._penalty = PCAPenalty(self.model) if recipe.pca_weight else None
         called: nn.Module = self.model
         if settings.ranks.count > 1:
             called = DistributedDataParallel(called, device_ids=None if self.device.type == "cpu" else [self.device])
@@ -117,6 +118,8 @@ class Trainer:
         loss = functional.cross_entropy(logits.float().flatten(0, -2), targets)
         if self.recipe.ksvd_weight:
             loss = loss + self.recipe.ksvd_weight * ksvd_loss(self.model)
+        if self._penalty is not None:
+            loss = loss + self.recipe.pca_weight * self._penalty.loss()
         return loss
 
     def state(self) -> TrainerState:

@@ -21,17 +21,10 @@ from attnaudit.records import json_file
 from attnaudit.records.card import CARD
 from attnaudit.records.files import write_whole
 from attnaudit.records.parts import check_part
-from attnaudit.records.recipe import Recipe, TextRecipe
+from attnaudit.records.recipe import AnyRecipe, Recipe
 from attnaudit.records.run_folder import RunFolder
 from attnaudit.records.schema import SCHEMA
-from attnaudit.records.training import (
-    HISTORY,
-    ImageEpoch,
-    ImageHistory,
-    TextEpoch,
-    TextHistory,
-    TrainingIdentity,
-)
+from attnaudit.records.training import HISTORIES, HISTORY, TrainingIdentity
 from attnaudit.records.versions import installed_versions
 from attnaudit.sources.trained_models import WEIGHTS
 from attnaudit.training.batching import Layout
@@ -114,12 +107,10 @@ def check_measurements(folder: RunFolder, step: int) -> None:
             ) from error
 
 
-def write_history(folder: Path, recipe: Recipe, history: Sequence[Mapping[str, Any]]) -> None:
+def write_history(folder: Path, recipe: AnyRecipe, history: Sequence[Mapping[str, Any]]) -> None:
     """Write a record per finished epoch; also before the end, for readers of a running training."""
-    if isinstance(recipe, TextRecipe):
-        json_file.write(folder / HISTORY, TextHistory(tuple(TextEpoch(**record) for record in history)))
-    else:
-        json_file.write(folder / HISTORY, ImageHistory(tuple(ImageEpoch(**record) for record in history)))
+    epoch, kind = HISTORIES[type(recipe)]
+    json_file.write(folder / HISTORY, kind(tuple(epoch(**record) for record in history)))
 
 
 def write_result(result: TrainingResult, folder: RunFolder, task: Task, trainer: Trainer) -> None:

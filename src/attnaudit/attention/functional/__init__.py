@@ -5,6 +5,7 @@ added to the scores; `is_causal` hides later tokens. No function stores a tokens
 """
 
 from attnaudit.attention.functional.dot_product import AttentionPass, softmax, symmetric
+from attnaudit.attention.functional.explained import unexplained_variance
 from attnaudit.attention.functional.ksvd import (
     ScorePair,
     combined_weight,
@@ -30,4 +31,5 @@ __all__ = [
     "scaled",
     "softmax",
     "symmetric",
+    "unexplained_variance",
 ]

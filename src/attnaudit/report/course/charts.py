@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from attnaudit.records.training import Epoch, ImageEpoch, TextEpoch
+from attnaudit.records.training import ClassifierEpoch, Epoch, SegmentationEpoch, TextEpoch
 from attnaudit.report.course.chart import Chart, Curve, Point
 from attnaudit.training.course import Course
 from attnaudit.training.monitor_log import ALIGNMENT, SINGULAR
@@ -78,11 +78,18 @@ def _means(course: Course, batch: str, measure: str) -> tuple[Point, ...]:
 
 
 def _performance(course: Course) -> Iterator[Chart]:
-    """Of a training: accuracy or perplexity, and losses."""
-    images = [epoch for epoch in course.history if isinstance(epoch, ImageEpoch)]
+    """Of a training: accuracy, mIoU or perplexity, and losses."""
+    classifiers = [epoch for epoch in course.history if isinstance(epoch, ClassifierEpoch)]
+    masks = [epoch for epoch in course.history if isinstance(epoch, SegmentationEpoch)]
     texts = [epoch for epoch in course.history if isinstance(epoch, TextEpoch)]
-    accuracy = Curve("accuracy", _epochs(images, lambda epoch: epoch.test_accuracy))
+    accuracy = Curve("accuracy", _epochs(classifiers, lambda epoch: epoch.test_accuracy))
     yield Chart("Test accuracy", "After every epoch.", (accuracy,))
+    segmented = (
+        Curve("mIoU", _epochs(masks, lambda epoch: epoch.test_mean_iou)),
+        Curve("mean accuracy", _epochs(masks, lambda epoch: epoch.test_mean_accuracy), 1),
+        Curve("pixel accuracy", _epochs(masks, lambda epoch: epoch.test_pixel_accuracy), 2),
+    )
+    yield Chart("Test masks", "After every epoch; unlabelled pixels are not counted.", segmented)
     perplexities = (
         Curve("as it is", _epochs(texts, lambda epoch: epoch.test_perplexity)),
         Curve("words swapped", _epochs(texts, lambda epoch: epoch.swapped_perplexity), 1),

@@ -11,7 +11,7 @@ from attnaudit._version import __version__
 from attnaudit.records.evaluation import EvaluationSummary
 from attnaudit.records.files import write_whole
 from attnaudit.report.page.templates import part, templates
-from attnaudit.report.robustness import accuracy_rows, lines, models_of, robustness_answers, with_short_names
+from attnaudit.report.robustness import accuracy_rows, models_of, robustness_answers, tables, with_short_names
 
 #: The number of models that the heading can name.
 _NAMED = 3
@@ -38,7 +38,7 @@ def write_robustness_page(summary: EvaluationSummary, title: str, curves: Path |
             title=title,
             answers=robustness_answers(named),
             models=models,
-            lines=lines(named),
+            tables=tables(named),
             rows=accuracy_rows(summary),
             image=image,
             style=Markup(part("page.css")),

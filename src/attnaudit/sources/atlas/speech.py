@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
-from scipy.signal import lfilter
 
 RATE = 16_000
 #: Formants in Hz and loudness of sounds.
@@ -103,6 +102,8 @@ def _resonance(
     sound: Float[np.ndarray, " samples"], hertz: Float[np.ndarray, " steps"], width: float
 ) -> Float[np.ndarray, " samples"]:
     """y[t] = (1 - b - c) x[t] + b y[t-1] + c y[t-2], with c = -exp(-2πB/R) and b = 2 exp(-πB/R) cos(2πF/R)."""
+    from scipy.signal import lfilter  # importing it takes a second, which other models need not wait
+
     state, pieces = np.zeros(2), []
     shrink = math.exp(-math.pi * width / RATE)
     for step, own in enumerate(hertz):

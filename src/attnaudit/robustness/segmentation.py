@@ -1,0 +1,119 @@
+"""Networks that segment: the pixels of a picture that they get right, by class, under a condition.
+
+A corruption changes the picture and never the mask, as in ADE20K-C and Cityscapes-C (Kamann & Rother 2020). Most of
+them leave every pixel where it is. Elastic transform, glass, motion and zoom blur and pixelate move or smear content by
+a few pixels: the mask of the clean picture counts there, too, so that some of the loss at edges is not the network's.
+It is the same for all networks, which are compared with each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import torch
+from jaxtyping import Float, UInt8
+from torch import Tensor
+
+from attnaudit.errors import InputError
+from attnaudit.protocol import Protocol
+from attnaudit.records.evaluation import Accuracy, Condition, Quantity
+from attnaudit.robustness.examples import Examples
+from attnaudit.robustness.pixels import PixelModel
+from attnaudit.robustness.table import NAME, Results
+from attnaudit.sources.model import LoadedModel
+from attnaudit.sources.segmented import SegmentedImages
+from attnaudit.statistics.segmentation import (
+    ClassCounts,
+    confusion_matrices,
+    mean_accuracy,
+    mean_iou,
+    pixel_accuracy,
+)
+
+_COUNTS = ("right", "true", "predicted")
+SEGMENTATION_SCHEMA = pa.schema(
+    [
+        pa.field("model", NAME),
+        pa.field("protocol", NAME),
+        pa.field("kind", NAME),  # clean, corruption
+        pa.field("name", NAME),
+        pa.field("strength", pa.float64()),  # severity of a corruption
+        pa.field("image", pa.int32()),  # its place in the data set
+        *(pa.field(name, pa.list_(pa.int64())) for name in _COUNTS),  # pixels by class, see ClassCounts
+        pa.field("seconds", pa.float32()),  # its share of the batch's time
+    ]
+)
+#: The numbers of a segmentation, the one that decides first.
+_QUANTITIES = {
+    Quantity.MEAN_IOU: mean_iou,
+    Quantity.MEAN_ACCURACY: mean_accuracy,
+    Quantity.PIXEL_ACCURACY: pixel_accuracy,
+}
+
+
+@dataclass(frozen=True)
+class Segmenter:
+    """A model, and the masks of the pictures that it is shown."""
+
+    model: PixelModel
+    masks: UInt8[Tensor, "pictures height width"]
+
+    @staticmethod
+    def of(model: PixelModel, examples: Examples) -> Segmenter:
+        """The model with the masks cut to what it sees."""
+        chosen = examples.selected
+        if not isinstance(chosen, SegmentedImages) or chosen.classes != model.outputs:
+            raise InputError(f"{model.label} segments {model.outputs} classes: {chosen.path} has no masks of these.")
+        return Segmenter(model, chosen.mask_pixels(*model.size))
+
+    @torch.no_grad()
+    def counts(self, pixels: Float[Tensor, "pictures 3 height width"], batch: slice) -> ClassCounts:
+        """What it makes of the pictures of a batch."""
+        predicted = self.model(pixels).argmax(dim=-1)
+        return ClassCounts.of(confusion_matrices(predicted, self.masks[batch].to(predicted.device), self.model.outputs))
+
+
+def segmentation_rows(
+    model: str, protocol: Protocol, condition: Condition, places: Sequence[int], counts: ClassCounts, seconds: float
+) -> pa.Table:
+    """The rows of a batch."""
+    number = len(places)
+    columns = {
+        "model": [model] * number,
+        "protocol": [protocol.value] * number,
+        "kind": [condition.kind.value] * number,
+        "name": [condition.name] * number,
+        "strength": [condition.strength] * number,
+        "image": list(places),
+        **{name: getattr(counts, name).tolist() for name in _COUNTS},
+        "seconds": [seconds / number] * number,
+    }
+    return pa.table(columns, schema=SEGMENTATION_SCHEMA)
+
+
+def segmentation_accuracies(
+    results: Results, model: LoadedModel, condition: Condition, source: str, seed: int
+) -> list[Accuracy]:
+    """mIoU, mean accuracy and pixel accuracy over all pictures, with bootstrap intervals over pictures."""
+    own = results.under(model.label, condition)
+    counts = ClassCounts(*(np.stack(own[name].to_pylist()) for name in _COUNTS))
+    seconds = float(own["seconds"].to_numpy().sum())
+    return [
+        Accuracy(
+            model.label,
+            condition,
+            source,
+            len(own),
+            None,
+            float(value(counts.total)[0]),
+            counts.interval(value, seed),
+            None,
+            seconds,
+            quantity,
+            counts.missing,
+        )
+        for quantity, value in _QUANTITIES.items()
+    ]

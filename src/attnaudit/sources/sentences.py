@@ -1,0 +1,112 @@
+"""Sentences with class labels: tab-separated text whose first line names the columns `sentence` and `label`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import torch
+from jaxtyping import Int64
+from torch import Tensor
+
+from attnaudit.errors import InputError
+from attnaudit.numerics.digest import content_digest
+from attnaudit.sources.texts import read_text
+
+_SENTENCE, _LABEL = "sentence", "label"
+#: No data set has more classes; a larger label is probably an index or a year.
+_MOST_CLASSES = 10_000
+#: How much of a line an error shows.
+_SHOWN = 40
+
+
+@dataclass(frozen=True)
+class LabelledSentences:
+    """Sentences and their class numbers."""
+
+    path: Path
+    sentences: tuple[str, ...]
+    labels: Int64[Tensor, "sentences"]
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    @property
+    def classes(self) -> int:
+        """One more than the largest class number."""
+        return int(self.labels.max()) + 1
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of labels and sentences."""
+        return content_digest([self.labels.numpy().tobytes(), "\n".join(self.sentences).encode()])
+
+    def select(self, indices: Sequence[int]) -> LabelledSentences:
+        """The sentences with these indices."""
+        return LabelledSentences(
+            self.path, tuple(self.sentences[index] for index in indices), self.labels[list(indices)]
+        )
+
+    def evenly_spaced(self, count: int | None) -> LabelledSentences:
+        """`count` evenly spaced sentences; all if None."""
+        if count is None or count >= len(self):
+            return self
+        return self.select([number * len(self) // count for number in range(count)])
+
+
+def read_sentences(path: Path) -> LabelledSentences:
+    """The sentences of a file, which may have further columns.
+
+    Raises:
+        InputError: there is no header, a line has other columns, no sentence or no class number, or all are of a class.
+    """
+    header, *lines = [line.rstrip("\r") for line in read_text(path).rstrip("\n").split("\n")]
+    columns = header.split("\t")
+    if not {_SENTENCE, _LABEL} <= set(columns):
+        raise InputError(
+            f"{path} must begin with a line that names its columns, {_SENTENCE} and {_LABEL} with a tab between, got "
+            f"{header[:_SHOWN]!r}."
+        )
+    places = columns.index(_SENTENCE), columns.index(_LABEL)
+    rows = list(_rows(path, lines, len(columns), places))
+    labels = torch.tensor([label for _, label in rows], dtype=torch.int64)
+    classes = len({label for _, label in rows})
+    if classes < 2:
+        raise InputError(f"{path} must have sentences of at least 2 classes, got {len(rows)} of {classes}.")
+    return LabelledSentences(path, tuple(sentence for sentence, _ in rows), labels)
+
+
+def _rows(path: Path, lines: Sequence[str], width: int, places: tuple[int, int]) -> Iterator[tuple[str, int]]:
+    for number, line in enumerate(lines, start=2):
+        cells = line.split("\t")
+        if len(cells) != width:
+            raise InputError(f"Line {number} of {path} must have {width} columns, as the first line, got {len(cells)}.")
+        sentence, label = (cells[place].strip() for place in places)
+        if not sentence:
+            raise InputError(f"Line {number} of {path} has no sentence: remove the line.")
+        if not (label.isascii() and label.isdecimal() and len(label) < 9 and int(label) < _MOST_CLASSES):
+            raise InputError(
+                f"Line {number} of {path}: {_LABEL} must be the number of a class, such as 0 or 1, got "
+                f"{label[:_SHOWN]!r}."
+            )
+        yield sentence, int(label)
+
+
+def training_and_test_sentences(folder: Path) -> tuple[LabelledSentences, LabelledSentences]:
+    """The training and the test half of a folder: `train.tsv` and `test.tsv`.
+
+    Raises:
+        InputError: a file is missing, or the test half has a class that the training half lacks.
+    """
+    train, test = (_half(folder, name) for name in ("train.tsv", "test.tsv"))
+    if unknown := sorted(set(test.labels.tolist()) - set(train.labels.tolist())):
+        raise InputError(f"{test.path} has the label {unknown[0]}, which no sentence of {train.path} has.")
+    return train, test
+
+
+def _half(folder: Path, name: str) -> LabelledSentences:
+    if not (folder / name).is_file():
+        raise InputError(f"{folder} has no {name}: give a folder with train.tsv and test.tsv.")
+    return read_sentences(folder / name)
