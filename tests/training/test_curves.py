@@ -51,13 +51,17 @@ class FakeRun:
     """What `wandb.init` returns, as far as it is used."""
 
     def __init__(self, **settings):
-        self.settings, self.metrics, self.logged = settings, {}, []
+        self.settings, self.metrics, self.logged, self.finished = settings, {}, [], False
 
     def define_metric(self, name, *, step_metric=None):
         self.metrics[name] = step_metric
 
     def log(self, data):
+        assert not self.finished
         self.logged.append(data)
+
+    def finish(self):
+        self.finished = True
 
 
 def test_curves_go_to_a_run_of_wandb_over_a_step_of_their_own():
@@ -70,23 +74,41 @@ def test_curves_go_to_a_run_of_wandb_over_a_step_of_their_own():
     by_head = [value(table, "output_norm2", batch="train", layer=0, head=head) for head in range(HEADS)]
     assert run.logged[0]["attnaudit/train/output_norm2/layer 0"] == pytest.approx(np.mean(by_head))
     assert "attnaudit/train/score/procrustes" in run.logged[0]
+    monitor.detach()
+    assert not run.finished  # it is the caller's
 
 
-def test_the_name_of_a_project_starts_a_run_of_wandb_when_the_first_step_is_measured(monkeypatch):
-    runs = []
+@pytest.fixture
+def runs(monkeypatch):
+    """The runs that `wandb.init` started."""
+    started = []
 
     def init(**settings):
-        runs.append(FakeRun(**settings))
-        return runs[-1]
+        started.append(FakeRun(**settings))
+        return started[-1]
 
     monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(init=init))
+    return started
+
+
+def test_the_name_of_a_project_starts_a_run_of_wandb_when_the_first_step_is_measured(runs):
     monitor = Monitor(network(), batch(), wandb="heads", scores=0, tell=quiet)
     assert not runs
     monitor.measure(0)
     monitor.measure(1)
     (run,) = runs
-    assert run.settings == {"project": "heads"}
+    assert run.settings == {"project": "heads", "reinit": "create_new"}
     assert len(run.logged) == 2
+
+
+def test_a_run_that_the_monitor_started_ends_with_it_and_a_later_step_starts_another(runs):
+    with Monitor(network(), batch(), wandb="heads", scores=0, tell=quiet) as monitor:
+        monitor.measure(0)
+        assert not runs[0].finished
+    assert runs[0].finished
+    monitor.measure(1)
+    assert [len(run.logged) for run in runs] == [1, 1]
+    assert not runs[1].finished
 
 
 def test_a_run_of_wandb_that_cannot_be_started_is_an_error_with_its_reason(monkeypatch):

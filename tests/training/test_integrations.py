@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from attnaudit.errors import MissingExtraError, UsageError
+from attnaudit.records.run_folder import RunFolder
 from attnaudit.training import Monitor
 from tests.training.networks import WIDTH, batch, network
 from tests.training.rows import quiet
@@ -96,6 +97,7 @@ class FakeTrainer:
                 self.global_step += place % 2
                 self.callback.on_train_batch_end(self, self.module, None, None, place)
             self.callback.on_train_epoch_end(self, self.module)
+        self.callback.on_train_end(self, self.module)
 
 
 @pytest.fixture(params=["lightning.pytorch", "pytorch_lightning"])
@@ -118,6 +120,15 @@ def test_a_lightning_callback_measures_each_step_once(lightning, every, start, e
     assert isinstance(callback, lightning.Callback)
     FakeTrainer(callback, model, start).fit(epochs=2, batches=6)
     assert steps(monitor) == expected
+
+
+def test_the_end_of_a_training_frees_the_folder_of_a_callback(lightning, tmp_path):
+    for name, arguments in (("lightning", (None, None)), ("for_trainer", (None, None, None))):
+        monitor = Monitor(network(), batch(), out=tmp_path / name, scores=0, tell=quiet)
+        monitor.measure(0)
+        assert RunFolder(tmp_path / name).writer is not None
+        getattr(monitor, name)().on_train_end(*arguments)
+        assert RunFolder(tmp_path / name).writer is None
 
 
 def test_trainers_that_are_not_installed_are_named(monkeypatch):

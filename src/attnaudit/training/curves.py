@@ -37,6 +37,9 @@ class CurveSink(typing.Protocol):
     def add(self, step: int, points: Mapping[str, float]) -> None:
         """Add a point to each of these curves."""
 
+    def close(self) -> None:
+        """The training ended: end what was begun for it, and nothing that the caller passed."""
+
 
 class Writer(typing.Protocol):
     """The part of `torch.utils.tensorboard.SummaryWriter` that is used."""
@@ -46,6 +49,9 @@ class Writer(typing.Protocol):
 
     def flush(self) -> None:
         """Write to disk what was added."""
+
+    def close(self) -> None:
+        """Add no more."""
 
 
 class TensorBoardCurves:
@@ -57,6 +63,7 @@ class TensorBoardCurves:
     """
 
     def __init__(self, target: str | Path | Writer) -> None:
+        self._own = isinstance(target, (str, Path))
         if not isinstance(target, (str, Path)):
             self._writer = target
             return
@@ -76,6 +83,11 @@ class TensorBoardCurves:
             for tag, value in points.items():
                 self._writer.add_scalar(tag, value, step)
             self._writer.flush()
+
+    def close(self) -> None:
+        """Close a writer of its own."""
+        if self._own:
+            self._writer.close()
 
 
 @contextmanager
@@ -98,6 +110,9 @@ class WandbRun(typing.Protocol):
     def log(self, data: dict[str, Any]) -> None:
         """One point of several curves."""
 
+    def finish(self) -> None:
+        """End the run."""
+
 
 class WandbCurves:
     """Curves of a run of Weights & Biases, or of a new run in a project.
@@ -111,6 +126,7 @@ class WandbCurves:
     """
 
     def __init__(self, target: str | WandbRun) -> None:
+        self._own = isinstance(target, str)
         self._run = _new_run(target) if isinstance(target, str) else target
         self._run.define_metric(f"{_GROUP}/step")
         self._run.define_metric(f"{_GROUP}/*", step_metric=f"{_GROUP}/step")
@@ -119,11 +135,17 @@ class WandbCurves:
         """Log the points."""
         self._run.log({f"{_GROUP}/step": step, **{f"{_GROUP}/{tag}": value for tag, value in points.items()}})
 
+    def close(self) -> None:
+        """Finish a run of its own."""
+        if self._own:
+            self._run.finish()
+
 
 def _new_run(project: str) -> WandbRun:
     wandb = optional("wandb", "wandb", "Logging curves to Weights & Biases")
     try:
-        run: WandbRun = wandb.init(project=project)
+        # By default an open run of the program would be returned, or this one to a program that begins its own later.
+        run: WandbRun = wandb.init(project=project, reinit="create_new")
     except Exception as error:  # its errors depend on its version
         raise UsageError(
             f"Weights & Biases cannot start a run ({first_line(error)}): log in with wandb login, or set "

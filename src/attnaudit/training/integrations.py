@@ -31,6 +31,9 @@ class StepListener(typing.Protocol):
     def after_epoch(self, step: int) -> None:
         """An epoch ended at a step."""
 
+    def detach(self) -> None:
+        """Training ended."""
+
 
 class StepCounter:
     """Counts the steps that an optimiser takes, and calls `on_step` with their number if it is `due`.
@@ -90,6 +93,9 @@ def lightning_callback(listener: StepListener) -> Any:
         def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
             listener.after_epoch(trainer.global_step)
 
+        def on_train_end(self, trainer: Any, pl_module: Any) -> None:
+            listener.detach()
+
     return LightningCallback()
 
 
@@ -118,5 +124,8 @@ def transformers_callback(listener: StepListener) -> Any:
 
         def on_epoch_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
             listener.after_epoch(state.global_step)
+
+        def on_train_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+            listener.detach()
 
     return TransformersCallback()

@@ -113,18 +113,26 @@ class Monitor:
                 'attach needs a number of steps, got every="epoch", which an optimiser cannot count: use a callback or '
                 "monitor.measure(step)."
             )
-        self.detach()
+        self._stop_counting()
         self._counter = StepCounter(optimizer, self._due, self.after_step, step)
         self.begin(step)
         return self
 
     def detach(self) -> None:
-        """Remove the monitor from the optimiser, and let other processes write into its folder."""
+        """Remove the monitor from the optimiser, let other processes write into its folder, and end its curves.
+
+        The callbacks do so at the end of a training. A later measurement continues the folder with new curves.
+        """
+        self._stop_counting()
+        if isinstance(store := vars(self).get("_store"), FolderStore):
+            store.unlock()
+        for curves in vars(self).pop("_curves", ()):
+            curves.close()
+
+    def _stop_counting(self) -> None:
         if self._counter is not None:
             self._counter.remove()
             self._counter = None
-        if isinstance(store := vars(self).get("_store"), FolderStore):
-            store.unlock()
 
     def __enter__(self) -> Self:
         return self
