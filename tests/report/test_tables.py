@@ -11,6 +11,7 @@ from attnaudit.audit.difference import Change, Difference
 from attnaudit.papers.tables import TABLES, Comparison
 from attnaudit.records.audit import Statistic
 from attnaudit.records.verdict import Finding, MeanEstimate, Rank, Score, Verdict, VerdictWord
+from attnaudit.report.console import data_console
 from attnaudit.report.difference import difference_report
 from attnaudit.report.listings import LISTINGS, listing, listing_table
 from attnaudit.report.score_tables import ranking_table, score_table
@@ -74,6 +75,14 @@ def test_tables_fit_into_80_columns_and_cut_nothing(name):
 def test_the_other_columns_are_shown_on_request(name, extra):
     assert extra not in printed(TABLES_SHOWN[name](), 1000).partition("─")[0]
     assert extra in printed(TABLES_SHOWN[name](wide=True), 1000).partition("─")[0]
+
+
+@pytest.mark.parametrize("name", LISTINGS)
+def test_a_wide_listing_breaks_no_word(name):
+    rows = listing(name)
+    words = {word for row in rows for cell in row.values() if cell is not None for word in str(cell).split()}
+    width = data_console(wide=True).width
+    assert words <= set(printed(listing_table(rows, wide=True), width).split())
 
 
 def test_a_row_may_be_shorter_than_the_table():

@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 
 #: The width of tables if the output is not a terminal and COLUMNS is not set, and of those with all of their columns.
-_PIPE_WIDTH, _WIDE = 120, 200
+_PIPE_WIDTH, _WIDE = 120, 220
 #: How messages are wrapped: so that paths can be copied.
 _WHOLE_WORDS: Any = {"break_long_words": False, "break_on_hyphens": False}
 

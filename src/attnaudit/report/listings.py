@@ -29,6 +29,8 @@ _MAIN = ("statement", "what", "closer", "role", "formula")
 _MAIN_OF = {"model": ("field", "MB", "licence", "here")}
 _FEW = 3
 _NUMBERS = ("MB",)
+#: Names of elsewhere, without spaces.
+_NAMES = ("hub",)
 
 
 def listing(kind: str) -> list[Row]:
@@ -41,10 +43,10 @@ def listing_table(rows: list[Row], *, wide: bool = False) -> Table:
     names = list(rows[0])
     shown = _MAIN_OF.get(names[0], _MAIN)
     main = {names[0], *(name for name in names if name in shown)} if len(names) > _FEW else set(names)
-    # A name that is cut cannot be copied.
+    # A name that is broken cannot be copied.
     columns = [
-        TableColumn(name, number=name in _NUMBERS, whole=not place, extra=name not in main)
-        for place, name in enumerate(names)
+        TableColumn(name, number=name in _NUMBERS, whole=name in (names[0], *_NAMES), extra=name not in main)
+        for name in names
     ]
     cells = [TableRow(["" if value is None else str(value) for value in row.values()]) for row in rows]
     return terminal_table("", columns, cells, wide=wide)
