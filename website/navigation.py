@@ -30,6 +30,8 @@ CHAPTERS = (
     Chapter("API reference", "api"),
     Chapter("Project", "project"),
 )
+#: Folders whose name is not their title.
+_TITLES = {"sst2": "SST-2"}
 
 
 def navigation(docs: Path) -> str:
@@ -45,7 +47,7 @@ def _entries(docs: Path, folder: Path, first: tuple[str, ...], indent: str) -> I
     for page in sorted(folder.glob("*.md"), key=lambda page: (leading.get(page.stem, len(first)), page.stem)):
         yield f"{indent}- [{title(page)}]({page.relative_to(docs)})"
     for inner in sorted(path for path in folder.iterdir() if path.is_dir() and any(path.glob("*.md"))):
-        yield f"{indent}- {inner.name.replace('-', ' ').capitalize()}"
+        yield f"{indent}- {_TITLES.get(inner.name, inner.name.replace('-', ' ').capitalize())}"
         yield from _entries(docs, inner, (), indent + "    ")
 
 

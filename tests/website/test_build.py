@@ -128,3 +128,4 @@ def test_every_page_is_in_the_contents(tmp_path):
     for page in (tmp_path / "docs").rglob("*.md"):
         name = page.relative_to(tmp_path / "docs").as_posix()
         assert name == "SUMMARY.md" or f"({name})" in contents, name
+    assert "- SST-2\n" in contents
