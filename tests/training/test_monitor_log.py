@@ -19,8 +19,10 @@ from tests.training.rows import quiet, value
 
 def test_a_line_is_told_or_logged(caplog):
     lines = []
-    Monitor(network(), {"train": batch(), "test": batch(seed=2)}, tell=lines.append).measure(1500)
+    monitor = Monitor(network(), {"train": batch(), "test": batch(seed=2)}, tell=lines.append)
+    monitor.measure(1500)
     (line,) = lines
+    assert repr(monitor.latest) == f"Reading({line})"
     assert line.startswith("step 1,500  train: J ")
     for part in ("‖φ‖²", "‖h‖²", "kernel PCA explains", "0 is chance, 1 the claim", "|  test: J "):
         assert part in line

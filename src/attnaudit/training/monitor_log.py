@@ -114,7 +114,7 @@ class FolderStore:
         return self._folder.evidence([steps[step] for step in sorted(steps, key=int)])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BatchReading:
     """One batch at one step.
 
@@ -145,8 +145,11 @@ class BatchReading:
             parts.append(f"singular vectors left and right {_scores_text(left, right)}")
         return f"{self.name}: {', '.join(parts)}"
 
+    def __repr__(self) -> str:
+        return f"BatchReading({self.line})"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Reading:
     """All batches at one step."""
 
@@ -157,6 +160,9 @@ class Reading:
     def line(self) -> str:
         """For a terminal or a log."""
         return f"step {self.step:,}  " + "  |  ".join(batch.line for batch in self.batches.values())
+
+    def __repr__(self) -> str:
+        return f"Reading({self.line})"
 
 
 def read(step: int, table: pa.Table, names: Sequence[str], model: str) -> Reading:
