@@ -21,14 +21,13 @@ attention on the keys of that network, for 512 training images, has the entropy 
 from __future__ import annotations
 
 import argparse
-import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-from benchmarks.robustness_jobs import Job, Share, finished, run_jobs
+from benchmarks.robustness_jobs import Job, Share, finished, run_jobs, training
 from benchmarks.robustness_results import judge, pack, put_together
 from benchmarks.robustness_temperature import temperature
 
@@ -66,12 +65,11 @@ class Training:
 
     def words(self) -> list[str]:
         """A call of `attnaudit train`."""
-        own, data = self.arguments, str(self.arguments.data)
-        words = ["train", str(FOLDER / f"robust-{self.recipe}.yaml"), "--seed", str(self.seed)]
-        words += ["--data", data, "--device", own.device, "--out", str(self.folder)]
+        own = self.arguments
+        changes = {}
         for pursuing in self.needs:
-            words += ["--set", f"model.attention_options.temperature={temperature(pursuing.folder, own.data)}"]
-        return [*words, *shlex.split(own.train)]
+            changes["model.attention_options.temperature"] = temperature(pursuing.folder, own.data)
+        return training(FOLDER / f"robust-{self.recipe}.yaml", self.seed, self.folder, own, changes)
 
 
 def twin_of(arguments: argparse.Namespace) -> Training:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
+import shlex
 import subprocess
 import sys
 import time
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,6 +50,17 @@ class Share:
     def words(self) -> list[str]:
         """A call of `attnaudit robust`."""
         return evaluation(self.networks, self.options, self.folder)
+
+
+def training(
+    recipe: Path, seed: int, folder: Path, arguments: argparse.Namespace, changes: Mapping[str, object] | None = None
+) -> list[str]:
+    """A call of `attnaudit train`; `changes` are settings of the recipe."""
+    words = ["train", str(recipe), "--seed", str(seed), "--data", str(arguments.data)]
+    words += ["--device", arguments.device, "--out", str(folder)]
+    for name, value in (changes or {}).items():
+        words += ["--set", f"{name}={value}"]
+    return [*words, *shlex.split(arguments.train)]
 
 
 def evaluation(networks: Sequence[Job], options: Sequence[str], folder: Path) -> list[str]:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-import shlex
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -25,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from benchmarks.robustness_experiment import FOLDER
-from benchmarks.robustness_jobs import Job, Share, finished, run_jobs
+from benchmarks.robustness_jobs import Job, Share, finished, run_jobs, training
 from benchmarks.robustness_temperature import network_and_batch
 
 from attnaudit.attention.diagnosis import diagnose, observing
@@ -68,12 +67,9 @@ class Setting:
 
     def words(self) -> list[str]:
         """A call of `attnaudit train`."""
-        own = self.arguments
-        words = ["train", str(FOLDER / "robust-rpc4.yaml"), "--data", str(own.data), "--seed", str(self.seed)]
-        words += ["--device", own.device, "--epochs", str(own.epochs), "--out", str(self.folder)]
-        for name in ("preset", "lam", "iterations"):
-            words += ["--set", f"model.attention_options.{name}={getattr(self, name)}"]
-        return [*words, *shlex.split(own.train)]
+        rules = {f"model.attention_options.{name}": getattr(self, name) for name in ("preset", "lam", "iterations")}
+        words = training(FOLDER / "robust-rpc4.yaml", self.seed, self.folder, self.arguments, rules)
+        return [*words, "--epochs", str(self.arguments.epochs)]
 
 
 @dataclass(frozen=True)

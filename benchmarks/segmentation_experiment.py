@@ -15,13 +15,12 @@ trained. `--pack FILE` collects everything but weights and single pictures.
 from __future__ import annotations
 
 import argparse
-import shlex
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-from benchmarks.robustness_jobs import Job, Share, finished, run_jobs
+from benchmarks.robustness_jobs import Job, Share, finished, run_jobs, training
 from benchmarks.robustness_results import judge, pack, put_together
 from benchmarks.segmentation_pictures import draw_masks
 from benchmarks.segmentation_tables import write_corruptions, write_table
@@ -52,10 +51,7 @@ class Training:
 
     def words(self) -> list[str]:
         """A call of `attnaudit train`."""
-        own = self.arguments
-        words = ["train", str(FOLDER / f"segment-{self.recipe}.yaml"), "--seed", str(self.seed)]
-        words += ["--data", str(own.data), "--device", own.device, "--out", str(self.folder)]
-        return [*words, *shlex.split(own.train)]
+        return training(FOLDER / f"segment-{self.recipe}.yaml", self.seed, self.folder, self.arguments)
 
 
 def conditions(arguments: argparse.Namespace) -> dict[str, tuple[str, ...]]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import shlex
 import shutil
 import subprocess
 import sys
@@ -24,7 +23,7 @@ from pathlib import Path
 
 import torch
 from benchmarks.robustness_experiment import numbers_in
-from benchmarks.robustness_jobs import SUMMARY, evaluation, finished, run_jobs
+from benchmarks.robustness_jobs import SUMMARY, evaluation, finished, run_jobs, training
 from benchmarks.robustness_results import VERDICTS, judge
 from benchmarks.sst2_table import table
 from safetensors.torch import load_file, save_file
@@ -57,9 +56,8 @@ class Training:
     def words(self) -> list[str]:
         """A call of `attnaudit train`."""
         own = self.arguments
-        words = ["train", str(FOLDER / f"sst2-{self.recipe}.yaml"), "--seed", str(self.seed), "--data", str(own.data)]
-        words += ["--device", own.device, "--out", str(self.folder), "--set", f"model.encoder={own.encoder}"]
-        return [*words, *shlex.split(own.train)]
+        encoder = {"model.encoder": own.encoder}
+        return training(FOLDER / f"sst2-{self.recipe}.yaml", self.seed, self.folder, own, encoder)
 
 
 def write_encoder(folder: Path) -> None:

@@ -59,5 +59,5 @@ def test_images_and_text_do_not_mix():
     from attnaudit.sources.selection import InputSelection, select_inputs
 
     specs = [parse_model("minilm"), parse_model("test_vit", random_weights=True)]
-    with pytest.raises(UsageError, match="Image and text models"):
+    with pytest.raises(UsageError, match="read different kinds of inputs"):
         select_inputs(specs, InputSelection(None, 1, 0), Protocol.EXACT, "cpu")

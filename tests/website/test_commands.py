@@ -50,7 +50,7 @@ SMALLER = {
     "attnaudit train segment-camvid": (
         "--epochs 1 --set batch=2 --set model.depth=1 --set model.width=12 --set model.patch_size=60"
     ),
-    "attnaudit train sst2-minilm": "--epochs 1 --limit 8 --set batch=4 --set model.context=16 --set precision=fp32",
+    "attnaudit train sst2-minilm": "--epochs 1 --limit 9 --set batch=4 --set model.context=16 --set precision=fp32",
     "attnaudit train lm": SMALL_LM,
     "attnaudit train my-recipe": SMALL_LM,
     "attnaudit corrupt": "--severities 1 --corruptions snow",

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import torch
 from jaxtyping import Float
-from PIL import Image
 from safetensors.torch import save_file
 from torch import Tensor
 from torch.nn.functional import cross_entropy
@@ -24,6 +23,7 @@ from attnaudit.extras import optional
 from attnaudit.sources.atlas.architectures.formula_reader import FormulaReader
 from attnaudit.sources.atlas.building import CONFIG, WEIGHTS, build_from
 from attnaudit.sources.atlas.entry import AtlasModel, KnownFile, PackagePart
+from attnaudit.sources.decoding import decode_image
 from attnaudit.sources.model import Sample
 
 _FILE, _LETTERS = "best.pt", "tokenizer.json"
@@ -78,7 +78,7 @@ def picture(formula: str) -> Float[Tensor, "1 1 height width"]:
     set_formula.set_fontsize(16 * min(1.0, 0.95 * _WIDTH / wide))
     with io.BytesIO() as file:
         page.savefig(file, format="png", dpi=dots)
-        grey = np.asarray(Image.open(file).convert("L"), dtype=np.float32) / 255
+        grey = np.asarray(decode_image(file.getvalue()).convert("L"), dtype=np.float32) / 255
     return torch.from_numpy(grey)[None, None]
 
 
