@@ -150,6 +150,18 @@ def test_a_method_of_an_installed_class_that_is_replaced_is_noticed(monkeypatch)
     assert module_fingerprint(Attention()) != before
 
 
+def test_what_another_package_adds_to_all_modules_is_not_part_of_the_fingerprint(monkeypatch):
+    before = module_fingerprint(Attention())
+    monkeypatch.setattr(nn.Module, "smart_apply", textwrap.dedent, raising=False)
+    assert module_fingerprint(Attention()) == before
+
+
+def test_a_call_that_another_package_replaced_is_part_of_the_fingerprint(monkeypatch):
+    before = module_fingerprint(Attention())
+    monkeypatch.setattr(nn.Module, "__call__", textwrap.dedent)
+    assert module_fingerprint(Attention()) != before
+
+
 def test_compiling_does_not_make_another_module():
     assert module_fingerprint(torch.compile(Attention())) == module_fingerprint(Attention())
 

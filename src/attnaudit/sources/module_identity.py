@@ -36,6 +36,8 @@ _BOOKKEEPING = (
     }
 )
 _HOOKS = ("_forward_pre_hooks", "_forward_hooks")
+#: What a call of any module goes through.
+_CALLING = frozenset({"__call__", "_wrapped_call_impl", "_call_impl", "__getattr__", "forward"})
 _INSTALLED = (
     "<frozen",
     str(Path(__file__).parents[1]),  # this package, wherever it is
@@ -190,6 +192,8 @@ class _Description:
             written_here = not _installed_module(base.__module__)
             yield _text("base", _name(base))
             for name, value in sorted(vars(base).items()):
+                if base is nn.Module and name not in _CALLING and _of_another_package(value):
+                    continue  # transformers adds `smart_apply` when it draws weights, to all modules there are
                 if isinstance(value, _CALLABLES) or (written_here and isinstance(value, _CONSTANTS)):
                     if name.startswith("__") and not isinstance(value, _CALLABLES):
                         continue  # __module__, __doc__, __firstlineno__
@@ -294,6 +298,15 @@ def _global_names(code: types.CodeType) -> set[str]:
 
 def _installed_file(name: str) -> bool:
     return name.startswith(_INSTALLED) or "site-packages" in name or "dist-packages" in name
+
+
+def _of_another_package(value: Any) -> bool:
+    """Whether this is a function of an installed package other than torch."""
+    return (
+        isinstance(value, types.FunctionType)
+        and _installed_file(value.__code__.co_filename)
+        and value.__module__.partition(".")[0] != "torch"
+    )
 
 
 @functools.cache
