@@ -21,8 +21,9 @@ _NAMES = {
     ConditionKind.NOISE: "mean over noises, by share of words",
     ConditionKind.ATTACK: "under the strongest attack, by ε",
 }
-#: Strengths in a line of the legend, which stand close together.
+#: Strengths in a line of the legend, the height of such a line, and how close they stand.
 _LEGEND = 4
+_LINE = 13  # points
 _CLOSE = {"handletextpad": 0.1, "columnspacing": 1.0, "borderpad": 0.2}
 
 
@@ -85,15 +86,16 @@ def strength_figure(records: Sequence[StrengthRecord], paths: Sequence[Path]) ->
             for number, strength in enumerate(sorted({record.strength for record in own})):
                 column = [record for record in own if record.strength == strength]
                 colour = look(number)["color"]
-                axis.plot([], [], color=colour, marker="o", ms=3, ls="", label=_strength(kind, strength))
                 for record in column:
                     row = recipes.index(record.recipe)
                     if record.low is not None and record.high is not None:
                         axis.plot([100 * record.low, 100 * record.high], [row, row], color=colour, lw=0.8)
-                    axis.plot(100 * record.accuracy, row, color=colour, marker="o", ms=3, ls="")
+                    name = _strength(kind, strength) if record is column[0] else None
+                    axis.plot(100 * record.accuracy, row, color=colour, marker="o", ms=3, ls="", label=name)
             axis.set_yticks(range(len(recipes)), recipes if place == 0 else [""] * len(recipes))
             axis.set(xlim=_limits(records), ylim=(len(recipes) - 0.5, -0.5), xlabel=f"{words} in %, mean over seeds")
-            axis.legend(title=_NAMES[kind], loc="lower center", bbox_to_anchor=(0.5, 1), ncols=_LEGEND, **_CLOSE)
+            axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=_LEGEND, **_CLOSE)
+            axis.set_title(_NAMES[kind], pad=6 + _LINE * ceil(len(axis.get_legend_handles_labels()[1]) / _LEGEND))
             axis.grid(axis="y", color="0.9", lw=0.5)
             axis.set_axisbelow(True)
             axis.tick_params(axis="y", length=0)
