@@ -104,7 +104,8 @@ def robust(
         seed: of every random choice.
         protocol: `exact` (ε in pixels, clipped, true labels) or `paper` (as Teo & Nguyen's code).
         precision: of the model's products: `fp32`, `tf32` or `bf16`.
-        batch: images or sentences at a time; 64, on a GPU 256, if None.
+        batch: images or sentences at a time; 64, on a GPU 256, if None. A batch with more room than images lets
+            AutoAttack and Square make several tries for an image at a time, with the same result.
         device: `auto`, `cpu` or `cuda`.
         out: the run folder, by default in `attnaudit-runs`. Repeating the call resumes; further attacks, ε or models
             are added.

@@ -89,7 +89,10 @@ def robust(
     precision: Annotated[
         Precision, typer.Option(help="Precision of matrix products; tf32 is for GPUs, on a CPU it is fp32.")
     ] = Precision(defaults.PRECISION),
-    batch: Annotated[int | None, typer.Option(min=1, help="Batch size. Default: 64, on a GPU 256.")] = None,
+    batch: Annotated[
+        int | None,
+        typer.Option(min=1, help="Batch size; AutoAttack is faster with one above --limit. Default: 64, on a GPU 256."),
+    ] = None,
     device: options.DeviceOption = Device(defaults.DEVICE),
     out: Annotated[
         Path | None, typer.Option(help="Run folder. Default: `robust-<model>-…` in attnaudit-runs.", show_default=False)
