@@ -48,7 +48,8 @@ def robust(
     attacks: Annotated[
         str | None,
         typer.Option(
-            help="Attacks (attnaudit ls attacks): comma-separated or `none`; pgd:50 runs 50 iterations.",
+            help="Attacks (attnaudit ls attacks): comma-separated or `none`; pgd:50 runs 50 iterations, pgd@1/255 at "
+            "that ε alone.",
             show_default=f"{options.joined(defaults.ATTACKS)}; none for segmentation and sentences",
         ),
     ] = None,

@@ -62,9 +62,9 @@ def targeted_apgd(problem: Problem, epsilon: float, *, steps: int = 100, targets
     """
     adversarial = problem.images
     others = likeliest_other_classes(problem.logits(problem.images), problem.labels, targets)
-    for together in others.split(problem.tries, dim=1):
-        several = problem.repeated(together.shape[1])
-        loss = partial(targeted_logit_ratio, targets=together.mT.flatten())
+    for group in problem.together(others):
+        several = problem.repeated(group.shape[1])
+        loss = partial(targeted_logit_ratio, targets=group.mT.flatten())
         tried = apgd(several, epsilon, steps=steps, loss=loss)
         fooled = several.fooled(several.logits(tried))
         for images, new in zip(several.each(tried), several.each(fooled), strict=True):

@@ -27,9 +27,9 @@ def targeted_fab(problem: Problem, epsilon: float, *, steps: int = 100, targets:
     """
     logits = problem.logits(problem.images)
     best, nearest = problem.images, torch.where(problem.fooled(logits), 0, torch.inf).to(problem.images)
-    for together in likeliest_other_classes(logits, problem.labels, targets).split(problem.tries, dim=1):
-        several = problem.repeated(together.shape[1])
-        found, away = _nearest(several, together.mT.flatten(), steps)
+    for group in problem.together(likeliest_other_classes(logits, problem.labels, targets)):
+        several = problem.repeated(group.shape[1])
+        found, away = _nearest(several, group.mT.flatten(), steps)
         for images, length in zip(several.each(found), several.each(away), strict=True):
             closer = length < nearest
             nearest, best = torch.where(closer, length, nearest), torch.where(per_image(closer), images, best)

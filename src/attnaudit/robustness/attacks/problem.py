@@ -90,6 +90,10 @@ class Problem:
         """How many tries for every image have room at a time, one at least."""
         return max(1, (self.room or 0) // len(self.images))
 
+    def together(self, targets: Int64[Tensor, "images targets"]) -> tuple[Tensor, ...]:
+        """The targets in groups that have room at a time."""
+        return targets.chunk(-(-targets.shape[1] // self.tries), dim=1)
+
     def repeated(self, copies: int) -> Problem:
         """The same problem with every image there so often, for tries that are made together."""
         images, labels = self.images.repeat(copies, 1, 1, 1), self.labels.repeat(copies)
