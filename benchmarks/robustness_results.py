@@ -84,7 +84,7 @@ def pack(trainings: Sequence[Job], names: Sequence[str], runs: Path, archive: Pa
         *(runs / name for name in more),
         *sorted(runs.glob("*.log")),
         *sorted(runs.glob("shares/*.log")),
-        *(own / file for own in sorted(runs.glob("shares/*/")) for file in ("run.json", SUMMARY)),
+        *(own.with_name(file) for own in sorted(runs.glob(f"shares/*/{SUMMARY}")) for file in ("run.json", SUMMARY)),
     ]
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as packed:

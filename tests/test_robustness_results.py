@@ -65,8 +65,11 @@ def test_shares_of_other_conditions_are_refused_by_name(evaluated):
         put_together("together", shares, runs)
 
 
-def test_shares_are_packed_so_that_they_can_be_judged_elsewhere(evaluated, tmp_path):
+def test_finished_shares_are_packed_so_that_they_can_be_judged_elsewhere(evaluated, tmp_path):
     runs, _ = evaluated
+    write_model(tmp_path / "stopped", facts={"recipe": "rpc", "seed": 2, "epochs": 1})
+    robust("stopped", "test.parquet", out=runs / "shares" / "stopped", progress=False, device="cpu", **HOW)
+    (runs / "shares" / "stopped" / "summary.json").unlink()
     pack((), (), runs, tmp_path / "packed.tar.gz")
     with tarfile.open(tmp_path / "packed.tar.gz") as packed:
         packed.extractall(tmp_path / "home", filter="data")
