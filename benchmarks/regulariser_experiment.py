@@ -14,7 +14,7 @@ import argparse
 import csv
 import io
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -67,13 +67,21 @@ class Network:
     layers: tuple[LayerAlignment, ...]
 
 
-#: What is compared, with the smallest gain of interest; of losses the one without less the one with the regulariser.
+@dataclass(frozen=True)
+class Quantity:
+    """What is compared, with the smallest gain of interest; of a loss, a lower one is the gain."""
+
+    of: Callable[[Network], float]
+    smallest: float
+    lower_is_better: bool = False
+
+
 QUANTITIES = {
-    "explained": (lambda own: float(np.mean([layer.explained for layer in own.layers])), 0.05),
-    "attended": (lambda own: float(np.mean([layer.attended for layer in own.layers])), 0.05),
-    "loss, mean over epochs": (lambda own: -float(np.mean(own.losses)), 0.02),
-    "loss at the end": (lambda own: -own.losses[-1], 0.02),
-    "accuracy at the end": (lambda own: own.accuracies[-1], 0.01),
+    "explained": Quantity(lambda own: float(np.mean([layer.explained for layer in own.layers])), 0.05),
+    "attended": Quantity(lambda own: float(np.mean([layer.attended for layer in own.layers])), 0.05),
+    "loss, mean over epochs": Quantity(lambda own: float(np.mean(own.losses)), 0.02, lower_is_better=True),
+    "loss at the end": Quantity(lambda own: own.losses[-1], 0.02, lower_is_better=True),
+    "accuracy at the end": Quantity(lambda own: own.accuracies[-1], 0.01),
 }
 
 
@@ -116,9 +124,10 @@ def trained(
 
 def gains(networks: Sequence[Network], weight: float, quantity: str) -> np.ndarray:
     """Of a weight over none, for every seed."""
-    value, _ = QUANTITIES[quantity]
-    by_seed = {(own.weight, own.seed): value(own) for own in networks}
-    return np.array([by_seed[weight, seed] - by_seed[0, seed] for seed in sorted({own.seed for own in networks})])
+    chosen = QUANTITIES[quantity]
+    by_seed = {(own.weight, own.seed): chosen.of(own) for own in networks}
+    more = np.array([by_seed[weight, seed] - by_seed[0, seed] for seed in sorted({own.seed for own in networks})])
+    return -more if chosen.lower_is_better else more
 
 
 def table(networks: Sequence[Network]) -> str:
@@ -129,15 +138,15 @@ def table(networks: Sequence[Network]) -> str:
     lines = [f"Means over {seeds} seeds [{CONFIDENCE:.0%}, Student's t]:", "", *_head(["pca_weight", *QUANTITIES])]
     for weight in weights:
         own = [network for network in networks if network.weight == weight]
-        values = [np.array([value(network) for network in own]) for value, _ in QUANTITIES.values()]
-        lines.append(f"| {weight:g} | {' | '.join(_mean(np.abs(found), CONFIDENCE, '') for found in values)} |")
+        values = [np.array([quantity.of(network) for network in own]) for quantity in QUANTITIES.values()]
+        lines.append(f"| {weight:g} | {' | '.join(_mean(found, CONFIDENCE, '') for found in values)} |")
     lines += ["", f"Gains over 0, paired by seed [{level:.2%}, Student's t]:", "", *_head(["pca_weight", *QUANTITIES])]
     for weight in weights:
         if weight:
             cells = []
-            for name, (_, smallest) in QUANTITIES.items():
+            for name, quantity in QUANTITIES.items():
                 found = gains(networks, weight, name)
-                word, finding = decide_gain(student_interval(found, level), smallest)
+                word, finding = decide_gain(student_interval(found, level), quantity.smallest)
                 cells.append(f"{_mean(found, level, '+')} {word.value} ({finding.value})")
             lines.append(f"| {weight:g} | {' | '.join(cells)} |")
     return "\n".join([*lines, ""])

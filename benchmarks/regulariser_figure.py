@@ -18,7 +18,7 @@ def draw(curves: Mapping[float, Mapping[str, np.ndarray]], untrained: np.ndarray
         aligned, loss, accuracy = axes[0]
         layers = np.arange(1, untrained.shape[1] + 1)
         for number, (weight, own) in enumerate(curves.items()):
-            style, name = look(number), f"pca_weight = {weight:g}"
+            style, name = look(number), f"pca_weight = {weight:g}".replace("-", "−")
             _band(aligned, layers, own["explained"], style, name)
             if weight:
                 epochs = np.arange(1, own["loss"].shape[1] + 1)

@@ -83,6 +83,13 @@ def test_the_table_has_a_word_for_every_gain_and_none_for_training_without():
     assert pulled.count("refuted (no gain)") == pushed.count("refuted (no gain)") == 1  # `attended` does not change
 
 
+def test_means_keep_their_sign():
+    pushed = next(line for line in experiment.table(networks()).splitlines() if line.startswith("| -1 "))
+    explained, _, loss = pushed.split(" | ")[1:4]
+    assert explained.startswith("-0.400")
+    assert loss.startswith("2.")
+
+
 def test_rows_have_every_epoch_and_alignment_at_the_last(tmp_path):
     experiment.write_rows(networks(), tmp_path / "rows.csv")
     with (tmp_path / "rows.csv").open() as file:
