@@ -84,6 +84,14 @@ def test_means_by_field_and_depth_are_over_models_and_layers():
     assert last.count == 3
 
 
+@pytest.mark.parametrize(("heads", "size"), [(1, 0), (32, 0), (33, 1), (64, 1), (65, 2), (96, 2), (97, 3)])
+def test_a_model_has_one_size(heads, size):
+    own = audit("a", "text", 1, layers=1, heads=heads)
+    cells = AtlasPage([own], ()).by_size("keys-linear")
+    assert [cell.count for cell in cells] == [int(place == size) for place in range(4)]
+    assert cells[size].mean == pytest.approx(own.ranking["keys-linear"].mean)
+
+
 def test_an_atlas_of_failures_has_a_page():
     page = text([], [failure()])
     assert "No model was audited" in page

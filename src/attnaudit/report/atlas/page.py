@@ -1,4 +1,4 @@
-"""What the page over all models says: the answer, verdicts by number, and theories by field and depth."""
+"""What the page over all models says: the answer, verdicts by number, and theories by field, size and depth."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from attnaudit.sources.catalogue import FIELDS
 
 #: Kinds of verdicts that are counted.
 TALLIED = (VerdictWord.SUPPORTED.value, "in some heads", VerdictWord.REFUTED.value, VerdictWord.UNDECIDED.value)
+#: Names of the sizes of models, and the most heads of each.
+_SIZES = {"up to 32 heads": 32, "33 to 64": 64, "65 to 96": 96, "more": None}
 #: Parts of equal length into which the depth of a model is cut.
 _DEPTHS = ("first fifth", "second", "middle", "fourth", "last fifth")
 
@@ -71,9 +73,26 @@ class AtlasPage:
 
     def by_field(self, theory: str) -> list[MeanCell]:
         """The mean score of a theory over the models of each field that have one."""
-        return [
-            _mean([own.mean for own in self._ranks(theory, field) if own.mean is not None]) for field in self.fields
-        ]
+        return [self._mean_score(theory, [own for own in self.audits if own.entry.field == f]) for f in self.fields]
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """Names of the sizes of models."""
+        return tuple(_SIZES)
+
+    def by_size(self, theory: str) -> list[MeanCell]:
+        """The mean score of a theory over the models with so many heads."""
+        found, least = [], 0
+        for most in _SIZES.values():
+            own = [audit for audit in self.audits if least < audit.heads and (most is None or audit.heads <= most)]
+            found.append(self._mean_score(theory, own))
+            least = most or least
+        return found
+
+    @staticmethod
+    def _mean_score(theory: str, audits: Sequence[AtlasAudit]) -> MeanCell:
+        ranks = [audit.ranking[theory] for audit in audits if theory in audit.ranking]
+        return _mean([own.mean for own in ranks if own.mean is not None])
 
     @property
     def depths(self) -> tuple[str, ...]:
@@ -90,10 +109,8 @@ class AtlasPage:
                 parts[min(int(place * len(_DEPTHS)), len(_DEPTHS) - 1)].append(own.score.mean)
         return [_mean(own) for own in parts]
 
-    def _ranks(self, theory: str, field: str | None = None) -> Iterator[Rank]:
-        for audit in self.audits:
-            if field in (None, audit.entry.field) and theory in audit.ranking:
-                yield audit.ranking[theory]
+    def _ranks(self, theory: str) -> Iterator[Rank]:
+        return (audit.ranking[theory] for audit in self.audits if theory in audit.ranking)
 
     @property
     def answers(self) -> list[str]:
