@@ -6,23 +6,23 @@ Vision transformers of DeiT's sizes (12 blocks, 224 pixels, patches of 16) with 
 RPC-Attention in the first of a symmetric network too, as the paper has it. Operations are counted by hand
 (`network_flops.py`) and by `torch.utils.flop_counter`, which must agree. Time is the median of passes over a batch
 (cuda: bfloat16; cpu: float32, one thread, processor time); memory is the most that torch held beyond the network
-itself. Training is forward and backward; the optimiser's step is the same for all.
+itself. On a GPU there are two times: of plain PyTorch, which launches every kernel from Python, and of a CUDA graph of
+the same pass, which is the time of the GPU. Training is forward and backward; the optimiser's step is the same for all.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
-import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import torch
 from benchmarks.network_flops import Flops, network_flops
+from benchmarks.pass_cost import Work, graph_seconds, peak_bytes, seconds
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
 from attnaudit.display import counted
@@ -33,7 +33,6 @@ from attnaudit.sources.vision_transformer import build_vision_transformer
 #: Width and heads of DeiT.
 SIZES = {"tiny": (192, 3), "small": (384, 6), "base": (768, 12)}
 ITERATIONS = range(1, 7)
-_WARM_UP = 2
 
 
 def networks(size: str, **changes: int) -> Iterator[tuple[str, Architecture]]:
@@ -67,39 +66,11 @@ def counted_flops(model: nn.Module, architecture: Architecture) -> Flops:
             model(image)
         with FlopCounterMode(display=False) as both:
             model(image).sum().backward()
+    model.zero_grad(set_to_none=True)
     return Flops(forward.get_total_flops(), both.get_total_flops())
 
 
-def measured(work: Callable[[], None], device: torch.device, repeats: int) -> tuple[float, int]:
-    """Median seconds, and the most bytes held beyond what was held before."""
-    cuda = device.type == "cuda"
-    wait = torch.cuda.synchronize if cuda else (lambda: None)
-    clock = time.perf_counter if cuda else time.process_time
-    times = []
-    for turn in range(_WARM_UP + repeats):
-        wait()
-        begin = clock()
-        work()
-        wait()
-        if turn >= _WARM_UP:
-            times.append(clock() - begin)
-    if cuda:
-        torch.cuda.reset_peak_memory_stats()
-        before = torch.cuda.memory_allocated()
-        work()
-        wait()
-        return statistics.median(times), torch.cuda.max_memory_allocated() - before
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as watched:
-        work()
-    held = peak = 0
-    for event in watched.profiler.kineto_results.events():  # type: ignore[union-attr]
-        if event.name() == "[memory]":
-            held += event.nbytes()
-            peak = max(peak, held)
-    return statistics.median(times), peak
-
-
-def passes(model: nn.Module, images: Tensor, precision: str) -> tuple[Callable[[], None], Callable[[], None]]:
+def passes(model: nn.Module, images: Tensor, precision: str) -> tuple[Work, Work]:
     """Inference, and forward with backward."""
 
     @torch.no_grad()
@@ -117,34 +88,63 @@ def passes(model: nn.Module, images: Tensor, precision: str) -> tuple[Callable[[
     return inference, training
 
 
+def table_head(cuda: bool) -> str:
+    """The first two lines of the table; on a GPU, times are those of plain PyTorch and of CUDA graphs."""
+    times = [f"{way}{work}, ms" for way in (("", "graph: ") if cuda else ("",)) for work in ("inference", "training")]
+    names = ["size", "attention", "M parameters", "GFLOP per image, inference", "training", *times,
+             "inference, MiB", "training, MiB"]  # fmt: skip
+    return f"| {' | '.join(names)} |\n|{' --- |' * len(names)}"
+
+
+def cell(own: float | str, base: float | str) -> str:
+    """A number, and how many times that of softmax attention it is; a dash where there is a reason instead."""
+    if isinstance(own, str):
+        return "–"
+    return f"{own:,.2f}" + ("" if isinstance(base, str) else f" (×{own / base:.2f})")
+
+
+def measured(model: nn.Module, images: Tensor, precision: str, repeats: int) -> list[float | str]:
+    """Milliseconds of inference and training, on a GPU of CUDA graphs of them too, and MiB of both.
+
+    Memory comes before the graphs, which hold some of their own.
+    """
+    device, works = images.device, passes(model, images, precision)
+    found: list[float | str] = [1e3 * seconds(work, device, repeats) for work in works]
+    memory = [peak_bytes(work, device) / 2**20 for work in works]
+    if device.type == "cuda":
+        graphs = [graph_seconds(work, device, repeats) for work in works]
+        found += [own if isinstance(own, str) else 1e3 * own for own in graphs]
+    return found + memory
+
+
 def main(arguments: argparse.Namespace) -> None:
     device = torch.device(arguments.device)
     cuda = device.type == "cuda"
     precision = "bf16" if cuda else "fp32"
     place = torch.cuda.get_device_name() if cuda else "CPU, one thread, processor time"
     print(f"{place}, torch {torch.__version__}, {precision}, batch {arguments.batch}, median of {arguments.repeats}\n")
-    print("| size | attention | M parameters | GFLOP per image, inference | training | inference, ms | training, ms "
-          "| inference, MiB | training, MiB |\n|" + " --- |" * 9)  # fmt: skip
-    begin, wrong = time.perf_counter(), 0
+    print(table_head(cuda))
+    begin, wrong, reasons = time.perf_counter(), 0, []
     for size in arguments.sizes.split(","):
-        first: tuple[float, ...] | None = None
+        first: list[float | str] | None = None
         for name, architecture in networks(size):
             model = build_vision_transformer(architecture, 0).to(device)
             millions = sum(p.numel() for p in model.parameters()) / 1e6
-            images = torch.randn(arguments.batch, 3, 224, 224, device=device)
-            found = [measured(work, device, arguments.repeats) for work in passes(model, images, precision)]
+            images = torch.randn(arguments.batch, 3, 224, 224).to(device)
             flops = network_flops(architecture)
             same = counted_flops(model, architecture) == flops
             wrong += not same
-            numbers = (flops.inference / 1e9, flops.training / 1e9, *(1e3 * t for t, _ in found),
-                       *(m / 2**20 for _, m in found))  # fmt: skip
+            numbers = [flops.inference / 1e9, flops.training / 1e9,
+                       *measured(model, images, precision, arguments.repeats)]  # fmt: skip
             first = first or numbers
-            cells = [f"{own:,.2f} (×{own / base:.2f})" for own, base in zip(numbers, first, strict=True)]
-            print(f"| {size} | {name} | {millions:.2f} | {' | '.join(cells)} |{'' if same else ' count differs'}",
-                  flush=True)  # fmt: skip
+            reasons += [f"{size}, {name}: {own}" for own in numbers if isinstance(own, str)]
+            cells = " | ".join(map(cell, numbers, first))
+            print(f"| {size} | {name} | {millions:.2f} | {cells} |{'' if same else ' count differs'}", flush=True)
             del model, images
             gc.collect()
     print(f"\nIn brackets: over softmax attention of the same size. Took {time.perf_counter() - begin:.0f} s.")
+    for reason in reasons:
+        print(f"No CUDA graph of {reason}")
     print("The count by hand and torch's agree in every row." if not wrong else f"The counts differ in {wrong} rows.")
     sys.exit(bool(wrong))
 

@@ -3,11 +3,12 @@
     attnaudit corrupt vit-small-cifar --limit 500 --severities 2,4 --out cifar10-corrupted
     python -m benchmarks.robustness_experiment --data cifar10 --corrupted cifar10-corrupted --jobs 6 --minutes 20
 
-Repeated, the second command resumes: `--jobs` at a time it trains in the order of RECIPES, runs
-`attnaudit robust` on the networks of a recipe as soon as they are there (corrupted; attacked; some seeds by
-AutoAttack), puts the evaluations together, and writes the verdicts. What layers attend with is on the networks' cards.
-After `--minutes` it ends what it started and says what is left.
-`--pack FILE` collects everything but weights and single images.
+Repeated, the second command resumes: `--jobs` at a time it trains, seed by seed in the order of RECIPES, runs
+`attnaudit robust` on a network as soon as it is there (on corrupted images, and under attack; `--strongest-seeds` by
+AutoAttack, too), puts the evaluations together, and writes the verdicts. What layers attend with is on the networks'
+cards. After `--minutes` it ends what it started and says what is left: a training that was stopped goes on from its
+last checkpoint, an evaluation with the first condition that it lacks. `--pack FILE` collects everything but weights
+and single images; its `shares` can be judged as they are, by `attnaudit judge runs/shares/*/`.
 
 The experiment on fully attentional networks is the same with other recipes:
 
@@ -41,7 +42,8 @@ RECIPES = (
     TWIN, *DECIDING, "rpc6", "rpc-all2", "rpc5", "rpc4-paper", "rpc4-admm", "scaled-alpha", "softmax-compute",
     "symmetric-compute",
 )  # fmt: skip
-STRONGEST = "robust-strongest"
+#: Evaluations: on corrupted images, under attack, and under attack with AutoAttack as well.
+CORRUPTED, ATTACKED, STRONGEST = "robust-corrupted", "robust-attacked", "robust-strongest"
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class Training:
         own = self.arguments
         changes = {}
         for pursuing in self.needs:
-            changes["model.attention_options.temperature"] = temperature(pursuing.folder, own.data)
+            changes["model.attention_options.temperature"] = temperature(pursuing.folder, own.data, own.device)
         return training(FOLDER / f"robust-{self.recipe}.yaml", self.seed, self.folder, own, changes)
 
 
@@ -78,71 +80,65 @@ def twin_of(arguments: argparse.Namespace) -> Training:
 
 
 def conditions(arguments: argparse.Namespace) -> dict[str, tuple[str, ...]]:
-    """The options of each evaluation by its name."""
-    common = ("--device", arguments.device, "--precision", arguments.precision, "--json")
+    """The options of each evaluation by its name; a network is under attack in one of two, with AutoAttack or without.
+
+    With AutoAttack in the same folder as the others, a verdict takes the strongest of all.
+    """
+    common = ("--batch", str(arguments.batch), "--device", arguments.device)
+    common += ("--precision", arguments.precision, "--json")
     parquet = str(next(arguments.data.glob("test*.parquet")))
-    twin = str(twin_of(arguments).folder)
-
-    def drawn(images: int) -> tuple[str, ...]:
-        return ("--parquet", parquet, "--limit", str(images), "--batch", str(images), *common)
-
     corruptions = ("--corruptions", "all", "--severities", arguments.severities, "--attacks", "none")
+    drawn = ("--parquet", parquet, "--limit", str(arguments.images), "--twin", str(twin_of(arguments).folder))
+    strongest = ",".join(f"autoattack@{epsilon}" for epsilon in arguments.strongest_eps.split(","))
     return {
-        "robust-corrupted": ("--corrupted", str(arguments.corrupted), *corruptions, "--batch", "1000", *common),
-        "robust-attacked": (
-            "--attacks", arguments.attacks, "--eps", arguments.eps, "--twin", twin, *drawn(arguments.images)
-        ),
-        STRONGEST: ("--attacks", "pgd,autoattack", "--eps", arguments.strongest_eps, *drawn(200)),
-    }  # fmt: skip
+        CORRUPTED: ("--corrupted", str(arguments.corrupted), *corruptions, *common),
+        ATTACKED: ("--attacks", arguments.attacks, "--eps", arguments.eps, *drawn, *common),
+        STRONGEST: ("--attacks", f"{arguments.attacks},{strongest}", "--eps", arguments.eps, *drawn, *common),
+    }
 
 
 def numbers_in(text: str) -> list[int]:
     return [int(number) for number in text.split(",") if number]
 
 
-def blocks_of(arguments: argparse.Namespace) -> list[list[Training]]:
-    """Networks that are evaluated together: the seeds of a recipe, and at last further ones of what decides."""
-    seeds, more = numbers_in(arguments.seeds), numbers_in(arguments.more_seeds)
+def trainings_of(arguments: argparse.Namespace) -> list[Training]:
+    """Seed by seed, so that what is finished can be compared; at last further seeds of what decides."""
     recipes = arguments.recipes.split(",")
-    wanted = [(recipe, seeds) for recipe in recipes]
-    wanted += [(recipe, more) for recipe in recipes if recipe in DECIDING and more]
-    return [[Training(recipe, seed, arguments) for seed in own] for recipe, own in wanted]
+    wanted = [(recipe, seed) for seed in numbers_in(arguments.seeds) for recipe in recipes]
+    wanted += [(recipe, seed) for seed in numbers_in(arguments.more_seeds) for recipe in recipes if recipe in DECIDING]
+    return [Training(recipe, seed, arguments) for recipe, seed in wanted]
 
 
-def shares(block: Sequence[Training], arguments: argparse.Namespace) -> dict[str, Share]:
-    """What is to be evaluated of these networks; by AutoAttack, which takes longest, those of some seeds."""
+def shares_of(network: Training, arguments: argparse.Namespace) -> dict[str, Share]:
+    """What is to be evaluated of a network: by itself, so that no evaluation waits for other networks."""
+    attacked = STRONGEST if network.seed in numbers_in(arguments.strongest_seeds) else ATTACKED
     found: dict[str, Share] = {}
-    strongest = numbers_in(arguments.strongest_seeds)
     for name, options in conditions(arguments).items():
-        twin = (twin_of(arguments),) if "--twin" in options else ()
-        own = tuple(training for training in block if name != STRONGEST or training.seed in strongest)
-        if own:
-            numbers = "-".join(str(training.seed) for training in own)
-            folder = arguments.runs / "shares" / f"{name}-{own[0].recipe}-{numbers}"
-            found[name] = Share(folder, own, options, twin)
+        if name in (CORRUPTED, attacked):
+            folder = arguments.runs / "shares" / f"{name}-{network.recipe}-{network.seed}"
+            found[name] = Share(folder, (network,), options, (twin_of(arguments),) if "--twin" in options else ())
     return found
 
 
 def jobs_of(
-    blocks: Sequence[Sequence[Training]], evaluated: Sequence[dict[str, Share]], arguments: argparse.Namespace
+    trainings: Sequence[Training], evaluated: Sequence[dict[str, Share]], arguments: argparse.Namespace
 ) -> list[Job]:
-    """The twin, then networks recipe by recipe, each evaluated before the next is trained: that waits for the host."""
+    """The twin, then networks, each evaluated before the next is trained: what is there is worth most complete."""
     found: list[Job] = [] if arguments.as_they_are else [twin_of(arguments)]
-    for block, own in zip(blocks, evaluated, strict=True):
-        found += [*block, *own.values()]
+    for network, own in zip(trainings, evaluated, strict=True):
+        found += [network, *own.values()]
     return list(dict.fromkeys(found))
 
 
 def main(arguments: argparse.Namespace) -> None:
     deadline = time.monotonic() + 60 * arguments.minutes
     (arguments.runs / "shares").mkdir(parents=True, exist_ok=True)
-    blocks = blocks_of(arguments)
+    trainings = trainings_of(arguments)
     if arguments.as_they_are:
-        blocks = [kept for block in blocks if (kept := list(filter(finished, block)))]
-    evaluated = [shares(block, arguments) for block in blocks]
-    trainings = [training for block in blocks for training in block]
+        trainings = list(filter(finished, trainings))
+    evaluated = [shares_of(network, arguments) for network in trainings]
     names = list(conditions(arguments))
-    if run_jobs(jobs_of(blocks, evaluated, arguments), arguments.jobs, deadline) or arguments.as_they_are:
+    if run_jobs(jobs_of(trainings, evaluated, arguments), arguments.jobs, deadline) or arguments.as_they_are:
         parts = {name: [own[name] for own in evaluated if name in own] for name in names}
         together = [put_together(name, parts[name], arguments.runs) for name in names]
         judge([folder for folder in together if folder is not None], arguments.runs)
@@ -165,6 +161,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options.add_argument("--train", default="", help="further options of attnaudit train, as in --train=--graph")
     options.add_argument("--images", type=int, default=1000, help="to attack")
+    options.add_argument("--batch", type=int, default=1000, help="images at a time; tries, where AutoAttack has fewer")
     options.add_argument("--attacks", default="noise,fgsm,pgd,apgd")
     options.add_argument("--eps", default="0.5/255,1/255,2/255")
     options.add_argument("--strongest-eps", default="1/255", help="of AutoAttack")

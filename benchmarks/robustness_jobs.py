@@ -35,7 +35,7 @@ class Job(typing.Protocol):
 
 @dataclass(frozen=True)
 class Share:
-    """Networks of one recipe under the conditions of an evaluation."""
+    """Networks under the conditions of an evaluation: one of them, or several that share what it reads."""
 
     folder: Path
     networks: tuple[Job, ...]

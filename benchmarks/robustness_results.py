@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import io
 import json
-import shutil
 import subprocess
 import sys
 import tarfile
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
-from benchmarks.robustness_jobs import SUMMARY, Job, Share, evaluation, finished
+from benchmarks.robustness_jobs import SUMMARY, Job, Share, finished
 
-from attnaudit.records.files import write_whole
+from attnaudit.errors import UsageError
+from attnaudit.records import json_file
+from attnaudit.records.evaluation import EvaluationFile, EvaluationSummary
+from attnaudit.records.files import make_folder, write_whole
+from attnaudit.records.run_folder import RunFolder, RunKind
+from attnaudit.report.robustness_files import write_evaluation_files
 
 VERDICTS = "verdicts.json"
 #: What is packed: of trainings, of evaluations.
@@ -21,20 +27,39 @@ KEPT = ("run.json", "history.json", "card.json"), ("run.json", SUMMARY, "accurac
 
 
 def put_together(name: str, parts: Sequence[Share], runs: Path) -> Path | None:
-    """One folder of all shares that are finished: their parts are named by what they hold, so nothing is repeated."""
-    done = [share for share in parts if finished(share)]
+    """One folder of all shares that are finished, as one evaluation of all their networks would have written it.
+
+    Raises:
+        UsageError: two shares are not of the same images and conditions.
+    """
+    done = [RunFolder(share.folder) for share in parts if finished(share)]
     if not done:
         return None
-    folder = runs / name
-    (folder / "evidence").mkdir(parents=True, exist_ok=True)
-    shutil.copy(done[0].folder / "run.json", folder)
-    for share in done:
-        shutil.copytree(share.folder / "evidence", folder / "evidence", dirs_exist_ok=True)
-    networks = [network for share in done for network in share.networks]
-    with folder.with_suffix(".log").open("ab") as log:
-        words = evaluation(networks, done[0].options, folder)
-        subprocess.run([sys.executable, "-m", "attnaudit", *words], stdout=log, stderr=log, check=True)
-    return folder
+    settings = [folder.settings(EvaluationFile, RunKind.ROBUSTNESS) for folder in done]
+    summaries = [folder.summary(EvaluationSummary, "the summary of an evaluation") for folder in done]
+    first = settings[0]
+    for folder, own in zip(done, settings, strict=True):
+        if (own.identity, own.images, own.conditions) != (first.identity, first.images, first.conditions):
+            raise UsageError(
+                f"{folder.path} is of other images or conditions than {done[0].path}: remove one of the two, and "
+                "repeat the command."
+            )
+    together = RunFolder(runs / name)
+    summary = replace(
+        summaries[0],
+        accuracies=tuple(chain.from_iterable(own.accuracies for own in summaries)),
+        scores=tuple(chain.from_iterable(own.scores for own in summaries)),
+        checks=tuple(chain.from_iterable(own.checks for own in summaries)),
+    )
+    models = tuple(chain.from_iterable(own.models for own in settings))
+    keys = tuple(chain.from_iterable(own.parts for own in settings))
+    make_folder(together.path)
+    json_file.write(together.settings_file, replace(first, models=models, parts=keys))
+    together.write_summary(summary)
+    how = first.identity.settings
+    about = f"{first.images:,} {summary.examples} of {first.data}, protocol {how.protocol.value}"
+    write_evaluation_files(together.path, summary, f"{about}, seed {how.seed}, {how.precision}.")
+    return together.path
 
 
 def judge(folders: Sequence[Path], runs: Path, figures: Path | None = None) -> None:
@@ -47,7 +72,10 @@ def judge(folders: Sequence[Path], runs: Path, figures: Path | None = None) -> N
 
 
 def pack(trainings: Sequence[Job], names: Sequence[str], runs: Path, archive: Path, more: Sequence[str] = ()) -> None:
-    """Everything that says something of the networks and of no single image, and `more` files of the folder."""
+    """Everything that says something of the networks and of no single image, and `more` files of the folder.
+
+    The shares that are finished are in it, so that they can be judged even if they were never put together.
+    """
     of_trainings, of_evaluations = KEPT
     files = [training.folder / name for training in trainings for name in of_trainings]
     files += [runs / folder / name for folder in names for name in of_evaluations]
@@ -56,6 +84,7 @@ def pack(trainings: Sequence[Job], names: Sequence[str], runs: Path, archive: Pa
         *(runs / name for name in more),
         *sorted(runs.glob("*.log")),
         *sorted(runs.glob("shares/*.log")),
+        *(own.with_name(file) for own in sorted(runs.glob(f"shares/*/{SUMMARY}")) for file in ("run.json", SUMMARY)),
     ]
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as packed:

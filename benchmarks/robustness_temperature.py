@@ -32,8 +32,11 @@ def network_and_batch(folder: Path, data: Path) -> tuple[nn.Module, Tensor]:
     return model.module, torch.stack([prepare(image) for image in training_images(data)])
 
 
-def temperature(pursuing: Path, data: Path) -> float:
-    """At which symmetric attention is as sharp as the RPC-Attention of this network; to three digits."""
+def temperature(pursuing: Path, data: Path, device: str) -> float:
+    """At which symmetric attention is as sharp as the RPC-Attention of this network; to three digits.
+
+    Nothing else is started meanwhile, so it is computed where that is quick.
+    """
     network, batch = network_and_batch(pursuing, data)
-    (found,) = matching_temperatures(network, [batch]).values()
+    (found,) = matching_temperatures(network.to(device), [batch.to(device)]).values()
     return float(f"{found:.3g}")

@@ -77,7 +77,7 @@ def _draw(rows: Sequence[dict[str, object]], paths: Sequence[Path]) -> None:
         axis = axes[0, 0]
         for number, recipe in enumerate(recipes):
             own = {row["corruption"]: row for row in rows if row["recipe"] == recipe}
-            places = [place + 0.12 * (number - len(recipes) / 2) for place in range(len(names))]
+            places = [place + 0.15 * (number - (len(recipes) - 1) / 2) for place in range(len(names))]
             axis.plot(
                 places, [_POINTS * float(str(own[name]["mean_iou"])) for name in names], marker="o", ms=3, label=recipe,
                 **look(number) | {"ls": ""},
@@ -86,7 +86,7 @@ def _draw(rows: Sequence[dict[str, object]], paths: Sequence[Path]) -> None:
                 if own[name]["low"] is not None:
                     ends = [_POINTS * float(str(own[name][end])) for end in ("low", "high")]
                     axis.plot([place, place], ends, color=look(number)["color"], lw=0.8)
-        axis.set_xticks(range(len(names)), names, rotation=60, ha="right")
+        axis.set_xticks(range(len(names)), [name.replace("_", " ") for name in names], rotation=45, ha="right")
         axis.set(ylabel="mIoU in %, mean over seeds")
         axis.figure.legend(loc="outside upper center", ncols=3)
 

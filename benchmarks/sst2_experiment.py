@@ -25,6 +25,7 @@ import torch
 from benchmarks.robustness_experiment import numbers_in
 from benchmarks.robustness_jobs import SUMMARY, evaluation, finished, run_jobs, training
 from benchmarks.robustness_results import VERDICTS, judge
+from benchmarks.sst2_figure import write_noises
 from benchmarks.sst2_table import table
 from safetensors.torch import load_file, save_file
 
@@ -100,7 +101,9 @@ def main(arguments: argparse.Namespace) -> None:
     figures = arguments.runs / "figures"
     judge([folder], arguments.runs, figures)
     place = torch.cuda.get_device_name() if arguments.device == "cuda" else arguments.device
-    text = table(open_evaluation(folder))
+    found = open_evaluation(folder)
+    write_noises(found, figures)
+    text = table(found)
     text += f"\n{len(done)} networks on {place}: trained in {trained:.0f} s, all in {time.monotonic() - begin:.0f} s.\n"
     print(text)
     write_whole(arguments.runs / "table.md", text.encode())

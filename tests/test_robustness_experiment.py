@@ -86,7 +86,7 @@ def started(monkeypatch):
 
     monkeypatch.setattr(jobs, "start", start)
     monkeypatch.setattr(jobs.time, "sleep", lambda seconds: None)
-    monkeypatch.setattr(experiment, "temperature", lambda folder, data: 0.25)
+    monkeypatch.setattr(experiment, "temperature", lambda folder, data, device: 0.25)
     return found
 
 
@@ -130,7 +130,7 @@ def test_a_failure_is_said_and_what_needs_it_is_left(arguments, started, capsys)
 
 
 def test_a_network_without_a_temperature_is_said(arguments, started, monkeypatch, capsys):
-    def none(folder, data):
+    def none(folder, data, device):
         raise UsageError("at no temperature.")
 
     monkeypatch.setattr(experiment, "temperature", none)
@@ -147,30 +147,48 @@ def test_when_the_time_is_over_everything_is_stopped(arguments, started, monkeyp
     assert "1 of 1 are left" in capsys.readouterr().out
 
 
-def test_networks_are_evaluated_once_they_and_the_twin_are_there(arguments, started):
-    block = trainings(arguments, "rpc4", seeds=(0, 1))
-    found = experiment.shares(block, arguments)
-    twin = trainings(arguments, "softmax")
-    assert jobs.run_jobs([*found.values(), *block, *twin], 9, float("inf"))
-    words, _ = started["robust-attacked-rpc4-0-1"]
-    assert words[1:3] == [str(training.folder) for training in block]
-    assert words[words.index("--twin") + 1] == str(twin[0].folder)
+def shares(arguments, wanted):
+    return [share for network in wanted for share in experiment.shares_of(network, arguments).values()]
+
+
+def test_a_network_is_evaluated_by_itself_once_it_and_the_twin_are_there(arguments, started):
+    wanted, twin = trainings(arguments, "rpc4", seeds=(0, 1)), trainings(arguments, "softmax")
+    assert jobs.run_jobs([*shares(arguments, wanted), *wanted, *twin], 9, float("inf"))
     names = list(started)
-    assert names.index("robust-attacked-rpc4-0-1") > names.index("robust-softmax-0")
-    assert "robust-strongest-rpc4-0" in names
+    assert names.index("robust-strongest-rpc4-0") > names.index("robust-softmax-0")
+    assert {name for name in names if "rpc4-0" in name} == {
+        "robust-rpc4-0", "robust-corrupted-rpc4-0", "robust-strongest-rpc4-0"
+    }  # fmt: skip
+    words, _ = started["robust-attacked-rpc4-1"]
+    assert words[1:3] == [str(wanted[1].folder), "--attacks"]
+    assert words[words.index("--twin") + 1] == str(twin[0].folder)
+
+
+def test_autoattack_is_run_beside_the_other_attacks_on_the_same_images(arguments):
+    arguments.strongest_seeds, arguments.images = "0,1", 500
+    (_, with_it), (_, without) = (
+        shares(arguments, trainings(arguments, "rpc4", seeds=(seed,))) for seed in (1, 2)
+    )  # fmt: skip
+    assert with_it.folder.name == "robust-strongest-rpc4-1"
+    assert without.folder.name == "robust-attacked-rpc4-2"
+    assert "noise,fgsm,pgd,apgd,autoattack@1/255" in with_it.options
+    assert set(with_it.options) ^ set(without.options) == {
+        "noise,fgsm,pgd,apgd,autoattack@1/255", "noise,fgsm,pgd,apgd"
+    }  # fmt: skip
 
 
 def test_the_twin_is_trained_once_and_first_even_where_it_is_not_evaluated(arguments):
     for recipes, seed in (("rpc4", 3), ("symmetric,softmax", 0)):
         arguments.recipes, arguments.twin_seed = recipes, seed
-        blocks = experiment.blocks_of(arguments)
-        found = experiment.jobs_of(blocks, [experiment.shares(block, arguments) for block in blocks], arguments)
+        wanted = experiment.trainings_of(arguments)
+        found = experiment.jobs_of(wanted, [experiment.shares_of(one, arguments) for one in wanted], arguments)
         assert found[0] == experiment.Training("softmax", seed, arguments)
         assert found.count(found[0]) == 1
 
 
-def test_more_seeds_are_of_what_decides_and_come_last(arguments):
-    blocks = experiment.blocks_of(arguments)
-    assert [block[0].recipe for block in blocks] == [*experiment.RECIPES, *experiment.DECIDING]
-    assert [training.seed for training in blocks[-1]] == [3, 4]
-    assert experiment.STRONGEST not in experiment.shares(blocks[-1], arguments)
+def test_seeds_come_one_after_the_other_and_more_of_what_decides_last(arguments):
+    found = [(one.recipe, one.seed) for one in experiment.trainings_of(arguments)]
+    first = len(experiment.RECIPES)
+    assert found[:first] == [(recipe, 0) for recipe in experiment.RECIPES]
+    assert found[first] == (experiment.RECIPES[0], 1)
+    assert found[3 * first :] == [(recipe, seed) for seed in (3, 4) for recipe in experiment.DECIDING]

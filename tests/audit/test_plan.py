@@ -62,6 +62,16 @@ def test_a_gpu_fits_all_layers_of_a_small_network_at_once():
     assert [(unit.part, unit.parts) for unit in fits(own)] == [(0, 1)]
 
 
+@pytest.mark.parametrize(
+    ("device", "parameters", "parts"), [("cpu", 5, 2), ("cpu", 1, 6), ("cuda", 5, 2), ("cuda", 6, 1)]
+)
+def test_a_large_network_is_fitted_in_parts_that_bound_memory(monkeypatch, device, parameters, parts):
+    for name in ("_FITTED_AT_ONCE", "_FITTED_AT_ONCE_ON_GPU"):
+        monkeypatch.setattr(f"attnaudit.audit.plan.{name}", parameters)
+    own = plan(inputs=torch.arange(2.0).view(1, 2), **FITTED, device=device)  # of six parameters
+    assert [(unit.part, unit.parts) for unit in fits(own)] == [(part, parts) for part in range(parts)]
+
+
 @pytest.mark.parametrize("name", [name for name, reference in REFERENCES.items() if not reference.fitted])
 def test_without_a_reference_that_is_fitted_nothing_is(name):
     assert fits(plan(references=(name,))) == []

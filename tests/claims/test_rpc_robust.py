@@ -98,6 +98,55 @@ def test_a_seed_that_lacks_an_attack_is_compared_by_those_that_all_have(tmp_path
     assert verdict.reason.count("on 3 seeds") == 2
 
 
+def by_autoattack(networks, left, seeds=(0, 1, 2)):
+    """The networks with AutoAttack at 2/255 on top, which leaves so much by recipe, in these seeds."""
+    return [
+        (
+            label,
+            card,
+            conditions
+            + [
+                ("attack", "autoattack", 2 / 255, "max", left[card["facts"]["recipe"]] + 0.01 * seed)
+                for seed in (card["facts"]["seed"],)
+                if seed in seeds
+            ],
+            masked,
+        )
+        for label, card, conditions, masked in networks
+    ]
+
+
+def test_autoattack_of_all_seeds_decides(tmp_path):
+    """RPC-Attention is ahead under APGD, and level under AutoAttack, of which the baseline keeps less."""
+    networks = by_autoattack(pairs(GAIN, GAIN), {"sym": 0.4, "rpc4": 0.4})
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
+    assert "attack at ε = 2/255, AutoAttack included (the baseline keeps 41.0%): +0.00 [" in verdict.reason
+    assert verdict.words == "refuted (no gain)"
+
+
+def test_autoattack_that_a_network_was_not_under_decides_nothing(tmp_path):
+    networks = by_autoattack(pairs(GAIN, GAIN), {"sym": 0.4, "rpc4": 0.4}, seeds=(0, 1))
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
+    assert "attack at ε = 2/255 (the baseline keeps 43.0%): +5.00 [" in verdict.reason
+    assert verdict.words == "supported"
+
+
+@pytest.mark.parametrize("newer_first", [False, True])
+def test_of_two_evaluations_of_as_many_seeds_the_one_with_autoattack_decides(tmp_path, newer_first):
+    earlier = write_evaluation(tmp_path / "earlier", pairs(GAIN, GAIN))
+    trained_again = by_autoattack(pairs(GAIN, GAIN), {"sym": 0.4, "rpc4": 0.4})
+    newer = write_evaluation(tmp_path / "newer", trained_again, images=50_000)
+    (verdict,) = judged(ROBUST, *((newer, earlier) if newer_first else (earlier, newer)))
+    assert "AutoAttack included" in verdict.reason
+
+
+def test_autoattack_on_fewer_seeds_does_not_replace_more(tmp_path):
+    six = write_evaluation(tmp_path / "six", pairs(GAIN * 2, GAIN * 2))
+    three = write_evaluation(tmp_path / "three", by_autoattack(pairs(GAIN, GAIN), {"sym": 0.4, "rpc4": 0.4}))
+    (verdict,) = judged(ROBUST, six, three)
+    assert "AutoAttack" not in verdict.reason
+
+
 def test_attacks_of_another_norm_do_not_count(tmp_path):
     networks = [network(n, a, seed, norm="rms") for seed in range(3) for n, a in (("sym", SYMMETRIC), ("rpc4", RPC))]
     (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", networks))

@@ -47,14 +47,20 @@ def test_accuracy_in_per_cent_stands_in_the_row_of_its_recipe_with_its_interval_
     corrupted, attacked = panels
     assert lines(corrupted) == [([70, 90], [0, 0]), ([80], [0]), ([30, 50], [0, 0]), ([40], [0])]
     assert lines(attacked) == [([20, 40], [0, 0]), ([30], [0]), ([60], [1])]
-    assert [[text.get_text() for text in axis.texts] for axis in panels] == [["clean", "5"], ["2/255"]]
-    assert [axis.get_xlim() for axis in panels] == [(0, 100), (0, 100)]
+    assert [axis.get_legend_handles_labels()[1] for axis in panels] == [["clean", "5"], ["2/255"]]
+    assert [axis.get_xlim() for axis in panels] == [(20, 90), (20, 90)]  # all intervals, and the same scale
     assert [text.get_text() for text in corrupted.get_yticklabels()] == ["sym", "rpc4"]
 
 
 def test_what_was_not_run_has_no_panel(panels):
     accuracy_by_strength.strength_figure(HELD[2:], [])
     assert [axis.get_title() for axis in panels] == ["under the strongest attack, by ε"]
+
+
+def test_a_large_gain_is_not_cut_off_because_others_are_small(panels):
+    small = [GainRecord(str(number), "clean", 5, 0.5, 0.4, 0.6, 0.001, -0.01, 0.01) for number in range(5)]
+    seed_gains.gain_figure([*small, GainRecord("ahead", "clean", 5, 0.6, 0.5, 0.7, 0.07, 0.06, 0.08)], [])
+    assert panels[0].get_xlim() == (pytest.approx(-8.8), pytest.approx(8.8))
 
 
 def test_gains_in_points_stand_in_rows_from_above_without_the_baseline(panels):

@@ -47,3 +47,15 @@ def test_more_iterations_than_ever_end_are_refused(count):
     assert attack_conditions(["square:100000"], [0.1], Protocol.EXACT)[0].steps == 100_000
     with pytest.raises(UsageError, match=r"--attacks pgd:\d+: .* 100,000"):
         attack_conditions([f"pgd:{count}"], [0.1], Protocol.EXACT)
+
+
+def test_an_attack_may_have_an_epsilon_of_its_own():
+    found = attack_conditions(["pgd", "autoattack@1/255", "square:30@2/255"], [0.1, 0.2], Protocol.EXACT)
+    assert [(one.name, one.strength, one.steps) for one in found] == [
+        ("pgd", 0.1, 20), ("pgd", 0.2, 20), ("autoattack", 1 / 255, 100), ("square", 2 / 255, 30)
+    ]  # fmt: skip
+    for wrong in ("pgd@", "pgd@much", "pgd@2"):
+        with pytest.raises(UsageError, match=f"--attacks {wrong}: the ε must be"):
+            attack_conditions([wrong], [0.1], Protocol.EXACT)
+    with pytest.raises(UsageError, match=r"--attacks noise@0.1: noise has one ε in this protocol, 0.3"):
+        attack_conditions(["noise@0.1"], [0.1], Protocol.PAPER)

@@ -1,6 +1,7 @@
 """Corruptions: all fifteen, worse with severity, the same for the same seed, made now or beforehand."""
 
 from dataclasses import replace
+from shutil import copytree
 
 import numpy as np
 import pytest
@@ -156,6 +157,20 @@ def test_corruptions_and_severities_may_be_added_to_the_same_set(written):
     assert {path.relative_to(out).as_posix() for path in out.glob("*/*")} == {
         "fog/2.parquet", "fog/3.parquet", "snow/2.parquet", "snow/3.parquet", "glass_blur/2.parquet",
     }  # fmt: skip
+
+
+def test_parts_of_a_set_that_are_copied_into_one_folder_are_the_set(written, tmp_path):
+    """So it can travel in several pieces."""
+    model, examples, conditions, out = written
+    for number, condition in enumerate(conditions):
+        write_corrupted_sets(model, examples, [condition], tmp_path / f"part-{number}", seed=7)
+        copytree(tmp_path / f"part-{number}", tmp_path / "whole", dirs_exist_ok=True)
+    assert contents(tmp_path / "whole") == contents(out)
+    write_corrupted_sets(model, examples, conditions, tmp_path / "whole", seed=7)
+
+
+def contents(folder):
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 def test_a_file_where_a_folder_is_wanted_is_named(written):

@@ -52,6 +52,21 @@ def test_attacks_stay_in_their_ball_and_never_raise_accuracy(data, tmp_path):
             assert all(before or not after for before, after in zip(clean, own["correct"].to_pylist(), strict=True))
 
 
+def test_a_batch_with_more_room_than_images_is_fewer_calls_with_the_same_result(data, tmp_path):
+    """Twelve images, of which at most as many are attacked, so that there is room for two and eight tries."""
+    squares = attack_conditions(["square:60"], [EPSILON], Protocol.EXACT)
+    calls, found = {}, {}
+    for batch in (12, 24, 100):
+        model = loaded()
+        seen = calls.setdefault(batch, [])
+        model.module.register_forward_hook(lambda module, inputs, output, seen=seen: seen.append(len(inputs[0])))
+        done = evaluate(plan_of(data, *squares, models=(model,), batch=batch), tmp_path / str(batch))
+        found[batch] = done.results.under("model", squares[0]).drop_columns(["seconds"]).to_pydict()
+        assert max(seen) <= batch
+    assert found[12] == found[24] == found[100]
+    assert len(calls[12]) > len(calls[24]) > len(calls[100])
+
+
 @pytest.mark.parametrize(("precision", "products"), [("fp32", "highest"), ("tf32", "high")])
 def test_models_are_evaluated_and_attacked_in_the_products_asked_for(data, tmp_path, precision, products):
     model, seen = loaded(), set()

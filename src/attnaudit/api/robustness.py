@@ -87,8 +87,8 @@ def robust(
         weights: a local weights file, of one model.
         random_weights: evaluate untrained networks, initialised from `seed`.
         download: allow the network for weights.
-        attacks: names, see `attnaudit ls attacks`; `"pgd:50"` runs 50 iterations. By default some; none for networks
-            that segment, which are shown clean and corrupted pictures only.
+        attacks: names, see `attnaudit ls attacks`; `"pgd:50"` runs 50 iterations, `"autoattack@1/255"` at that ε alone.
+            By default some; none for networks that segment, which are shown clean and corrupted pictures only.
         eps: budgets of the attacks, in pixels between 0 and 1: numbers, or texts such as `"4/255"`.
         corruptions: names, see `attnaudit ls corruptions`, or `"all"`.
         severities: of the corruptions, 1 to 5.
@@ -104,7 +104,8 @@ def robust(
         seed: of every random choice.
         protocol: `exact` (ε in pixels, clipped, true labels) or `paper` (as Teo & Nguyen's code).
         precision: of the model's products: `fp32`, `tf32` or `bf16`.
-        batch: images or sentences at a time; 64, on a GPU 256, if None.
+        batch: images or sentences at a time; 64, on a GPU 256, if None. A batch with more room than images lets
+            AutoAttack and Square make several tries for an image at a time, with the same result.
         device: `auto`, `cpu` or `cuda`.
         out: the run folder, by default in `attnaudit-runs`. Repeating the call resumes; further attacks, ε or models
             are added.
@@ -176,7 +177,7 @@ def robust(
     divisor = None if baseline is None else loaded[names.index(baseline)].label
     with shown_progress(progress, "evaluating", _LESS) as told:
         evaluation = evaluate(plan, folder, baseline=divisor, progress=told)
-    *files, page = write_evaluation_files(evaluation, f"{about}, seed {seed}, {precision}.")
+    *files, page = write_evaluation_files(folder, evaluation.summary, f"{about}, seed {seed}, {precision}.")
     _log.info("Wrote %s. Report, to open in a browser: %s", ", ".join(map(str, files)), page)
     return evaluation
 

@@ -27,10 +27,12 @@ from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
 from attnaudit.sources.module_identity import object_fingerprint
 from attnaudit.theories.base import Theory, is_fitted
 
-#: Best projections are fitted for every so many-th layer at a time, which bounds memory and keeps workers busy.
+#: Best projections are fitted for every so many-th layer at a time, which keeps workers busy,
 MOST_PARTS = 4
-#: A GPU takes as long for some layers as for all, so it fits those of a network of up to so many parameters at once.
-_FITTED_AT_ONCE = 32_000_000
+#: or in more parts, so that each is of so many parameters: a fit holds matrices of width x width for every head and
+#: theory, which of ViT-Base's twelve layers and all theories are 12 GB together.
+_FITTED_AT_ONCE, _FITTED_AT_ONCE_ON_GPU = 16_000_000, 32_000_000
+_MOST_PARTS_OF_LARGE = 12
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,12 @@ class AuditPlan:
     def _parts(self, model: LoadedModel) -> int:
         """In how many units best projections are fitted."""
         size = sum(parameter.numel() for parameter in model.module.parameters())
-        if self.settings.device != "cpu" and size <= _FITTED_AT_ONCE:
-            return 1
-        return min(MOST_PARTS, (len(self.shards) + 1) // 2)  # few inputs are not worth a worker each
+        on_cpu = self.settings.device == "cpu"
+        needed = -(-size // (_FITTED_AT_ONCE if on_cpu else _FITTED_AT_ONCE_ON_GPU))
+        needed = max(1, min(_MOST_PARTS_OF_LARGE, needed))
+        if not on_cpu:
+            return needed  # a GPU takes as long for some layers as for all
+        return max(needed, min(MOST_PARTS, (len(self.shards) + 1) // 2))  # few inputs are not worth a worker each
 
     @property
     def _tries(self) -> bool:

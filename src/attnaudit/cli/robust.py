@@ -48,7 +48,8 @@ def robust(
     attacks: Annotated[
         str | None,
         typer.Option(
-            help="Attacks (attnaudit ls attacks): comma-separated or `none`; pgd:50 runs 50 iterations.",
+            help="Attacks (attnaudit ls attacks): comma-separated or `none`; pgd:50 runs 50 iterations, pgd@1/255 at "
+            "that ε alone.",
             show_default=f"{options.joined(defaults.ATTACKS)}; none for segmentation and sentences",
         ),
     ] = None,
@@ -89,7 +90,10 @@ def robust(
     precision: Annotated[
         Precision, typer.Option(help="Precision of matrix products; tf32 is for GPUs, on a CPU it is fp32.")
     ] = Precision(defaults.PRECISION),
-    batch: Annotated[int | None, typer.Option(min=1, help="Batch size. Default: 64, on a GPU 256.")] = None,
+    batch: Annotated[
+        int | None,
+        typer.Option(min=1, help="Batch size; AutoAttack is faster with one above --limit. Default: 64, on a GPU 256."),
+    ] = None,
     device: options.DeviceOption = Device(defaults.DEVICE),
     out: Annotated[
         Path | None, typer.Option(help="Run folder. Default: `robust-<model>-…` in attnaudit-runs.", show_default=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil, floor
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,10 @@ _NAMES = {
     ConditionKind.NOISE: "mean over noises, by share of words",
     ConditionKind.ATTACK: "under the strongest attack, by ε",
 }
+#: Strengths in a line of the legend, the height of such a line, and how close they stand.
+_LEGEND = 4
+_LINE = 13  # points
+_CLOSE = {"handletextpad": 0.1, "columnspacing": 1.0, "borderpad": 0.2}
 
 
 @dataclass(frozen=True)
@@ -70,11 +75,11 @@ def _records(
 def strength_figure(records: Sequence[StrengthRecord], paths: Sequence[Path]) -> None:
     """A panel per kind and a row per recipe: a dot for every strength, with its interval over seeds, on one scale.
 
-    The dots of a strength stand below one another, as far as recipes agree, and its name above them.
+    The dots of a strength stand below one another, as far as recipes agree.
     """
     recipes = list(dict.fromkeys(record.recipe for record in records))
     kinds = [kind for kind in _NAMES if any(record.kind == kind for record in records)]
-    with drawing(paths, 1, len(kinds), (1.2 + 2.9 * len(kinds), 0.9 + 0.17 * len(recipes))) as axes:
+    with drawing(paths, 1, len(kinds), (1.2 + 2.9 * len(kinds), 1.2 + 0.17 * len(recipes))) as axes:
         for place, (axis, kind) in enumerate(zip(axes[0], kinds, strict=True)):
             own = [record for record in records if record.kind == kind]
             words = " or ".join(dict.fromkeys(record.quantity for record in own))
@@ -85,17 +90,21 @@ def strength_figure(records: Sequence[StrengthRecord], paths: Sequence[Path]) ->
                     row = recipes.index(record.recipe)
                     if record.low is not None and record.high is not None:
                         axis.plot([100 * record.low, 100 * record.high], [row, row], color=colour, lw=0.8)
-                    axis.plot(100 * record.accuracy, row, color=colour, marker="o", ms=3, ls="")
-                middle = 100 * float(np.mean([record.accuracy for record in column]))
-                axis.annotate(
-                    _strength(kind, strength), (middle, -0.8), color=colour, ha="center", annotation_clip=False
-                )
+                    name = _strength(kind, strength) if record is column[0] else None
+                    axis.plot(100 * record.accuracy, row, color=colour, marker="o", ms=3, ls="", label=name)
             axis.set_yticks(range(len(recipes)), recipes if place == 0 else [""] * len(recipes))
-            axis.set(xlim=(0, 100), ylim=(len(recipes) - 0.5, -1.4), xlabel=f"{words} in %, mean over seeds")
-            axis.set_title(_NAMES[kind])
+            axis.set(xlim=_limits(records), ylim=(len(recipes) - 0.5, -0.5), xlabel=f"{words} in %, mean over seeds")
+            axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=_LEGEND, **_CLOSE)
+            axis.set_title(_NAMES[kind], pad=6 + _LINE * ceil(len(axis.get_legend_handles_labels()[1]) / _LEGEND))
             axis.grid(axis="y", color="0.9", lw=0.5)
             axis.set_axisbelow(True)
             axis.tick_params(axis="y", length=0)
+
+
+def _limits(records: Sequence[StrengthRecord]) -> tuple[float, float]:
+    """All intervals, and the tens around them."""
+    ends = [100 * end for own in records for end in (own.accuracy, own.low, own.high) if end is not None]
+    return max(0.0, 10.0 * floor(min(ends) / 10)), min(100.0, 10.0 * ceil(max(ends) / 10))
 
 
 def _strength(kind: ConditionKind, strength: float) -> str:

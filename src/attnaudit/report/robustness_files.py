@@ -6,18 +6,17 @@ from contextlib import suppress
 from pathlib import Path
 
 from attnaudit.errors import MissingExtraError
+from attnaudit.records.evaluation import EvaluationSummary
 from attnaudit.report.data_files import write_rows
 from attnaudit.report.drawing import for_screen_and_print
 from attnaudit.report.page import FILE
 from attnaudit.report.page.robustness import write_robustness_page
 from attnaudit.report.robustness import accuracy_rows
 from attnaudit.report.robustness_figures import accuracy_curves
-from attnaudit.robustness import Robustness
 
 
-def write_evaluation_files(evaluation: Robustness, title: str) -> list[Path]:
+def write_evaluation_files(folder: Path, summary: EvaluationSummary, title: str) -> list[Path]:
     """Write the files to the run folder, with curves if matplotlib is installed; the page is the last of them."""
-    folder, summary = evaluation.path, evaluation.summary
     table, curves = folder / "accuracy.csv", for_screen_and_print(folder, "curves")
     write_rows(accuracy_rows(summary), table)
     drawn = False

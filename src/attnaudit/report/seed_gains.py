@@ -18,7 +18,7 @@ from attnaudit.robustness.network_groups import NetworkGroup, named_groups
 from attnaudit.robustness.shared_conditions import AVERAGED, SharedConditions, clean_accuracy
 from attnaudit.statistics.intervals import CONFIDENCE, student_interval
 
-#: An interval that extends this many times as far as the median one does not determine the scale of a figure.
+#: An interval that is this many times as wide as the median one does not determine the scale of a figure.
 _FAR = 4
 
 
@@ -118,10 +118,9 @@ def _ends(record: GainRecord) -> tuple[float, float, float]:
 
 def _edge(records: Sequence[GainRecord]) -> float:
     """The limit of the axis on both sides of 0; it includes every gain, but not always its whole interval."""
-    gains = [abs(_ends(record)[0]) for record in records]
-    reaches = [max(map(abs, _ends(record))) for record in records]
-    far = _FAR * median(reaches)
-    return 1.1 * max(*gains, *(reach for reach in reaches if reach <= far)) or 1.0
+    ends = [_ends(record) for record in records]
+    far = _FAR * median(high - low for _, low, high in ends)
+    return 1.1 * max(max(map(abs, own)) if own[2] - own[1] <= far else abs(own[0]) for own in ends) or 1.0
 
 
 def _row(axis: Any, record: GainRecord, place: int, edge: float) -> None:

@@ -24,16 +24,24 @@ TRANSFER = "transfer"
 
 
 def attack_conditions(names: Sequence[str], epsilons: Sequence[float], protocol: Protocol) -> list[Condition]:
-    """Every attack at every ε. A name may include the number of iterations: `pgd:50`."""
+    """Every attack at every ε. A name may include the number of iterations and an ε of its own: `pgd:50@1/255`.
+
+    Raises:
+        UsageError: an attack is unknown, or has not what its name says.
+    """
     found: list[Condition] = []
     counts: dict[str, str] = {}
     for name in names:
-        plain, _, count = name.partition(":")
+        described, at, own = name.partition("@")
+        plain, _, count = described.partition(":")
         if counts.setdefault(plain, count) != count:
             raise UsageError(f"--attacks names {plain} with two numbers of iterations: use two output folders.")
         attack = attack_named(plain, protocol)
         steps = _iterations(name, count, attack.steps) if count else attack.steps
-        budgets = epsilons if attack.budget is None else (attack.budget,)
+        if at and attack.budget is not None:
+            raise UsageError(f"--attacks {name}: {plain} has one ε in this protocol, {attack.budget:g}.")
+        asked = (epsilon(own, f"--attacks {name}: the ε"),) if at else epsilons
+        budgets = asked if attack.budget is None else (attack.budget,)
         found += [
             Condition(ConditionKind.ATTACK, plain, budget, attack.norm and attack.norm.value, steps)
             for budget in budgets
@@ -85,13 +93,13 @@ def noise_conditions(names: Sequence[str], rates: Sequence[float]) -> list[Condi
     return list(dict.fromkeys(found))
 
 
-def epsilon(text: str) -> float:
-    """A number such as 0.03 or a fraction such as 8/255, between 0 and 1."""
+def epsilon(text: str, whose: str = "--eps") -> float:
+    """A number such as 0.03 or a fraction such as 8/255, between 0 and 1; an error says `whose` it is."""
     numerator, _, denominator = text.partition("/")
     try:
         value = float(numerator) / float(denominator or 1)
     except (ValueError, ZeroDivisionError) as error:
-        raise UsageError(f"--eps must be a number such as 4/255 or 0.0157, got {text}.") from error
+        raise UsageError(f"{whose} must be a number such as 4/255 or 0.0157, got {text}.") from error
     if not 0 <= value <= 1:
-        raise UsageError(f"--eps must be between 0 and 1, as pixel values are, such as 4/255, got {text}.")
+        raise UsageError(f"{whose} must be between 0 and 1, as pixel values are, such as 4/255, got {text}.")
     return value

@@ -31,9 +31,9 @@ GAIN_RULE = (
 RULE = (
     f"{GAIN_RULE.format(examples='images')} Corruption: the mean over all corruptions and severities. Attack: at the ε "
     "where the symmetric baseline keeps closest to half of its clean accuracy (and between 10 and 60 %), each network "
-    "under its strongest attack. A gain under attack does not count if one of the networks that has it fails a check "
-    "for gradient masking or was not checked; nor does the absence of one, if that holds for a network it is compared "
-    "with."
+    "under the strongest of the attacks that all had, AutoAttack included if it is one of them. A gain under attack "
+    "does not count if one of the networks that has it fails a check for gradient masking or was not checked; nor does "
+    "the absence of one, if that holds for a network it is compared with."
 )
 
 
@@ -95,7 +95,8 @@ class PairedComparison:
         half = float(np.mean([clean_accuracy(network) for network in base])) / 2
         left = {e: float(np.mean([shared.attacked(network, e) for network in base])) for e in shared.strengths}
         chosen = min(left, key=lambda epsilon: abs(left[epsilon] - half))
-        words = f"attack at ε = {255 * chosen:.3g}/255 (the baseline keeps {left[chosen]:.1%})"
+        how = ", AutoAttack included" if shared.by_autoattack(chosen) else ""
+        words = f"attack at ε = {255 * chosen:.3g}/255{how} (the baseline keeps {left[chosen]:.1%})"
         if not _BASELINE_RANGE[0] <= left[chosen] <= _BASELINE_RANGE[1]:
             return Gain((VerdictWord.UNDECIDED, Finding.NOT_IDENTIFIABLE), f"{words} tells nothing apart")
         differences = shared.differences(lambda network: shared.attacked(network, chosen))

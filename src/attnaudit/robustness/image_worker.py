@@ -63,7 +63,7 @@ class ImageWorker(EvaluationWorker):
             return plain(model, pixels, labels)
         twin = self._twin if condition.name == TRANSFER else None
         maker = model if twin is None else typing.cast(PixelModel, twin.model)
-        return attacked(model, maker, condition, pixels, labels, settings.protocol, generator)
+        return attacked(model, maker, condition, pixels, labels, settings.protocol, generator, settings.batch)
 
     def _pixels(self, model: PixelModel, condition: Condition) -> Tensor:
         """What the model sees under a condition, before an attack; made once for all batches."""

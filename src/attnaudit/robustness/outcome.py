@@ -45,8 +45,9 @@ def attacked(
     labels: Tensor,
     protocol: Protocol,
     generator: torch.Generator,
+    room: int | None = None,
 ) -> Outcome:
-    """The outcome after an attack on `source`, which is the model itself or its twin.
+    """The outcome after an attack on `source`, which is the model itself or its twin, shown `room` images at a time.
 
     exact: ε in pixel values, pixels clipped to [0, 1], away from the true labels; images that the model already gets
     wrong are not attacked, because the ball contains the original. paper: ε on normalised pixels, no clipping, away
@@ -57,13 +58,13 @@ def attacked(
     if protocol is Protocol.PAPER:
         images = source.normalised(pixels)
         predicted = source(pixels).argmax(dim=1)
-        problem = Problem(source.on_normalised, images, predicted, generator, (-torch.inf, torch.inf))
+        problem = Problem(source.on_normalised, images, predicted, generator, (-torch.inf, torch.inf), room)
         adversarial = attack(problem, condition.strength, condition.steps) * source.deviation + source.mean
     else:
         targets = original.correct if attack.adaptive else torch.ones_like(original.correct)
         adversarial = pixels.clone()
         if bool(targets.any()):
-            problem = Problem(source, pixels[targets], labels[targets], generator)
+            problem = Problem(source, pixels[targets], labels[targets], generator, room=room)
             adversarial[targets] = attack(problem, condition.strength, condition.steps)
     return replace(plain(model, adversarial, labels), perturbation=distance(adversarial - pixels, Norm.MAX))
 

@@ -49,7 +49,7 @@ def evaluation_conditions(
 
     Args:
         protocol: of the attacks.
-        attacks: names; `pgd:50` runs 50 iterations.
+        attacks: names; `pgd:50` runs 50 iterations, `autoattack@1/255` at that ε alone.
         eps: budgets of the attacks, in pixels between 0 and 1: numbers, or texts such as `4/255`.
         corruptions: names, or all.
         severities: of the corruptions.

@@ -20,6 +20,8 @@ AVERAGED = (ConditionKind.CORRUPTION, ConditionKind.NOISE)
 _NORM = "max"
 #: Attacks that follow the gradient of the network itself, in many steps.
 _WHITE_BOX = frozenset({"pgd", "apgd", "autoattack"})
+#: The one that others are held against: by a weaker one, a difference may be of attacks instead of networks.
+_STRONGEST = "autoattack"
 
 
 class ConditionKey(NamedTuple):
@@ -44,7 +46,7 @@ class SharedConditions:
     def of(
         groups: Sequence[NetworkGroup], kind: ConditionKind, evaluations: Sequence[Evaluation]
     ) -> SharedConditions | None:
-        """From the evaluation with most seeds, and among these with most images; None if none has all groups.
+        """From the evaluation with most seeds, of these one with AutoAttack, of these that with most images, if any.
 
         A seed without a corruption or noise that others have is left out, since a mean over fewer is a different
         quantity. Attacks do not add up: those that all seeds have count, at strengths with a white-box attack.
@@ -66,8 +68,8 @@ class SharedConditions:
             if keys:
                 networks = tuple(tuple(group.by_evaluation[place][seed] for seed in seeds) for group in groups)
                 shared = SharedConditions(kind, networks, keys, evaluation.images)
-                found.append((len(seeds), evaluation.images, shared))
-        return max(found, key=lambda entry: entry[:2])[2] if found else None
+                found.append(((len(seeds), shared.by_autoattack(), evaluation.images), shared))
+        return max(found, key=lambda entry: entry[0])[1] if found else None
 
     @property
     def strengths(self) -> list[float]:
@@ -91,6 +93,10 @@ class SharedConditions:
         """The mean accuracy over corruptions, or over noise, at one severity or rate, or at all."""
         found = _accuracies(network, self.kind)
         return fmean(found[key] for key in sorted(self.keys) if strength in (None, key.strength))
+
+    def by_autoattack(self, epsilon: float | None = None) -> bool:
+        """Whether AutoAttack was run on all of them: at this ε, or at any."""
+        return any(key.name == _STRONGEST and epsilon in (None, key.strength) for key in self.keys)
 
     def attacked(self, network: EvaluatedNetwork, epsilon: float) -> float:
         """The accuracy under the strongest attack."""

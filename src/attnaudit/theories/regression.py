@@ -35,10 +35,14 @@ class RegressionSums:
         self._sums = found if self._sums is None else tuple(a + b for a, b in zip(self._sums, found, strict=True))
 
     def solve(self) -> LinearMap | None:
-        """The map of least length among those of least squares; None with no more tokens than features."""
-        if self._sums is None or self.count <= self._sums[0].shape[-1] + 1:
+        """The map of least length among those of least squares; None with no more tokens than features.
+
+        The sums are let go: of wide layers they take much more than the map.
+        """
+        sums, self._sums = self._sums, None
+        if sums is None or self.count <= sums[0].shape[-1] + 1:
             return None
-        x, y, xx, xy = self._sums
+        x, y, xx, xy = sums
         x, y = (total[:, None] / self.count for total in (x, y))
         covariance = xx / self.count - x.mT @ x
         with torch_threads(1):
@@ -46,17 +50,20 @@ class RegressionSums:
         kept = sizes > _ROUNDING * sizes[..., -1:]
         inverse = torch.where(kept, 1 / sizes.where(kept, 1.0), 0.0)
         weights = axes @ (inverse[..., None] * (axes.mT @ (xy / self.count - x.mT @ y)))
-        return LinearMap(x, y, weights, covariance)
+        return LinearMap(x, y, weights, weights.mT @ covariance @ weights)
 
 
 @dataclass(frozen=True)
 class LinearMap:
-    """y = ȳ + (x - x̄)W for every head of a layer; x̄ and ȳ are means of the inputs it was fitted to."""
+    """y = ȳ + (x - x̄)W for every head of a layer; x̄ and ȳ are means of the inputs it was fitted to.
+
+    `explained` is the covariance of what it predicts there.
+    """
 
     x_mean: Float[Tensor, "#heads 1 width"]
     y_mean: Float[Tensor, "heads 1 columns"]
     weights: Float[Tensor, "heads width columns"]
-    covariance: Float[Tensor, "#heads width width"]
+    explained: Float[Tensor, "heads columns columns"]
 
     def __call__(self, features: Features) -> Targets:
         """The targets of these features."""
@@ -65,6 +72,6 @@ class LinearMap:
     def principal_axes(self) -> Float[Tensor, "heads columns columns"]:
         """Of what it predicts, the largest first: with the first r of them, E, its best map of rank r is WEEᵀ."""
         with torch_threads(1):
-            _, axes = torch.linalg.eigh(self.weights.mT @ self.covariance @ self.weights)
+            _, axes = torch.linalg.eigh(self.explained)
         found: Tensor = axes.flip(-1)
         return found

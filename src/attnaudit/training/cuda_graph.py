@@ -87,7 +87,7 @@ class RecordedStep:
         self._optimiser.zero_grad(set_to_none=True)
         graph = torch.cuda.CUDAGraph()
         try:
-            with _preserved_generators(), self._rates_in_tensors(), torch.cuda.graph(graph, stream=self._side):
+            with preserved_generators(), self._rates_in_tensors(), torch.cuda.graph(graph, stream=self._side):
                 self._loss = self._work(self._inputs, self._targets)
         except torch.OutOfMemoryError:
             raise
@@ -113,7 +113,7 @@ class RecordedStep:
 
 
 @contextmanager
-def _preserved_generators() -> Iterator[None]:
+def preserved_generators() -> Iterator[None]:
     """Replace the generators by copies if a recording fails, after which they would give no more numbers."""
     kept = [(generator, generator.clone_state()) for generator in torch.cuda.default_generators]
     try:

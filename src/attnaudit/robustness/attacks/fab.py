@@ -18,25 +18,37 @@ _HALVINGS = 24
 
 
 def targeted_fab(problem: Problem, epsilon: float, *, steps: int = 100, targets: int = 9) -> Tensor:
-    """The fast adaptive boundary attack (Croce & Hein 2020b), towards each of the likeliest other classes in turn.
+    """The fast adaptive boundary attack (Croce & Hein 2020b), towards each of the likeliest other classes.
 
     The boundary z_t = z_y is linearised at the iterate; iterate and original are projected onto it, and the next
     iterate lies between the two projections, 5 % beyond the boundary. After an iterate that fools, the next iteration
-    starts a tenth of the way back. The result is the nearest image that fools, if it is in the ball.
+    starts a tenth of the way back. The result is the nearest image that fools, if it is in the ball. As many classes
+    are tried at a time as there is room for.
     """
     logits = problem.logits(problem.images)
     best, nearest = problem.images, torch.where(problem.fooled(logits), 0, torch.inf).to(problem.images)
-    for target in likeliest_other_classes(logits, problem.labels, targets).unbind(1):
-        images = problem.images
-        for _ in range(steps):
-            images = _beyond_boundary(problem, images, target)
-            fooled = problem.fooled(problem.logits(images))
-            away = distance(images - problem.images, Norm.MAX)
-            closer = fooled & (away < nearest)
-            nearest, best = torch.where(closer, away, nearest), torch.where(per_image(closer), images, best)
-            back = problem.images + _BACK * (images - problem.images)
-            images = torch.where(per_image(fooled), back, images)
+    for group in problem.together(likeliest_other_classes(logits, problem.labels, targets)):
+        several = problem.repeated(group.shape[1])
+        found, away = _nearest(several, group.mT.flatten(), steps)
+        for images, length in zip(several.each(found), several.each(away), strict=True):
+            closer = length < nearest
+            nearest, best = torch.where(closer, length, nearest), torch.where(per_image(closer), images, best)
     return torch.where(per_image(nearest <= epsilon), best, problem.images)
+
+
+def _nearest(problem: Problem, target: Tensor, steps: int) -> tuple[Tensor, Tensor]:
+    """The nearest iterate that fools, and how far away it is: infinitely, if none does."""
+    images = best = problem.images
+    nearest = torch.full_like(image_sums(images), torch.inf)
+    for _ in range(steps):
+        images = _beyond_boundary(problem, images, target)
+        fooled = problem.fooled(problem.logits(images))
+        away = distance(images - problem.images, Norm.MAX)
+        closer = fooled & (away < nearest)
+        nearest, best = torch.where(closer, away, nearest), torch.where(per_image(closer), images, best)
+        back = problem.images + _BACK * (images - problem.images)
+        images = torch.where(per_image(fooled), back, images)
+    return best, nearest
 
 
 def _beyond_boundary(problem: Problem, images: Tensor, target: Tensor) -> Tensor:

@@ -27,6 +27,9 @@ class Problem:
         labels: the classes that the model should no longer predict.
         generator: the random generator, on the device of the images.
         bounds: smallest and largest pixel value; infinite bounds do not clip.
+        room: how many images the model may be shown at a time, where an attack has more than one try for each; as many
+            as there are, if None.
+        copies: how often every image is there, one after the other.
     """
 
     model: Model
@@ -34,6 +37,8 @@ class Problem:
     labels: Int64[Tensor, "images"]
     generator: torch.Generator
     bounds: tuple[float, float] = (0.0, 1.0)
+    room: int | None = None
+    copies: int = 1
 
     @cached_property
     def size(self) -> int:
@@ -49,9 +54,9 @@ class Problem:
         return self.clip(torch.minimum(torch.maximum(images, self.images - epsilon), self.images + epsilon))
 
     def uniform_noise(self) -> Tensor:
-        """Noise in the shape of the images, uniform on [-1, 1]."""
-        noise = torch.empty_like(self.images).uniform_(-1, 1, generator=self.generator)
-        return noise
+        """Noise in the shape of the images, uniform on [-1, 1]; copies get what they would get one by one."""
+        drawn = [torch.empty_like(own).uniform_(-1, 1, generator=self.generator) for own in self.each(self.images)]
+        return torch.cat(drawn)
 
     def random_signs(self, *shape: int) -> Tensor:
         """Random signs, ±1."""
@@ -79,6 +84,24 @@ class Problem:
     def with_bounds(self, low: float, high: float) -> Problem:
         """The same problem with other bounds."""
         return replace(self, bounds=(low, high))
+
+    @property
+    def tries(self) -> int:
+        """How many tries for every image have room at a time, one at least."""
+        return max(1, (self.room or 0) // len(self.images))
+
+    def together(self, targets: Int64[Tensor, "images targets"]) -> tuple[Tensor, ...]:
+        """The targets in groups that have room at a time."""
+        return targets.chunk(-(-targets.shape[1] // self.tries), dim=1)
+
+    def repeated(self, copies: int) -> Problem:
+        """The same problem with every image there so often, for tries that are made together."""
+        images, labels = self.images.repeat(copies, 1, 1, 1), self.labels.repeat(copies)
+        return replace(self, images=images, labels=labels, copies=copies)
+
+    def each(self, numbers: Tensor) -> tuple[Tensor, ...]:
+        """What belongs to the copies, one by one."""
+        return numbers.chunk(self.copies)
 
     def subset(self, chosen: Bool[Tensor, "images"]) -> Problem:
         """The same problem for some of the images."""
