@@ -75,6 +75,19 @@ def test_descent_on_the_penalty_alone_lowers_it_for_every_attention(attention):
     assert 0 < seen[-1] < seen[0] < 1
 
 
+def test_it_pulls_the_projections_of_keys_and_nothing_else():
+    model = network()
+    penalty = PCAPenalty(model)
+    model(torch.randn(4, 3, 8, 8, generator=torch.Generator().manual_seed(0)))
+    penalty.loss().backward()
+    moved = {name for name, own in model.named_parameters() if own.grad is not None and own.grad.abs().max() > 0}
+    assert moved == {f"blocks.{block}.attn.qkv.weight" for block in range(2)}
+    queries, keys, values = model.blocks[0].attn.qkv.weight.grad.chunk(3)
+    assert keys.abs().max() > 0
+    assert not queries.any()
+    assert not values.any()
+
+
 def test_without_a_forward_pass_or_without_attention_it_says_so():
     with pytest.raises(UsageError, match="call the model first"):
         PCAPenalty(network()).loss()

@@ -38,7 +38,7 @@ def _bracket(interval: tuple[float, float] | None) -> str:
 CLAIM = Claim(
     name="gaussian-regulariser",
     statement="A PCA-like regulariser makes attention converge to the leading eigenvector faster.",
-    citation="an outlook on Maulen-Soto & Boyer 2026: a PCA-like regulariser could accelerate or stabilise convergence",
+    citation="a summary of Maulen-Soto & Boyer 2026 by a machine, not the paper: it might accelerate or stabilise",
     formula="min E‖x₁ - T(X)₁‖² + γ E‖x - P_μ x‖², against γ = 0; P_μ projects on μ",
     rule=(
         "The gain is log₁₀ sin²(μ, v₁) without the regulariser less with it, the mean over training of heads from the "

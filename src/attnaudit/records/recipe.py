@@ -147,7 +147,7 @@ class Recipe:
 
     `average` is the decay of the exponential moving average of the weights, None for none; `ksvd_weight` is η of
     Primal-Attention's regulariser η·J²; `pca_weight` is that of a pull of keys towards principal
-    components (`PCAPenalty`).
+    components (`PCAPenalty`), and below 0 that of a push away from them, the control of such a pull.
     """
 
     #: What a batch consists of.
@@ -171,7 +171,6 @@ class Recipe:
             raise SettingError(f"name must be usable as a folder's (letters, digits, - and _), got {self.name!r}.")
         check_range(1, epochs=self.epochs, batch=self.batch)
         check_range(0, 1, average=self.average)
-        check_range(0, pca_weight=self.pca_weight)
         if self.ksvd_weight and self.model.attention != "primal":
             raise SettingError(f"ksvd_weight is for primal attention, but the model has {self.model.attention}.")
 
