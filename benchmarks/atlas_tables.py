@@ -72,7 +72,7 @@ def means(page: AtlasPage, columns: Iterable[str], cells: Callable[[str], Sequen
 
 
 def _cell(own: MeanCell) -> str:
-    return "" if own.mean is None else f"{own.mean:.2f} ({own.count})"
+    return "" if own.mean is None else f"{round(own.mean, 2) + 0.0:.2f} ({own.count})"  # and not -0.00
 
 
 def heads_of_theories(page: AtlasPage) -> str:

@@ -122,7 +122,8 @@ class AtlasPage:
         if not counts:
             return ""
         whole, partly = (
-            [f"{claim} in {own[kind]}" for claim, own in counts.items() if own[kind]] for kind in TALLIED[:2]
+            [f"{claim} ({counted(own[kind], 'model')})" for claim, own in counts.items() if own[kind]]
+            for kind in TALLIED[:2]
         )
         found = f"{len(whole)} are supported for whole models: {', '.join(whole)}"
         heads = f"; in some heads: {', '.join(partly)}" if partly else ""
