@@ -50,7 +50,9 @@ def test_a_claim_that_holds_in_some_heads_is_not_said_to_hold_for_the_model():
     first = "Of 5 claims about attention in 2 models, "
     assert AtlasPage(none, ()).answers[0] == f"{first}none is supported for a whole model."
     assert AtlasPage(some, ()).answers[0].startswith(f"{first}none is supported for a whole model; in some heads: kpca")
-    assert AtlasPage(whole, ()).answers[0].startswith(f"{first}5 are supported for whole models: kpca-values (2 models)")
+    assert (
+        AtlasPage(whole, ()).answers[0].startswith(f"{first}5 are supported for whole models: kpca-values (2 models)")
+    )
 
 
 def test_a_theory_that_is_true_by_construction_stands_last_and_is_not_the_answer():
