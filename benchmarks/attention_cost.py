@@ -21,11 +21,11 @@ from functools import partial
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.profiler import ProfilerActivity, profile
 
 import explicit_attention as explicit
 from attnaudit.attention import RPCAttention, functional
 from attnaudit.numerics.masks import Mask
+from pass_cost import peak_bytes
 
 ITERATIONS = 4
 Work = Callable[[], Tensor]
@@ -50,6 +50,11 @@ class Floor(RPCAttention):
         return result
 
 
+def trained(work: Work) -> None:
+    """Forward and backward."""
+    work().sum().backward()
+
+
 def seconds(
     versions: Mapping[str, Work], repeats: int, wait: Callable[[], None] = lambda: None, queue: int = 1
 ) -> dict[str, float]:
@@ -60,23 +65,11 @@ def seconds(
             wait()
             begin = time.perf_counter()
             for _ in range(queue):
-                work().sum().backward()
+                trained(work)
             wait()
             if turn >= 2:  # the first ones warm up, and compile
                 times[name].append((time.perf_counter() - begin) / queue)
     return {name: statistics.median(values) for name, values in times.items()}
-
-
-def cpu_peak(work: Work) -> int:
-    """Most bytes that torch held at once inside one forward and backward."""
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as watched:
-        work().sum().backward()
-    held = peak = 0
-    for event in watched.profiler.kineto_results.events():  # type: ignore[union-attr]
-        if event.name() == "[memory]":
-            held += event.nbytes()
-            peak = max(peak, held)
-    return peak
 
 
 def on_cpu(repeats: int) -> None:
@@ -87,7 +80,7 @@ def on_cpu(repeats: int) -> None:
         layers = {"explicit": ExplicitRPC(192, 3), "attnaudit": RPCAttention(192, 3), "floor": Floor(192, 3)}
         versions: dict[str, Work] = {name: partial(layer, x) for name, layer in layers.items()}
         times = seconds(versions, repeats if tokens < 1000 else max(3, repeats // 5))
-        memory = {name: cpu_peak(work) for name, work in versions.items()}
+        memory = {name: peak_bytes(partial(trained, work), torch.device("cpu")) for name, work in versions.items()}
         print(f"RPC, {ITERATIONS} iterations, B={batch} N={tokens}, forward and backward of the layer")
         for name in versions:
             faster, share = times["explicit"] / times[name], memory[name] / memory["explicit"]
@@ -127,13 +120,7 @@ def on_cuda(repeats: int) -> None:
     versions |= {f"{name} (compiled)": torch.compile(work) for name, work, _ in variants if name != "explicit rpc, 4"}
     versions |= {f"floor {count}": partial(calls, count) for count in (1, 2, 4, 6)}
     times = seconds(versions, repeats, torch.cuda.synchronize, queue=10)
-    memory = {}
-    for name, work in versions.items():
-        torch.cuda.synchronize()
-        torch.cuda.reset_peak_memory_stats()
-        before = torch.cuda.memory_allocated()
-        work().sum().backward()
-        memory[name] = torch.cuda.max_memory_allocated() - before
+    memory = {name: peak_bytes(partial(trained, work), torch.device("cuda")) for name, work in versions.items()}
     name = torch.cuda.get_device_name()
     print(f"{name}, bfloat16, B={batch} H={heads} N={tokens} d={dim}, attention alone, forward and backward")
     print(f"{'variant':<28}{'ms':>8}{'/ softmax':>11}{'/ floor':>9}{'MiB':>8}{'/ softmax':>11}")

@@ -27,10 +27,10 @@ from attnaudit.sources.model import LoadedModel, ModelSpec, load_model
 from attnaudit.sources.module_identity import object_fingerprint
 from attnaudit.theories.base import Theory, is_fitted
 
-#: Best projections are fitted for every so many-th layer at a time, which keeps workers busy,
+#: What is fitted to all inputs is fitted in up to so many parts, each of every so many-th layer, to keep workers busy.
 MOST_PARTS = 4
-#: or in more parts, so that each is of so many parameters: a fit holds matrices of width x width for every head and
-#: theory, which of ViT-Base's twelve layers and all theories are 12 GB together.
+#: A large network is cut into more, so that a part has so many parameters. A fit holds matrices of width x width for
+#: every head and theory: with all theories, those of ViT-Base together take more than 10 GB.
 _FITTED_AT_ONCE, _FITTED_AT_ONCE_ON_GPU = 16_000_000, 32_000_000
 _MOST_PARTS_OF_LARGE = 12
 
