@@ -22,6 +22,7 @@ from attnaudit.report.robustness import (
     models_of,
     robustness_answers,
     robustness_report,
+    score_lines,
     with_short_names,
 )
 from attnaudit.report.robustness_figures import accuracy_curves
@@ -56,6 +57,19 @@ def printed(content, **options):
     console = Console(file=io.StringIO(), width=120)
     console.print(robustness_report(content, **options))
     return console.file.getvalue()
+
+
+def test_scores_have_a_column_for_each_model_and_a_dash_where_one_has_none():
+    """Three models, two abreast: the third has a table of its own, without a title."""
+    content = summary("a", "b", "c")
+    content = replace(content, scores=(*content.scores, EvaluationScore("b", "IoU of sky", 0.5, (0.4, 0.6))))
+    assert score_lines(content) == [
+        ("mCE against AlexNet", ["0.800 [0.700, 0.900]"] * 3),
+        ("IoU of sky", ["–", "0.500 [0.400, 0.600]", "–"]),
+    ]
+    text = printed(content)
+    assert text.count("IoU of sky") == 2
+    assert text.count("Scores [95 %") == 1
 
 
 def segmented(*models):

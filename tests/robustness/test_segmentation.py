@@ -79,6 +79,10 @@ def test_numbers_are_those_of_all_pixels_together(data, tmp_path, sized):
     for entry in found.values():
         assert entry.interval[0] <= entry.accuracy <= entry.interval[1]
         assert (entry.images, entry.right, entry.missing) == (6, None, 0)
+    by_class = done.summary.scores
+    assert [(score.model, score.name) for score in by_class] == [("threshold", f"IoU of class {c}") for c in range(2)]
+    assert [score.value for score in by_class] == pytest.approx(iou)
+    assert all(score.interval[0] <= score.value <= score.interval[1] for score in by_class)
 
 
 def test_every_picture_has_a_row_and_its_pixels_are_all_counted(data, tmp_path, sized):
@@ -105,6 +109,7 @@ def test_a_class_that_no_picture_has_is_missing_and_counted(tmp_path):
     write_masks(tmp_path / "data.parquet", 3, unlabelled=3)
     done = robust(str(folder), tmp_path / "data.parquet", out=tmp_path / "run", progress=False)
     assert {entry.missing for entry in done.summary.accuracies} == {1}
+    assert [score.name for score in done.summary.scores] == ["IoU of class 0", "IoU of class 1"]
 
 
 def write_segmenter(folder, classes=2, **settings):

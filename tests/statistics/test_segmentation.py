@@ -72,6 +72,13 @@ def test_counts_are_those_of_a_loop_over_pixels():
     assert mean_iou(ClassCounts.of(found).total)[0] == pytest.approx(float(sum(iou)) / 5)
 
 
+def test_the_number_of_a_class_by_hand():
+    found = counts(TRUTH, SAID, 4)
+    assert [mean_iou(found.of_class(number))[0] for number in range(3)] == pytest.approx([2 / 3, 1 / 3, 1 / 2])
+    assert [mean_accuracy(found.of_class(number))[0] for number in range(3)] == pytest.approx([2 / 3, 1 / 2, 1])
+    assert np.isnan(mean_iou(found.of_class(3))[0])
+
+
 def test_pictures_add_up_before_means_are_taken():
     """A class is right in one picture and wrong in another: half of its pixels, and not the mean of two means."""
     both = counts([[[0, 0]], [[0, 1]]], [[[0, 0]], [[1, 1]]], 2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import fmean
 from typing import TypeVar
@@ -26,6 +26,7 @@ Named = TypeVar("Named", Accuracy, EvaluationScore, MaskingCheck)
 _TITLES = {quantity: f"{quantity.words[0].upper()}{quantity.words[1:]}" for quantity in Quantity} | {
     Quantity.MEAN_IOU: Quantity.MEAN_IOU.words
 }
+SCORES = "Scores [95 %, bootstrap over images]"
 _TONES = {"pass": "green", "FAIL": "bold red", "not run": "dim"}
 _UNDER = {
     ConditionKind.CLEAN: "of clean {examples}",
@@ -44,13 +45,11 @@ def robustness_report(summary: EvaluationSummary, *, wide: bool = False) -> Rend
     summary = with_short_names(summary)
     models = models_of(summary)
     abreast = _WIDE if wide else _ABREAST
-    places = range(0, len(models), abreast)
     parts: list[RenderableType] = [Text(text, style="bold") for text in robustness_answers(summary)]
-    for quantity in summary.quantities:
-        own = summary.only(quantity)
-        parts += [_accuracies(own, place, models[place : place + abreast]) for place in places]
+    for title, own in tables(summary):
+        parts += _side_by_side(title, "condition", own, models, abreast)
     if summary.scores:
-        parts.append(_scores(summary))
+        parts += _side_by_side(SCORES, "score", score_lines(summary), models, abreast)
     if summary.checks:
         parts.append(_checks(summary) if len(models) <= _WIDE else _counted_checks(summary))
     return Group(*parts)
@@ -193,26 +192,29 @@ def _cell(entries: Sequence[Accuracy]) -> str:
     return f"{entries[0].accuracy:.1%} [{low:.1%}, {high:.1%}]"
 
 
-def _accuracies(summary: EvaluationSummary, place: int, models: Sequence[str]) -> Table:
-    """The accuracies of these models, whose first one has number `place`."""
-    title = None if place else Text(_table_title(summary))
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    table.add_column("condition")
-    for model in models:
-        table.add_column(Text(model), justify="right")
-    for words, cells in lines(summary):
-        table.add_row(Text(words), *cells[place : place + len(models)])
-    return table
+def _side_by_side(
+    title: str, corner: str, lines: Sequence[tuple[str, list[str]]], models: Sequence[str], abreast: int
+) -> Iterator[Table]:
+    """Lines with a cell for every model, a few models at a time."""
+    for place in range(0, len(models), abreast):
+        table = Table(title=None if place else Text(title), title_justify="left", box=box.SIMPLE_HEAD)
+        table.add_column(corner)
+        for model in models[place : place + abreast]:
+            table.add_column(Text(model), justify="right")
+        for words, cells in lines:
+            table.add_row(Text(words), *cells[place : place + abreast])
+        yield table
 
 
-def _scores(summary: EvaluationSummary) -> Table:
-    table = Table(title="Scores [95 %, bootstrap over images]", title_justify="left", box=box.SIMPLE_HEAD)
-    for name in ("model", "score", "value"):
-        table.add_column(name)
-    for score in summary.scores:
-        low, high = score.interval
-        table.add_row(Text(score.model), Text(score.name), f"{score.value:.3f} [{low:.3f}, {high:.3f}]")
-    return table
+def score_lines(summary: EvaluationSummary) -> list[tuple[str, list[str]]]:
+    """Each score and its value for every model."""
+    models, cells = models_of(summary), {(score.name, score.model): score for score in summary.scores}
+    names = dict.fromkeys(score.name for score in summary.scores)
+    return [(name, [_score(cells.get((name, model))) for model in models]) for name in names]
+
+
+def _score(score: EvaluationScore | None) -> str:
+    return "–" if score is None else "{:.3f} [{:.3f}, {:.3f}]".format(score.value, *score.interval)
 
 
 def _checks(summary: EvaluationSummary) -> Table:

@@ -8,7 +8,7 @@ It is the same for all networks, which are compared with each other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,8 @@ from torch import Tensor
 
 from attnaudit.errors import InputError
 from attnaudit.protocol import Protocol
-from attnaudit.records.evaluation import Accuracy, Condition, Quantity
+from attnaudit.records.evaluation import Accuracy, Condition, EvaluationScore, Quantity
+from attnaudit.robustness.conditions import CLEAN
 from attnaudit.robustness.examples import Examples
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.robustness.table import NAME, Results
@@ -98,15 +99,15 @@ def segmentation_accuracies(
     results: Results, model: LoadedModel, condition: Condition, source: str, seed: int
 ) -> list[Accuracy]:
     """mIoU, mean accuracy and pixel accuracy over all pictures, with bootstrap intervals over pictures."""
-    own = results.under(model.label, condition)
-    counts = ClassCounts(*(np.stack(own[name].to_pylist()) for name in _COUNTS))
-    seconds = float(own["seconds"].to_numpy().sum())
+    rows = results.under(model.label, condition)
+    counts = _counts(rows)
+    seconds = float(rows["seconds"].to_numpy().sum())
     return [
         Accuracy(
             model.label,
             condition,
             source,
-            len(own),
+            len(rows),
             None,
             float(value(counts.total)[0]),
             counts.interval(value, seed),
@@ -117,3 +118,20 @@ def segmentation_accuracies(
         )
         for quantity, value in _QUANTITIES.items()
     ]
+
+
+def class_scores(
+    results: Results, model: LoadedModel, names: Sequence[str] | None, seed: int
+) -> Iterator[EvaluationScore]:
+    """The IoU of every class that clean pictures have, with bootstrap intervals over pictures."""
+    counts = _counts(results.under(model.label, CLEAN))
+    for number in np.flatnonzero(counts.true.sum(axis=0)).tolist():
+        own = counts.of_class(number)
+        name = f"class {number}" if names is None else names[number]
+        yield EvaluationScore(
+            model.label, f"IoU of {name}", float(mean_iou(own.total)[0]), own.interval(mean_iou, seed)
+        )
+
+
+def _counts(rows: pa.Table) -> ClassCounts:
+    return ClassCounts(*(np.stack(rows[name].to_pylist()) for name in _COUNTS))

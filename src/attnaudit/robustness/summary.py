@@ -17,9 +17,10 @@ from attnaudit.robustness.corruption_error import ALEXNET_ERRORS, mean_corruptio
 from attnaudit.robustness.corruptions import CORRUPTIONS, SEVERITIES
 from attnaudit.robustness.masking_checks import masking_checks
 from attnaudit.robustness.plan import EvaluationPlan
-from attnaudit.robustness.segmentation import segmentation_accuracies
+from attnaudit.robustness.segmentation import class_scores, segmentation_accuracies
 from attnaudit.robustness.sentences import SentenceExamples
 from attnaudit.robustness.table import Results
+from attnaudit.sources.segmented import SegmentedImages
 from attnaudit.statistics.areas import area_under_precision_recall
 from attnaudit.statistics.intervals import bootstrap, wilson_interval
 
@@ -29,19 +30,8 @@ _RESAMPLES = 1_000
 
 def summarise(results: Results, plan: EvaluationPlan, baseline: str | None) -> EvaluationSummary:
     """Everything that the rows of a run amount to."""
-    if plan.segments:
-        return EvaluationSummary(
-            tuple(
-                entry
-                for model in plan.models
-                for condition in plan.conditions
-                for entry in segmentation_accuracies(
-                    results, model, condition, plan.source(condition), plan.settings.seed
-                )
-            ),
-            (),
-            (),
-        )
+    if isinstance(plan.examples.data, SegmentedImages):
+        return _segmentation(results, plan, plan.examples.data.names)
     labels = [model.label for model in plan.models]
     judged = [condition for condition in plan.conditions if condition != OUTLIERS]
     accuracies = tuple(
@@ -53,6 +43,20 @@ def summarise(results: Results, plan: EvaluationPlan, baseline: str | None) -> E
     shown = tuple(entry for entry in accuracies if entry.condition.kind is not ConditionKind.CHECK)
     examples = "sentences" if isinstance(plan.examples, SentenceExamples) else "images"
     return EvaluationSummary(shown, tuple(scores), tuple(checks), examples)
+
+
+def _segmentation(results: Results, plan: EvaluationPlan, names: Sequence[str] | None) -> EvaluationSummary:
+    """How well masks are predicted under every condition, and on clean pictures also by class."""
+    seed = plan.settings.seed
+    accuracies = [
+        entry
+        for model in plan.models
+        for condition in plan.conditions
+        for entry in segmentation_accuracies(results, model, condition, plan.source(condition), seed)
+    ]
+    by_class = plan.models if CLEAN in plan.conditions else ()
+    scores = [score for model in by_class for score in class_scores(results, model, names, seed)]
+    return EvaluationSummary(tuple(accuracies), tuple(scores), ())
 
 
 def _accuracy(results: Results, model: str, condition: Condition, source: str) -> Accuracy:

@@ -58,6 +58,10 @@ class ClassCounts:
         """The number of classes that no counted pixel has."""
         return int((self.true.sum(axis=0) == 0).sum())
 
+    def of_class(self, number: int) -> ClassCounts:
+        """Those of one class: the mean over its classes is then the number of that class."""
+        return ClassCounts(*(own[:, number : number + 1] for own in (self.right, self.true, self.predicted)))
+
     def interval(self, quantity: Callable[[ClassCounts], Numbers], seed: int) -> tuple[float, float]:
         """The 95 % interval of one of the numbers below, under resampling of pictures.
 

@@ -11,7 +11,14 @@ from attnaudit._version import __version__
 from attnaudit.records.evaluation import EvaluationSummary
 from attnaudit.records.files import write_whole
 from attnaudit.report.page.templates import part, templates
-from attnaudit.report.robustness import accuracy_rows, models_of, robustness_answers, tables, with_short_names
+from attnaudit.report.robustness import (
+    accuracy_rows,
+    models_of,
+    robustness_answers,
+    score_lines,
+    tables,
+    with_short_names,
+)
 
 #: The number of models that the heading can name.
 _NAMED = 3
@@ -39,6 +46,7 @@ def write_robustness_page(summary: EvaluationSummary, title: str, curves: Path |
             answers=robustness_answers(named),
             models=models,
             tables=tables(named),
+            scores=score_lines(named),
             rows=accuracy_rows(summary),
             image=image,
             style=Markup(part("page.css")),
