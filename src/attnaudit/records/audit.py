@@ -19,7 +19,8 @@ from attnaudit.records.head_rows import HeadRows
 from attnaudit.records.keep import Keep
 from attnaudit.records.later_fields import added_later
 from attnaudit.records.measured_heads import MeasuredHeads
-from attnaudit.records.run_folder import RunFolder, RunKind
+from attnaudit.records.run_folder import RunFolder
+from attnaudit.records.run_kind import RunKind
 from attnaudit.records.schema import OBSERVED, Role
 from attnaudit.records.verdict import BestTheory, Rank, Verdict
 
@@ -300,6 +301,6 @@ def open_audit(path: Path) -> AuditRun:
     settings = folder.settings(AuditFile, RunKind.AUDIT)
     summary = folder.summary(AuditSummary, "the summary of an audit")
     if settings.keep is Keep.SUMMARIES:
-        return AuditRun(path, settings, summary, folder.summaries_with_notes(settings.parts)[0])
-    rows = folder.evidence(settings.parts)
+        return AuditRun(path, settings, summary, folder.parts.summaries_with_notes(settings.parts)[0])
+    rows = folder.parts.evidence(settings.parts)
     return AuditRun(path, settings, summary, HeadRows(rows, dict(settings.identity.groups)))
