@@ -8,7 +8,8 @@ from attnaudit.audit.settings import AuditSettings
 from attnaudit.audit.summary import statistics, summarise
 from attnaudit.claims import RecordKind
 from attnaudit.claims.registry import claims_named
-from attnaudit.records.audit import AuditFile, AuditIdentity, AuditRun
+from attnaudit.records.audit import AuditRun
+from attnaudit.records.audit_file import AuditFile, AuditIdentity
 from attnaudit.records.head_rows import HeadRows
 from attnaudit.records.json_file import plain
 from attnaudit.records.notes import Notes

@@ -17,7 +17,7 @@ from attnaudit.audit.plan import AuditPlan
 from attnaudit.audit.summary import PlacedStatistic, statistics
 from attnaudit.measures import REFERENCES, Measure, Reference, Selection, measure_named
 from attnaudit.measures.references.registry import with_nulls_of
-from attnaudit.records.audit import Statistic
+from attnaudit.records.audit_summary import Statistic
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.grouped_rows import Group
 from attnaudit.records.head_rows import HeadRows

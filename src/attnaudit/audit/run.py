@@ -9,7 +9,8 @@ from attnaudit.audit.folding import Folding, kept_statistics
 from attnaudit.audit.plan import AuditPlan
 from attnaudit.audit.summary import statistics, summarise
 from attnaudit.errors import InputError, RunFolderError
-from attnaudit.records.audit import AuditFile, AuditRun
+from attnaudit.records.audit import AuditRun
+from attnaudit.records.audit_file import AuditFile
 from attnaudit.records.engine import Progress, Resources, execute
 from attnaudit.records.head_rows import HeadRows
 from attnaudit.records.keep import Keep
