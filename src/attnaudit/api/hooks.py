@@ -53,7 +53,7 @@ from attnaudit.report.theory_map import theory_figure
 from attnaudit.sources.images import ImageShard
 from attnaudit.sources.model import load_model
 from attnaudit.sources.selection import select_inputs
-from attnaudit.sources.texts import TextShard
+from attnaudit.sources.text_shards import TextShard
 from attnaudit.theories.registry import THEORIES
 
 #: Where functions are looked for.
