@@ -24,7 +24,7 @@ from benchmarks.integrity_runs import SmallRun, content, finish, prepare
 from attnaudit.cli import main as attnaudit
 from attnaudit.errors import AttnAuditError
 from attnaudit.numerics.digest import digest
-from attnaudit.records.run_folder import RunKind
+from attnaudit.records.run_kind import RunKind
 
 Damage = Callable[[Path, random.Random], None]
 

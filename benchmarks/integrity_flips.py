@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.integrity_runs import content, finish, prepare
 
 from attnaudit.errors import AttnAuditError
-from attnaudit.records.run_folder import RunKind
+from attnaudit.records.run_kind import RunKind
 
 
 def main() -> None:

@@ -28,7 +28,7 @@ from typing import Any
 
 from benchmarks.integrity_runs import SmallRun, content, environment, prepare
 
-from attnaudit.records.run_folder import RunKind
+from attnaudit.records.run_kind import RunKind
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 #: A kill is aimed at the moment a file appears that has one of these patterns.

@@ -21,7 +21,8 @@ from attnaudit.records.audit import open_audit
 from attnaudit.records.card import ImageCard
 from attnaudit.records.evaluated_networks import open_evaluation
 from attnaudit.records.evaluation import EvaluationFile, EvaluationSummary
-from attnaudit.records.run_folder import RunFolder, RunKind
+from attnaudit.records.run_folder import RunFolder
+from attnaudit.records.run_kind import RunKind
 from attnaudit.records.training import open_training
 from attnaudit.robustness.table import SCHEMA
 from attnaudit.sources.cards import read_card
@@ -100,7 +101,7 @@ def _read(kind: RunKind, out: Path) -> list[Any]:
     folder = RunFolder(out)
     if kind is RunKind.AUDIT:
         run = open_audit(out)
-        notes = folder.notes(run.settings.parts)
+        notes = folder.parts.notes(run.settings.parts)
         return [json_file.plain(own) for own in (run.settings, run.summary, *notes)] + [_rows(run.evidence)]
     if kind is RunKind.TRAINING:
         training = open_training(out)
@@ -110,14 +111,14 @@ def _read(kind: RunKind, out: Path) -> list[Any]:
         facts = _timeless(json_file.plain(card.facts))
         summary = json_file.read(dict[str, dict[str, Any]], out / "summary.json", "the summary of a training")
         plain = [json_file.plain(training.settings), history, json_file.plain(card.architecture), facts]
-        notes = [json_file.plain(own) for own in folder.notes(training.settings.parts)]
+        notes = [json_file.plain(own) for own in folder.parts.notes(training.settings.parts)]
         return [*plain, _timeless(summary["training"]), *notes, _rows(training.rows.table())]
     open_evaluation(out)
     settings = folder.settings(EvaluationFile, RunKind.ROBUSTNESS)
     summary = folder.summary(EvaluationSummary, "the summary of an evaluation")
     accuracies = [_timeless(json_file.plain(own)) for own in summary.accuracies]
     sizes = dict.fromkeys(settings.parts, 4)
-    tables = [_rows(own.drop_columns("seconds")) for own in folder.tables(sizes, SCHEMA).values()]
+    tables = [_rows(own.drop_columns("seconds")) for own in folder.parts.tables(sizes, SCHEMA).values()]
     plain = [json_file.plain(settings), accuracies, json_file.plain(summary.scores), json_file.plain(summary.checks)]
     return [*plain, *tables]
 

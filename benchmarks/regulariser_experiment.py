@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from benchmarks.regulariser_figure import draw
-from benchmarks.robustness_experiment import numbers_in
+from benchmarks.robustness_jobs import numbers_in
 from torch import Tensor, nn
 
 from attnaudit.attention import PCAPenalty

@@ -23,12 +23,11 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
-from benchmarks.robustness_jobs import Job, Share, finished, run_jobs, training
+from benchmarks.robustness_jobs import Job, Share, Training, finished, numbers_in, run_jobs
 from benchmarks.robustness_results import judge, pack, put_together
 from benchmarks.robustness_temperature import temperature
 
@@ -46,37 +45,27 @@ RECIPES = (
 CORRUPTED, ATTACKED, STRONGEST = "robust-corrupted", "robust-attacked", "robust-strongest"
 
 
-@dataclass(frozen=True)
-class Training:
+class RobustnessTraining(Training):
     """One network to be."""
 
-    recipe: str
-    seed: int
-    arguments: argparse.Namespace = field(repr=False, compare=False)
-
-    @property
-    def folder(self) -> Path:
-        """Where it is trained."""
-        path: Path = self.arguments.runs / f"robust-{self.recipe}-{self.seed}"
-        return path
+    recipes, prefix = FOLDER, "robust-"
 
     @property
     def needs(self) -> tuple[Training, ...]:
         """The network whose sharpness it shares."""
-        return (Training(PURSUING, self.seed, self.arguments),) if self.recipe == TEMPERED else ()
+        return (RobustnessTraining(PURSUING, self.seed, self.arguments),) if self.recipe == TEMPERED else ()
 
-    def words(self) -> list[str]:
-        """A call of `attnaudit train`."""
-        own = self.arguments
-        changes = {}
+    def changes(self) -> Mapping[str, object]:
+        """The temperature, known once the other network is there."""
+        own, found = self.arguments, {}
         for pursuing in self.needs:
-            changes["model.attention_options.temperature"] = temperature(pursuing.folder, own.data, own.device)
-        return training(FOLDER / f"robust-{self.recipe}.yaml", self.seed, self.folder, own, changes)
+            found["model.attention_options.temperature"] = temperature(pursuing.folder, own.data, own.device)
+        return found
 
 
 def twin_of(arguments: argparse.Namespace) -> Training:
     """The network whose adversarial images are shown to all others."""
-    return Training(arguments.twin, arguments.twin_seed, arguments)
+    return RobustnessTraining(arguments.twin, arguments.twin_seed, arguments)
 
 
 def conditions(arguments: argparse.Namespace) -> dict[str, tuple[str, ...]]:
@@ -97,16 +86,12 @@ def conditions(arguments: argparse.Namespace) -> dict[str, tuple[str, ...]]:
     }
 
 
-def numbers_in(text: str) -> list[int]:
-    return [int(number) for number in text.split(",") if number]
-
-
 def trainings_of(arguments: argparse.Namespace) -> list[Training]:
     """Seed by seed, so that what is finished can be compared; at last further seeds of what decides."""
     recipes = arguments.recipes.split(",")
     wanted = [(recipe, seed) for seed in numbers_in(arguments.seeds) for recipe in recipes]
     wanted += [(recipe, seed) for seed in numbers_in(arguments.more_seeds) for recipe in recipes if recipe in DECIDING]
-    return [Training(recipe, seed, arguments) for recipe, seed in wanted]
+    return [RobustnessTraining(recipe, seed, arguments) for recipe, seed in wanted]
 
 
 def shares_of(network: Training, arguments: argparse.Namespace) -> dict[str, Share]:

@@ -1,4 +1,4 @@
-"""Work of the robustness experiment that runs beside each other: trainings, and evaluations of what is trained."""
+"""What an experiment runs side by side: trainings, and evaluations of what is trained."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 import time
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from attnaudit.errors import UsageError
@@ -34,6 +34,38 @@ class Job(typing.Protocol):
 
 
 @dataclass(frozen=True)
+class Training:
+    """One network to be, trained by a recipe of an experiment."""
+
+    recipe: str
+    seed: int
+    arguments: argparse.Namespace = field(repr=False, compare=False)
+    #: Where the recipes of the experiment are, and what their names begin with.
+    recipes: typing.ClassVar[Path]
+    prefix: typing.ClassVar[str]
+
+    @property
+    def folder(self) -> Path:
+        """Where it is trained."""
+        path: Path = self.arguments.runs / f"{self.prefix}{self.recipe}-{self.seed}"
+        return path
+
+    @property
+    def needs(self) -> tuple[Training, ...]:
+        """Nothing, unless an experiment says otherwise."""
+        return ()
+
+    def changes(self) -> Mapping[str, object]:
+        """Settings of the recipe that are others for this network: none, unless an experiment says otherwise."""
+        return {}
+
+    def words(self) -> list[str]:
+        """A call of `attnaudit train`."""
+        file = self.recipes / f"{self.prefix}{self.recipe}.yaml"
+        return training(file, self.seed, self.folder, self.arguments, self.changes())
+
+
+@dataclass(frozen=True)
 class Share:
     """Networks under the conditions of an evaluation: one of them, or several that share what it reads."""
 
@@ -53,12 +85,12 @@ class Share:
 
 
 def training(
-    recipe: Path, seed: int, folder: Path, arguments: argparse.Namespace, changes: Mapping[str, object] | None = None
+    recipe: Path, seed: int, folder: Path, arguments: argparse.Namespace, changes: Mapping[str, object]
 ) -> list[str]:
     """A call of `attnaudit train`; `changes` are settings of the recipe."""
     words = ["train", str(recipe), "--seed", str(seed), "--data", str(arguments.data)]
     words += ["--device", arguments.device, "--out", str(folder)]
-    for name, value in (changes or {}).items():
+    for name, value in changes.items():
         words += ["--set", f"{name}={value}"]
     return [*words, *shlex.split(arguments.train)]
 
@@ -66,6 +98,11 @@ def training(
 def evaluation(networks: Sequence[Job], options: Sequence[str], folder: Path) -> list[str]:
     """A call of `attnaudit robust`."""
     return ["robust", *(str(job.folder) for job in networks), *options, "--out", str(folder)]
+
+
+def numbers_in(text: str) -> list[int]:
+    """The whole numbers of an option, such as seeds."""
+    return [int(number) for number in text.split(",") if number]
 
 
 def finished(job: Job) -> bool:

@@ -18,7 +18,8 @@ from attnaudit.errors import UsageError
 from attnaudit.records import json_file
 from attnaudit.records.evaluation import EvaluationFile, EvaluationSummary
 from attnaudit.records.files import make_folder, write_whole
-from attnaudit.records.run_folder import RunFolder, RunKind
+from attnaudit.records.run_folder import RunFolder
+from attnaudit.records.run_kind import RunKind
 from attnaudit.report.robustness_files import write_evaluation_files
 
 VERDICTS = "verdicts.json"

@@ -16,11 +16,10 @@ from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-from benchmarks.robustness_jobs import Job, Share, finished, run_jobs, training
+from benchmarks.robustness_jobs import Job, Share, Training, finished, numbers_in, run_jobs
 from benchmarks.robustness_results import judge, pack, put_together
 from benchmarks.segmentation_pictures import draw_masks
 from benchmarks.segmentation_tables import write_corruptions, write_table
@@ -30,28 +29,10 @@ RECIPES = ("symmetric", "rpc4", "softmax", "rpc6", "rpc5", "rpc-all2")
 CLEAN, CORRUPTED = "segment-clean", "segment-corrupted"
 
 
-@dataclass(frozen=True)
-class Training:
+class SegmentationTraining(Training):
     """One network to be."""
 
-    recipe: str
-    seed: int
-    arguments: argparse.Namespace = field(repr=False, compare=False)
-
-    @property
-    def folder(self) -> Path:
-        """Where it is trained."""
-        path: Path = self.arguments.runs / f"segment-{self.recipe}-{self.seed}"
-        return path
-
-    @property
-    def needs(self) -> tuple[Job, ...]:
-        """Nothing."""
-        return ()
-
-    def words(self) -> list[str]:
-        """A call of `attnaudit train`."""
-        return training(FOLDER / f"segment-{self.recipe}.yaml", self.seed, self.folder, self.arguments)
+    recipes, prefix = FOLDER, "segment-"
 
 
 def conditions(arguments: argparse.Namespace) -> dict[str, tuple[str, ...]]:
@@ -66,8 +47,8 @@ def conditions(arguments: argparse.Namespace) -> dict[str, tuple[str, ...]]:
 
 def blocks_of(arguments: argparse.Namespace) -> list[list[Training]]:
     """The seeds of each recipe, which are evaluated together."""
-    seeds = [int(seed) for seed in arguments.seeds.split(",")]
-    return [[Training(recipe, seed, arguments) for seed in seeds] for recipe in arguments.recipes.split(",")]
+    seeds, recipes = numbers_in(arguments.seeds), arguments.recipes.split(",")
+    return [[SegmentationTraining(recipe, seed, arguments) for seed in seeds] for recipe in recipes]
 
 
 def shares_of(block: list[Training], arguments: argparse.Namespace) -> dict[str, Share]:

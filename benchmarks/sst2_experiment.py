@@ -18,12 +18,11 @@ import subprocess
 import sys
 import tarfile
 import time
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from benchmarks.robustness_experiment import numbers_in
-from benchmarks.robustness_jobs import SUMMARY, evaluation, finished, run_jobs, training
+from benchmarks.robustness_jobs import SUMMARY, Training, evaluation, finished, numbers_in, run_jobs
 from benchmarks.robustness_results import VERDICTS, judge
 from benchmarks.sst2_figure import write_noises
 from benchmarks.sst2_table import table
@@ -39,26 +38,14 @@ RECIPES = ("softmax", "symmetric", "rpc-asymmetric-all", "rpc-asymmetric-two", "
 KEPT = ("run.json", SUMMARY, "accuracy.csv", "curves.svg", "report.html")
 
 
-@dataclass(frozen=True)
-class Training:
+class SST2Training(Training):
     """One network to be."""
 
-    recipe: str
-    seed: int
-    arguments: argparse.Namespace = field(repr=False, compare=False)
-    needs: tuple[Training, ...] = ()
+    recipes, prefix = FOLDER, "sst2-"
 
-    @property
-    def folder(self) -> Path:
-        """Where it is trained."""
-        path: Path = self.arguments.runs / f"sst2-{self.recipe}-{self.seed}"
-        return path
-
-    def words(self) -> list[str]:
-        """A call of `attnaudit train`."""
-        own = self.arguments
-        encoder = {"model.encoder": own.encoder}
-        return training(FOLDER / f"sst2-{self.recipe}.yaml", self.seed, self.folder, own, encoder)
+    def changes(self) -> Mapping[str, object]:
+        """The encoder that is fine-tuned."""
+        return {"model.encoder": self.arguments.encoder}
 
 
 def write_encoder(folder: Path) -> None:
@@ -74,7 +61,7 @@ def write_encoder(folder: Path) -> None:
     save_file(halves, folder / "model.safetensors", metadata={"format": "pt"})
 
 
-def evaluate(networks: list[Training], arguments: argparse.Namespace) -> Path:
+def evaluate(networks: list[SST2Training], arguments: argparse.Namespace) -> Path:
     """All finished networks in one folder."""
     folder: Path = arguments.runs / "sst2-evaluation"
     options = ["--tsv", str(arguments.data / "test.tsv"), "--rates", arguments.rates, "--device", arguments.device]
@@ -91,7 +78,7 @@ def main(arguments: argparse.Namespace) -> None:
     begin = time.monotonic()
     arguments.runs.mkdir(parents=True, exist_ok=True)
     recipes = arguments.recipes.split(",")
-    jobs = [Training(recipe, seed, arguments) for seed in numbers_in(arguments.seeds) for recipe in recipes]
+    jobs = [SST2Training(recipe, seed, arguments) for seed in numbers_in(arguments.seeds) for recipe in recipes]
     run_jobs(jobs, arguments.jobs, begin + 60 * arguments.minutes)
     trained = time.monotonic() - begin
     done = [job for job in jobs if finished(job)]
@@ -111,7 +98,7 @@ def main(arguments: argparse.Namespace) -> None:
         pack(done, folder, arguments)
 
 
-def pack(done: list[Training], folder: Path, arguments: argparse.Namespace) -> None:
+def pack(done: list[SST2Training], folder: Path, arguments: argparse.Namespace) -> None:
     """Everything that says something of the networks and of no single sentence."""
     runs = arguments.runs
     files = [job.folder / name for job in done for name in ("run.json", "history.json", SUMMARY)]

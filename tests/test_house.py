@@ -7,7 +7,7 @@ import pytest
 
 import attnaudit
 from website.house import CLOSED, LEAVES, ORDER, PRODUCERS, PURE, room, violations
-from website.imports import Package
+from website.package import Package
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 
 import attnaudit
 from website.house import violations
-from website.imports import Package
+from website.package import Package
 
 SOURCE = Path(attnaudit.__file__).parent
 PAGE = SOURCE.parents[1] / "CONTRIBUTING.md"

@@ -99,7 +99,7 @@ def arguments(tmp_path):
 
 
 def trainings(arguments, *recipes, seeds=(0,)):
-    return [experiment.Training(name, seed, arguments) for name in recipes for seed in seeds]
+    return [experiment.RobustnessTraining(name, seed, arguments) for name in recipes for seed in seeds]
 
 
 def test_a_temperature_is_that_of_the_finished_network_of_its_seed(arguments, started):
@@ -182,7 +182,7 @@ def test_the_twin_is_trained_once_and_first_even_where_it_is_not_evaluated(argum
         arguments.recipes, arguments.twin_seed = recipes, seed
         wanted = experiment.trainings_of(arguments)
         found = experiment.jobs_of(wanted, [experiment.shares_of(one, arguments) for one in wanted], arguments)
-        assert found[0] == experiment.Training("softmax", seed, arguments)
+        assert found[0] == experiment.RobustnessTraining("softmax", seed, arguments)
         assert found.count(found[0]) == 1
 
 

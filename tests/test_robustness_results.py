@@ -11,7 +11,8 @@ from attnaudit.api.robustness import robust
 from attnaudit.errors import UsageError
 from attnaudit.records.evaluated_networks import open_evaluation, open_evaluations
 from attnaudit.records.evaluation import EvaluationFile, EvaluationSummary
-from attnaudit.records.run_folder import RunFolder, RunKind
+from attnaudit.records.run_folder import RunFolder
+from attnaudit.records.run_kind import RunKind
 from tests.robustness.subjects import write_model, write_parquet
 
 pytest.importorskip("timm")

@@ -60,7 +60,7 @@ def write_training(
 def add_part(path, key, table):
     """Rows that the monitor of a training wrote."""
     folder = RunFolder(path)
-    folder.write_part(key, encode_part(key, table, Notes((), {}, ())))
+    folder.parts.write(key, encode_part(key, table, Notes((), {}, ())))
     folder.extend_settings(parts=[*folder.header().get("parts", []), key])
 
 

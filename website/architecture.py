@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from website.house import LEAVES, ORDER, room
-from website.imports import Package
+from website.package import Package
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "architecture.md"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from website.imports import UNREADABLE, Package, Use
+from website.imports import UNREADABLE
+from website.package import Package, Use
 
 LEAVES = ("_version", "errors", "defaults", "protocol", "extras", "display", "numerics")
 PURE = ("kernel", "theories", "measures", "statistics")

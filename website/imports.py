@@ -1,19 +1,17 @@
-"""What every module of a package uses, however it gets it.
+"""What a file uses, however it gets it.
 
 An import is seen as a statement (absolute, relative, in a function, under `TYPE_CHECKING`), as a call of
-`importlib.import_module`, `__import__` or the project's own `optional`, as a string in a table of lazy imports, and as
-an attribute of a package that hands on names from elsewhere: `from attnaudit import Run` is followed to where `Run`
-lives. A dynamic import whose name cannot be read in the file counts as a use of `UNREADABLE`.
+`importlib.import_module`, `__import__` or the project's own `optional`, and as a string in a table of lazy imports. A
+dynamic import whose name cannot be read in the file counts as a use of `UNREADABLE`.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 #: What a dynamic import uses when the file does not say which module it is.
 UNREADABLE = "?"
@@ -26,23 +24,21 @@ _COLLECTING = ("list", "reversed", "set", "sorted", "tuple")
 _MODULE_NAME = re.compile(r"[A-Za-z_]\w*(\.\w+)+")
 
 
-@dataclass(frozen=True, order=True)
-class Use:
-    """A dotted name that a module uses: `attnaudit.kernel.gram`, `pathlib.Path`, `builtins.open` or `.write_text`."""
-
-    module: str
-    line: int
-    name: str
-
-
 @dataclass(frozen=True)
 class Module:
-    """A parsed file of the package."""
+    """A parsed file of a package."""
 
     name: str
     path: str
     tree: ast.Module
     lines: int
+
+    @staticmethod
+    def parsed(package: str, path: str, text: str) -> Module:
+        """The file of this path below a package, such as `kernel/gram.py`."""
+        parts = [package, *path.removesuffix(".py").split("/")]
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        return Module(name, path, ast.parse(text), len(text.splitlines()))
 
     @property
     def package(self) -> str:
@@ -82,76 +78,7 @@ class Module:
         return tuple(node.name for node in self.nodes if isinstance(node, ast.ClassDef))
 
 
-class Package:
-    """All modules of a Python package."""
-
-    def __init__(self, name: str, texts: Mapping[str, str]) -> None:
-        """Of the texts of its files by their path below the package, such as `kernel/gram.py`."""
-        self.name = name
-        modules = (_parsed(name, path, text) for path, text in sorted(texts.items()))
-        self.modules = {module.name: module for module in modules}
-        self._uses: dict[str, list[Use]] = {}
-
-    @staticmethod
-    def read(folder: Path) -> Package:
-        """The package in this folder."""
-        texts = {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*.py")}
-        return Package(folder.name, texts)
-
-    def uses(self, module: str) -> list[Use]:
-        """What a module uses of other modules of the package and of the world outside, each name once."""
-        if module not in self._uses:
-            self._uses[module] = self._read(module)
-        return self._uses[module]
-
-    def _read(self, module: str) -> list[Use]:
-        reader = _Reader(self.modules[module], lambda name: self.home(name) not in (None, self.name))
-        lines: dict[str, int] = {}
-        for name, line in reader.names():
-            lines[name] = min(line, lines.get(name, line))
-        return sorted({Use(module, line, name) for found, line in lines.items() for name in self._followed(found)})
-
-    def home(self, name: str) -> str | None:
-        """The module of the package that a dotted name is in, or None if it is from outside."""
-        while name:
-            if name in self.modules:
-                return name
-            name = name.rpartition(".")[0]
-        return None
-
-    def _followed(self, used: str) -> Iterator[str]:
-        """The name's home, and those that hide behind it because a package hands on names of others."""
-        seen: set[str] = set()
-        pending = [used]
-        while pending:
-            name = pending.pop()
-            home = self.home(name)
-            if name in seen:
-                continue
-            seen.add(name)
-            if home is None:
-                yield name
-                continue
-            first, _, rest = name[len(home) + 1 :].partition(".")
-            behind = self._behind(home, first)
-            pending += [f"{target}.{rest}" if rest else target for target in behind]
-            if name == home and name != self.name:  # its package may bind the same name to something else
-                package, _, last = name.rpartition(".")
-                pending += self._behind(package, last)
-            if home != self.name or not behind:  # a name of the front door is used where it lives, not at the door
-                yield home
-
-    def _behind(self, home: str, attribute: str) -> set[str]:
-        module = self.modules[home]
-        if attribute == "*":
-            return {name for names in module.bindings.values() for name in names} | set(module.lazy.values())
-        if not attribute:
-            return set()
-        lazy = {module.lazy[attribute]} if attribute in module.lazy else set()
-        return module.bindings.get(attribute, set()) | lazy
-
-
-class _Reader:
+class Reader:
     """The uses that one file shows, before they are followed through other files."""
 
     def __init__(self, module: Module, inside: Callable[[str], bool]) -> None:
@@ -220,12 +147,6 @@ class _Reader:
         for name in names or {UNREADABLE}:
             level = len(name) - len(name.lstrip("."))
             yield f"{_above(self.module.package, level)}.{name[level:]}" if level else name
-
-
-def _parsed(package: str, path: str, text: str) -> Module:
-    parts = [package, *path.removesuffix(".py").split("/")]
-    name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-    return Module(name, path, ast.parse(text), len(text.splitlines()))
 
 
 def _imported(node: ast.AST, package: str) -> Iterator[tuple[str, str, str]]:

@@ -218,7 +218,7 @@ def test_a_cluster_gives_the_same_bytes(cluster, image_folder, summaries, tmp_pa
 KILLER = """
     import os, signal, sys
     import attnaudit
-    from attnaudit.records.run_folder import RunFolder
+    from attnaudit.records.part_folder import PartFolder
 
     WHEN = int(sys.argv[3])  # units that are finished, or -1: summaries are written and rows not yet removed
 
@@ -226,12 +226,12 @@ KILLER = """
         if done == WHEN:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def removed(folder, keys):
+    def removed(parts, keys):
         os.kill(os.getpid(), signal.SIGKILL)
 
     if __name__ == "__main__":
         if WHEN < 0:
-            RunFolder.remove_parts = removed
+            PartFolder.remove = removed
         attnaudit.audit("vit-small-cifar", sys.argv[1], out=sys.argv[2], keep="summaries", workers=1,
                         progress=progress, **CHEAP)
 """

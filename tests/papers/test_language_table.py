@@ -10,7 +10,9 @@ from attnaudit.papers.tables import TABLES, compare
 from attnaudit.protocol import Protocol
 from attnaudit.sources import parse_model
 from attnaudit.sources.inputs import shard_size
-from attnaudit.sources.texts import TextFiles, study_lines, text_shards
+from attnaudit.sources.text_documents import TextFiles
+from attnaudit.sources.text_shards import text_shards
+from attnaudit.sources.texts import study_lines
 
 pytestmark = [pytest.mark.realdata, pytest.mark.long]
 DATA = Path(os.environ.get("ATTNAUDIT_DATA", "unset"))

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from attnaudit.papers.published_tables import SAME_MODEL, TABLE1, TABLE2, TABLE3_RAW, TABLE4, VISION_MODELS
 from attnaudit.papers.tables import TABLES, compare
-from attnaudit.records.audit import Statistic
+from attnaudit.records.audit_summary import Statistic
 
 
 def test_every_published_row_belongs_to_a_model_of_the_study():

@@ -3,7 +3,8 @@
 import pytest
 
 from attnaudit.errors import RunFolderError
-from attnaudit.records.audit import Statistic, open_audit
+from attnaudit.records.audit import open_audit
+from attnaudit.records.audit_summary import Statistic
 from attnaudit.records.verdict import VerdictWord
 from attnaudit.report.page.document import document
 from tests.claims.test_edited_folders import GONE, edited, places, refusal

@@ -55,7 +55,7 @@ def test_of_two_runs_in_one_folder_one_works_and_the_other_says_who(holder, tmp_
     assert parts(out) == before, "its files are left alone"
     holder.communicate("")
     assert holder.returncode == 0
-    assert len(RunFolder(out).parts()) == 4
+    assert len(RunFolder(out).parts.files()) == 4
 
 
 def test_the_lock_of_a_killed_run_is_free_and_its_leftovers_go(holder, tmp_path):

@@ -42,7 +42,7 @@ def test_a_full_disk_is_said_of_every_file_of_a_run(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", full)
     writers = (
         lambda: folder.open({}, {}),
-        lambda: folder.write_part("a", b""),
+        lambda: folder.parts.write("a", b""),
         lambda: folder.write_summary({}),
         lambda: folder.extend_settings(more=1),
     )

@@ -61,5 +61,5 @@ def write_views(run, views):
     with folder.locked():
         folder.open(plain(ViewsIdentity("audit")), about)
         for key, view in zip(keys, views, strict=True):
-            folder.write_part(key, encode_part(key, table_of([view]), Notes()))
+            folder.parts.write(key, encode_part(key, table_of([view]), Notes()))
     return run

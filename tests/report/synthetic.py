@@ -8,12 +8,14 @@ from attnaudit.audit.settings import AuditSettings
 from attnaudit.audit.summary import statistics, summarise
 from attnaudit.claims import RecordKind
 from attnaudit.claims.registry import claims_named
-from attnaudit.records.audit import AuditFile, AuditIdentity, AuditRun
+from attnaudit.records.audit import AuditRun
+from attnaudit.records.audit_file import AuditFile, AuditIdentity
 from attnaudit.records.head_rows import HeadRows
 from attnaudit.records.json_file import plain
 from attnaudit.records.notes import Notes
 from attnaudit.records.parts import encode_part
-from attnaudit.records.run_folder import RunFolder, RunKind
+from attnaudit.records.run_folder import RunFolder
+from attnaudit.records.run_kind import RunKind
 from attnaudit.records.schema import SCHEMA
 
 REFERENCES = ("observed", "random_projection", "gaussian", "other_head", "best_projection", "planted", "untrained")
@@ -83,8 +85,8 @@ def write_run(
         ]
     ).unify_dictionaries()
     notes = Notes((("broken<b>.png", "truncated"),), {"blocks.0.attn": 1e-7}, ())
-    folder.write_part("a", encode_part("a", table, notes))
-    rows = folder.evidence(["a"])
+    folder.parts.write("a", encode_part("a", table, notes))
+    rows = folder.parts.evidence(["a"])
     folder.extend_settings(certificates=notes.certificate, eigen_solvers={"dense": size}, attention={})
     selection = settings.selection()
     summary = summarise(statistics(rows, selection), notes, selection)

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from attnaudit.records.audit import CaptureSummary, ClaimWords, open_audit
+from attnaudit.records.audit import open_audit
+from attnaudit.records.audit_summary import CaptureSummary, ClaimWords
 from attnaudit.records.verdict import Finding, HeadScore, MeanEstimate, Score, Verdict, VerdictWord
 from attnaudit.report.answers import answer, answers
 from attnaudit.report.verdict_cards import claim_words

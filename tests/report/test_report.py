@@ -3,7 +3,7 @@ from rich.console import Console
 from attnaudit.papers.head_figures import GammaRecord, NormRecord
 from attnaudit.papers.tables import TABLES as STUDY_TABLES
 from attnaudit.papers.tables import Comparison
-from attnaudit.records.audit import Statistic
+from attnaudit.records.audit_summary import Statistic
 from attnaudit.report.data_files import write_csv
 from attnaudit.report.drawing import for_screen_and_print
 from attnaudit.report.head_figures import gamma_figure, norm_figure

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from attnaudit.audit.difference import Change, Difference
 from attnaudit.papers.tables import TABLES, Comparison
-from attnaudit.records.audit import Statistic
+from attnaudit.records.audit_summary import Statistic
 from attnaudit.records.verdict import Finding, MeanEstimate, Rank, Score, Verdict, VerdictWord
 from attnaudit.report.console import data_console
 from attnaudit.report.difference import difference_report

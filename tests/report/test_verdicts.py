@@ -9,7 +9,8 @@ from rich.console import Console
 
 from attnaudit.claims.meanings import MEANINGS, RecordKind
 from attnaudit.claims.registry import CLAIMS
-from attnaudit.records.audit import ClaimWords, open_audit
+from attnaudit.records.audit import open_audit
+from attnaudit.records.audit_summary import ClaimWords
 from attnaudit.records.verdict import Finding, MeanEstimate, Rank, Score, Verdict, VerdictWord
 from attnaudit.report.claim_page import claim_page
 from attnaudit.report.verdict_cards import claim_words, finding_meanings, verdict_card

@@ -23,11 +23,11 @@ def counting(network):
 def test_finished_batches_are_not_computed_again(data, tmp_path):
     model = loaded()
     evaluate(plan_of(data, *ATTACKS, models=(model,)), tmp_path / "run")
-    parts = RunFolder(tmp_path / "run").parts()
+    parts = RunFolder(tmp_path / "run").parts.files()
     next(iter(parts.values())).unlink()
     seen = counting(model.module)
     again = evaluate(plan_of(data, *ATTACKS, models=(model,)), tmp_path / "run")
-    found = RunFolder(tmp_path / "run").parts()
+    found = RunFolder(tmp_path / "run").parts.files()
     assert found.keys() == parts.keys()
     assert len({*found.values()} - {*parts.values()}) <= 1, "only the time that a batch took may differ"
     assert again.results.table.num_rows == 12 * 4

@@ -7,7 +7,7 @@ import zlib
 
 import numpy as np
 import pytest
-from benchmarks.fuzz_images import VARIANTS, damaged, hostile, png_of, seeds
+from benchmarks.damaged_images import VARIANTS, damaged, hostile, png_of, seeds
 from PIL import Image
 
 from attnaudit.errors import ImageError, InputError, UsageError

@@ -7,7 +7,8 @@ import pytest
 from attnaudit.errors import InputError, ModelError
 from attnaudit.protocol import Protocol
 from attnaudit.sources import load_model, parse_model
-from attnaudit.sources.texts import TextItem, TextShard
+from attnaudit.sources.text_shards import TextShard
+from attnaudit.sources.texts import TextItem
 from tests.sources.hf_folders import WORDS, tiny_bert, write_tokenizer
 
 pytest.importorskip("transformers")

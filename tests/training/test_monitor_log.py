@@ -108,7 +108,7 @@ def test_a_step_measured_again_on_other_inputs_replaces_itself_in_anothers_folde
     folder.open({"recipe": "mine"}, {})
     for inputs in (batch(), batch(seed=9)):
         table = Monitor(network(), inputs, out=folder, tell=quiet).measure(0)
-    assert folder.evidence(folder.header()["parts"]).table()["value"].to_pylist() == table["value"].to_pylist()
+    assert folder.parts.evidence(folder.header()["parts"]).table()["value"].to_pylist() == table["value"].to_pylist()
 
 
 def test_a_folder_of_another_run_is_refused(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 
 from website.architecture import PAGE, RECORD, SOURCE, measured, page
 from website.house import LEAVES
-from website.imports import Package
+from website.package import Package
 
 
 @pytest.fixture(scope="module")

@@ -44,16 +44,16 @@ from attnaudit.measures.references.reparametrised import reparametrised
 from attnaudit.measures.registry import MEASURES
 from attnaudit.measures.sensitivity import measure_sensitivity
 from attnaudit.records.engine import execute
+from attnaudit.records.part_folder import PartFolder
 from attnaudit.records.parts import encode_part
 from attnaudit.records.rows import rows_of
-from attnaudit.records.run_folder import RunFolder
 from attnaudit.report.page import write_page
 from attnaudit.report.references import reference_figure
 from attnaudit.report.theory_map import theory_figure
 from attnaudit.sources.images import ImageShard
 from attnaudit.sources.model import load_model
 from attnaudit.sources.selection import select_inputs
-from attnaudit.sources.texts import TextShard
+from attnaudit.sources.text_shards import TextShard
 from attnaudit.theories.registry import THEORIES
 
 #: Where functions are looked for.
@@ -122,8 +122,8 @@ def hooks() -> tuple[Hook, ...]:
         *(_method(Ceiling, name, "best projection") for name in ("add", "measure")),
         Hook(refined_projections, "refined projection"),
         *(Hook(stored, "evidence") for stored in (rows_of, encode_part)),
-        *(_method(RunFolder, name, "evidence") for name in ("missing_parts", "write_part")),
-        *(_method(RunFolder, name, "summary") for name in ("evidence", "notes")),
+        *(_method(PartFolder, name, "evidence") for name in ("missing", "write")),
+        *(_method(PartFolder, name, "summary") for name in ("evidence", "notes")),
         *(Hook(summing, "summary") for summing in (statistics, summarise)),
         *(Hook(judged, "verdicts") for judged in (judge, rank)),
         *(Hook(drawn, "page") for drawn in (write_page, reference_figure, theory_figure)),

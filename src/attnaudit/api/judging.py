@@ -17,7 +17,8 @@ from attnaudit.display import counted
 from attnaudit.errors import RunFolderError, UsageError
 from attnaudit.records.audit import open_audit
 from attnaudit.records.evaluated_networks import open_evaluations
-from attnaudit.records.run_folder import RunFolder, RunKind
+from attnaudit.records.run_folder import RunFolder
+from attnaudit.records.run_kind import RunKind
 from attnaudit.records.training import open_trainings
 from attnaudit.report.figure_files import write_judged_figures
 from attnaudit.report.progress import busy

@@ -11,7 +11,8 @@ from attnaudit.api.judging import Folder, run_paths
 from attnaudit.errors import RunFolderError, UsageError
 from attnaudit.records.audit import open_audit
 from attnaudit.records.engine import Progress
-from attnaudit.records.run_folder import RunFolder, RunKind
+from attnaudit.records.run_folder import RunFolder
+from attnaudit.records.run_kind import RunKind
 from attnaudit.report.course import write_course_page
 from attnaudit.report.page import FILE, write_page
 from attnaudit.report.progress import shown_progress

@@ -17,7 +17,7 @@ from attnaudit.audit.plan import AuditPlan
 from attnaudit.audit.summary import PlacedStatistic, statistics
 from attnaudit.measures import REFERENCES, Measure, Reference, Selection, measure_named
 from attnaudit.measures.references.registry import with_nulls_of
-from attnaudit.records.audit import Statistic
+from attnaudit.records.audit_summary import Statistic
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.grouped_rows import Group
 from attnaudit.records.head_rows import HeadRows
@@ -51,12 +51,12 @@ class Folding:
         """The units of models that need nothing any more, after those that have all their parts are folded."""
         found: set[str] = set()
         for key, units in self._plan.summary_parts.items():
-            if folder.missing_parts([key], SUMMARY_SCHEMA):
-                self._waiting[key] = {*folder.missing_parts(units, SCHEMA)}
+            if folder.parts.missing([key], SUMMARY_SCHEMA):
+                self._waiting[key] = {*folder.parts.missing(units, SCHEMA)}
                 if self._waiting[key]:
                     continue
                 self._fold(folder, key)
-            folder.remove_parts(units)  # what a crash left behind
+            folder.parts.remove(units)  # what a crash left behind
             found.update(units)
         return found
 
@@ -66,12 +66,12 @@ class Folding:
         self._waiting[key].discard(unit)
         if not self._waiting[key]:
             self._fold(folder, key)
-            folder.remove_parts(self._plan.summary_parts[key])
+            folder.parts.remove(self._plan.summary_parts[key])
 
     def _fold(self, folder: RunFolder, key: str) -> None:
-        rows, notes = folder.evidence_with_notes(self._plan.summary_parts[key])
+        rows, notes = folder.parts.evidence_with_notes(self._plan.summary_parts[key])
         table = fold(rows, self._plan.selection, self._plan.groups)
-        folder.write_part(key, encode_part(key, table, Notes.merged(notes)))
+        folder.parts.write(key, encode_part(key, table, Notes.merged(notes)))
 
 
 def fold(rows: Evidence, selection: Selection, groups: Mapping[str, str]) -> pa.Table:

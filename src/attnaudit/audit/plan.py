@@ -18,7 +18,7 @@ from attnaudit.measures.references.planted import PLANTED_WITH_NOISE
 from attnaudit.measures.references.reparametrised import REPARAMETRISED
 from attnaudit.numerics.digest import digest
 from attnaudit.records import json_file
-from attnaudit.records.audit import AuditIdentity
+from attnaudit.records.audit_file import AuditIdentity
 from attnaudit.records.files import file_name
 from attnaudit.records.keep import Keep
 from attnaudit.records.schema import SCHEMA, VERSION

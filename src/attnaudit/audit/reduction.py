@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from attnaudit.records.audit import Statistic
+from attnaudit.records.audit_summary import Statistic
 from attnaudit.statistics.huge import deviation, mean, median
 from attnaudit.statistics.intervals import bootstrap_intervals
 

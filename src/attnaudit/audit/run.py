@@ -9,13 +9,15 @@ from attnaudit.audit.folding import Folding, kept_statistics
 from attnaudit.audit.plan import AuditPlan
 from attnaudit.audit.summary import statistics, summarise
 from attnaudit.errors import InputError, RunFolderError
-from attnaudit.records.audit import AuditFile, AuditRun
+from attnaudit.records.audit import AuditRun
+from attnaudit.records.audit_file import AuditFile
 from attnaudit.records.engine import Progress, Resources, execute
 from attnaudit.records.head_rows import HeadRows
 from attnaudit.records.keep import Keep
 from attnaudit.records.measured_heads import MeasuredHeads
 from attnaudit.records.notes import Notes
-from attnaudit.records.run_folder import RunFolder, RunKind
+from attnaudit.records.run_folder import RunFolder
+from attnaudit.records.run_kind import RunKind
 
 
 def measure(
@@ -44,10 +46,10 @@ def measure(
     execute(plan, folder, resources, progress, folding)
     heads: MeasuredHeads
     if folding is None:
-        rows, notes = folder.evidence_with_notes(list(dict.fromkeys(unit.key for unit in plan.units)))
+        rows, notes = folder.parts.evidence_with_notes(list(dict.fromkeys(unit.key for unit in plan.units)))
         heads, found = HeadRows(rows, plan.groups), statistics(rows, plan.selection)
     else:
-        kept, notes = folder.summaries_with_notes(list(plan.summary_parts))
+        kept, notes = folder.parts.summaries_with_notes(list(plan.summary_parts))
         heads, found = kept, list(kept_statistics(kept.rows))
     together = Notes.merged(notes)
     if not found:

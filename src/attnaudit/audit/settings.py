@@ -8,7 +8,7 @@ from typing import Any
 
 from attnaudit.measures import DEFAULT_MEASURES, Measure, Reference, Selection, select
 from attnaudit.records import json_file
-from attnaudit.records.audit import AuditConventions
+from attnaudit.records.audit_file import AuditConventions
 from attnaudit.theories.base import Theory
 
 

@@ -10,7 +10,7 @@ from attnaudit.display import counted
 from attnaudit.measures import Selection
 from attnaudit.measures.cross_fits import fitted_measures
 from attnaudit.measures.identifiability import IDENTIFIABLE, POSSIBLE
-from attnaudit.records.audit import AuditSummary, CaptureSummary, MeasureWords, ReferenceWords, Statistic
+from attnaudit.records.audit_summary import AuditSummary, CaptureSummary, MeasureWords, ReferenceWords, Statistic
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.grouped_rows import Group
 from attnaudit.records.notes import Notes

@@ -14,7 +14,8 @@ from attnaudit.claims.reasons import impossible_heads, measured_impossibility, m
 from attnaudit.errors import UsageError
 from attnaudit.measures import REFERENCES, Measure, Reference, measure_named
 from attnaudit.measures.references.registry import with_nulls_of
-from attnaudit.records.audit import AuditedModel, ClaimWords
+from attnaudit.records.audit import AuditedModel
+from attnaudit.records.audit_summary import ClaimWords
 from attnaudit.records.grouped_rows import Group
 from attnaudit.records.trials import Trials
 from attnaudit.records.verdict import Finding, Score, Verdict, VerdictWord

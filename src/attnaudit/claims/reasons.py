@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from attnaudit.display import counted
-from attnaudit.records.audit import Statistics
+from attnaudit.records.audit_summary import Statistics
 from attnaudit.records.verdict import Finding, Score
 from attnaudit.statistics.judged_heads import JudgedHeads
 

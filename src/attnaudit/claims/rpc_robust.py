@@ -8,21 +8,12 @@ from attnaudit.claims.claim import Claim, Terms
 from attnaudit.claims.meanings import RecordKind
 from attnaudit.records.evaluated_networks import Evaluation
 from attnaudit.records.verdict import Verdict
-from attnaudit.robustness.gains import DIFFERENCES, RULE, PairedComparison
-from attnaudit.robustness.network_groups import comparable_groups
+from attnaudit.robustness.gains import DIFFERENCES, RULE, PairedComparison, pursuit_comparisons
 from attnaudit.statistics.decisions import decide_gains
 
 
 def _comparisons(evaluations: Sequence[Evaluation]) -> list[PairedComparison]:
-    """Every RPC-Attention of more than one iteration against symmetric attention."""
-    return [
-        PairedComparison(ours, baseline, baseline)
-        for groups in comparable_groups(evaluations)
-        for baseline in groups
-        if baseline.attention.is_plain_symmetric and baseline.classifies_images
-        for ours in groups
-        if ours.attention.is_iterated_rpc
-    ]
+    return pursuit_comparisons(evaluations, lambda baseline: baseline.classifies_images)
 
 
 def _judge(evaluations: Sequence[Evaluation], terms: Terms) -> list[Verdict]:

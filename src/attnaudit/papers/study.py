@@ -14,7 +14,7 @@ from attnaudit.protocol import Protocol
 from attnaudit.sources.images import ImageShard
 from attnaudit.sources.inputs import Shard
 from attnaudit.sources.model import ModelSpec, load_model, parse_model
-from attnaudit.sources.texts import TextShard
+from attnaudit.sources.text_shards import TextShard
 
 #: Images or lines of text behind each table and figure; those of the forensics are our choice.
 STUDY_INPUTS: Mapping[str, int] = {

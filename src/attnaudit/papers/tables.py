@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from attnaudit.audit.settings import AuditSettings
 from attnaudit.papers.published_tables import SAME_MODEL, TABLE1, TABLE2, TABLE3_RAW, TABLE4, Row, Value
 from attnaudit.protocol import Protocol
-from attnaudit.records.audit import AuditSummary, Statistic, Statistics
+from attnaudit.records.audit_summary import AuditSummary, Statistic, Statistics
 
 
 @dataclass(frozen=True)

@@ -2,178 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 import pyarrow as pa
 
-from attnaudit.display import counted
-from attnaudit.errors import RunFolderError, SettingError
+from attnaudit.errors import RunFolderError
 from attnaudit.protocol import Protocol
+from attnaudit.records.audit_file import AuditFile
+from attnaudit.records.audit_summary import AuditSummary, Statistic, Statistics
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.head_rows import HeadRows
 from attnaudit.records.keep import Keep
-from attnaudit.records.later_fields import added_later
 from attnaudit.records.measured_heads import MeasuredHeads
-from attnaudit.records.run_folder import RunFolder, RunKind
-from attnaudit.records.schema import OBSERVED, Role
+from attnaudit.records.run_folder import RunFolder
+from attnaudit.records.run_kind import RunKind
 from attnaudit.records.verdict import BestTheory, Rank, Verdict
-
-
-@dataclass(frozen=True)
-class AuditConventions:
-    """What decides the numbers of an audit: measures, theories and references by name, repeats, seed and device."""
-
-    protocol: Protocol = Protocol.EXACT
-    measures: tuple[str, ...] = ()
-    theories: tuple[str, ...] = ("kpca",)
-    references: tuple[str, ...] = ()
-    repeats: int = 1
-    seed: int = 0
-    device: str = "cpu"
-
-
-@dataclass(frozen=True)
-class AuditIdentity:
-    """Everything the evidence depends on: models as (label, fingerprint), inputs as (name, hash).
-
-    `own` are measures, theories and references of the user's, as (name, fingerprint). `groups` says which inputs belong
-    together, as (name, group).
-    """
-
-    settings: AuditConventions
-    models: tuple[tuple[str, str], ...]
-    inputs: tuple[tuple[str, str], ...]
-    own: tuple[tuple[str, str], ...]
-    groups: tuple[tuple[str, str], ...] = ()
-    kind: Literal[RunKind.AUDIT] = RunKind.AUDIT
-
-
-@dataclass(frozen=True)
-class AuditFile:
-    """The `run.json` of an audit.
-
-    `loading` says, by model, what was left out of its weights or filled in; `certificates` are the largest replay error
-    of every layer, `attention` says what kind of it each layer has, such as "causal, rotary". `parts` hold rows, or
-    summaries where `keep` says so.
-    """
-
-    format: int
-    identity: AuditIdentity
-    attnaudit: str
-    versions: Mapping[str, str]
-    weights: Mapping[str, str]
-    loading: Mapping[str, tuple[str, ...]]
-    parts: tuple[str, ...]
-    certificates: Mapping[str, float]
-    eigen_solvers: Mapping[str, int]
-    attention: Mapping[str, str] = field(default_factory=dict)
-    keep: Keep = added_later(Keep.ROWS)
-
-    @property
-    def kinds_of_attention(self) -> list[str]:
-        """What kinds of attention the layers have, with their numbers; plain attention goes without saying."""
-        counts = Counter(kind for kind in self.attention.values() if kind)
-        return [f"{kind} ({counted(count, 'layer')})" for kind, count in counts.items()]
-
-
-@dataclass(frozen=True)
-class Statistic:
-    """One measure on one model under one reference; `n` heads counted, `rejected` heads missing, by reason."""
-
-    mean: float | None
-    median: float | None
-    max: float | None
-    min: float | None
-    interval: tuple[float, float] | None
-    input_std: float | None
-    n: int
-    rejected: Mapping[str, int]
-
-    @property
-    def lost(self) -> int:
-        """How many heads are missing."""
-        return sum(self.rejected.values())
-
-
-#: By measure.
-Statistics = Mapping[str, Statistic]
-
-
-@dataclass(frozen=True)
-class CaptureSummary:
-    """How well attention was captured: the largest replay error, and the layers that were refused, with reasons."""
-
-    replay_error: float | None
-    refused_layers: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
-class ClaimWords:
-    """What a reader of a run needs to know of a claim, which may be its author's own; see `Claim`."""
-
-    statement: str
-    citation: str
-    theory: str
-    limits: str = ""
-    heads_have: str = added_later("")
-
-
-@dataclass(frozen=True)
-class MeasureWords:
-    """What a reader of a run needs to know of a measure, which may be its author's own."""
-
-    text: str
-    closer: str
-    ideal: float | None
-
-
-@dataclass(frozen=True)
-class ReferenceWords:
-    """The same of a reference."""
-
-    text: str
-    role: Role
-
-
-@dataclass(frozen=True)
-class AuditSummary:
-    """The `summary.json` of an audit.
-
-    `models` has the statistics of every model and reference, for the first theory; `other_theories` those of observed
-    heads for every other theory. `skipped_inputs` are (name, reason). `measures`, `references` and `claims` say what
-    the names mean. `levels` are the confidence levels of intervals, by claim. All that comes from judging claims is
-    empty where none were judged.
-    """
-
-    models: Mapping[str, Mapping[str, Statistics]]
-    other_theories: Mapping[str, Mapping[str, Statistics]]
-    capture: CaptureSummary
-    skipped_inputs: tuple[tuple[str, str], ...]
-    measures: Mapping[str, MeasureWords] = field(default_factory=dict)
-    references: Mapping[str, ReferenceWords] = field(default_factory=dict)
-    claims: Mapping[str, ClaimWords] = field(default_factory=dict)
-    verdicts: tuple[Verdict, ...] = ()
-    ranking: tuple[Rank, ...] = ()
-    best_theories: tuple[BestTheory, ...] = ()
-    levels: Mapping[str, float] = field(default_factory=dict)
-    threshold: float | None = None
-    chance: float | None = None
-
-    def __post_init__(self) -> None:
-        for verdict in self.verdicts:
-            if verdict.claim not in self.claims:
-                raise SettingError(f"claims.{verdict.claim} is missing, although there is a verdict on it.")
-            if verdict.model not in self.models:
-                raise SettingError(f"models.{verdict.model} is missing, although there is a verdict on it.")
-
-    def observed(self, model: str) -> Statistics:
-        """The statistics of a model's own heads."""
-        return self.models[model].get(OBSERVED, {})
 
 
 @dataclass(frozen=True)
@@ -300,6 +145,6 @@ def open_audit(path: Path) -> AuditRun:
     settings = folder.settings(AuditFile, RunKind.AUDIT)
     summary = folder.summary(AuditSummary, "the summary of an audit")
     if settings.keep is Keep.SUMMARIES:
-        return AuditRun(path, settings, summary, folder.summaries_with_notes(settings.parts)[0])
-    rows = folder.evidence(settings.parts)
+        return AuditRun(path, settings, summary, folder.parts.summaries_with_notes(settings.parts)[0])
+    rows = folder.parts.evidence(settings.parts)
     return AuditRun(path, settings, summary, HeadRows(rows, dict(settings.identity.groups)))

@@ -19,7 +19,8 @@ from attnaudit.records.evaluation import (
     EvaluationIdentity,
     EvaluationSummary,
 )
-from attnaudit.records.run_folder import RunFolder, RunKind
+from attnaudit.records.run_folder import RunFolder
+from attnaudit.records.run_kind import RunKind
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from attnaudit.protocol import Protocol
 from attnaudit.records.card import NetworkCard
 from attnaudit.records.later_fields import added_later
 from attnaudit.records.ranges import check_range
-from attnaudit.records.run_folder import RunKind
+from attnaudit.records.run_kind import RunKind
 
 
 class ConditionKind(StrEnum):

@@ -13,7 +13,8 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from attnaudit.records.quantised import QUANTISED, QuantisedRows
-from attnaudit.records.run_folder import RunFolder, RunKind
+from attnaudit.records.run_folder import RunFolder
+from attnaudit.records.run_kind import RunKind
 
 #: The folder inside that of an audit.
 FOLDER = "heads"
@@ -134,8 +135,8 @@ def read_views(run: Path) -> list[InputView]:
     folder = RunFolder(run / FOLDER)
     if not folder.settings_file.exists():
         return []
-    settings, finished = folder.settings(ViewsFile, RunKind.HEAD_VIEWS), folder.parts()
-    tables = folder.tables({key: settings.inputs[key] for key in settings.parts if key in finished}, SCHEMA)
+    settings, finished = folder.settings(ViewsFile, RunKind.HEAD_VIEWS), folder.parts.files()
+    tables = folder.parts.tables({key: settings.inputs[key] for key in settings.parts if key in finished}, SCHEMA)
     return [_input_view(row) for table in tables.values() for row in table.to_pylist()]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from attnaudit.records.later_fields import added_later
-from attnaudit.records.run_folder import RunKind
+from attnaudit.records.run_kind import RunKind
 
 
 @dataclass(frozen=True)

@@ -1,71 +1,26 @@
-"""A run on disk: settings, Parquet parts named by what they hold, summary. Files are written whole or not at all."""
+"""A run on disk: its lock, settings, parts and summary. Files are written whole or not at all."""
 
 from __future__ import annotations
 
-import logging
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
 
-import pyarrow as pa
-
 from attnaudit.errors import RunFolderError
 from attnaudit.records import json_file
-from attnaudit.records.evidence import Evidence
-from attnaudit.records.files import is_temporary, make_folder, remove_file, write_whole
-from attnaudit.records.head_summaries import HeadSummaries
+from attnaudit.records.files import is_temporary, make_folder
 from attnaudit.records.identity import SETTINGS, begins, check_ours, read_header
 from attnaudit.records.json_file import shortened
 from attnaudit.records.lock import FolderLock, LockHolder, is_lock_file
-from attnaudit.records.notes import Notes
-from attnaudit.records.parts import check_part, key_of, part_name, read_notes, read_part
-from attnaudit.records.schema import SCHEMA
-from attnaudit.records.summary_rows import SUMMARY_SCHEMA, SummaryRows
+from attnaudit.records.part_folder import PartFolder
+from attnaudit.records.run_kind import RunKind
 
 #: Of run folders: raised when older ones can no longer be read.
 FORMAT = 4
-_log = logging.getLogger(__name__)
 
 Settings = TypeVar("Settings")
-
-
-class RunKind(StrEnum):
-    """What a run folder holds."""
-
-    AUDIT = "audit"
-    TRAINING = "training"
-    ROBUSTNESS = "robustness"
-    MONITOR = "monitor"
-    HEAD_VIEWS = "head views"
-
-    @property
-    def words(self) -> str:
-        """For an error."""
-        return _WORDS[self]
-
-    @property
-    def command(self) -> str:
-        """What writes such a folder."""
-        return _COMMANDS[self]
-
-
-_WORDS = {
-    RunKind.AUDIT: "an audit",
-    RunKind.TRAINING: "a training",
-    RunKind.ROBUSTNESS: "an evaluation of robustness",
-    RunKind.MONITOR: "the measurements of a monitor",
-    RunKind.HEAD_VIEWS: "maps of heads",
-}
-_COMMANDS = {
-    RunKind.AUDIT: "attnaudit audit",
-    RunKind.TRAINING: "attnaudit train",
-    RunKind.ROBUSTNESS: "attnaudit robust",
-    RunKind.MONITOR: "a monitor",
-    RunKind.HEAD_VIEWS: "attnaudit audit --keep-maps",
-}
 
 
 class RunFolder:
@@ -75,7 +30,7 @@ class RunFolder:
         self.path = path
         self.settings_file = path / "run.json"
         self.summary_file = path / "summary.json"
-        self._parts = path / "evidence"
+        self.parts = PartFolder(path / "evidence")
         self._lock = FolderLock(path)
         self._missing_parents = [parent for parent in path.parents if not parent.exists()]
 
@@ -132,12 +87,12 @@ class RunFolder:
         kept = {} if new else self.header()
         make_folder(self.path)
         json_file.write(self.settings_file, {**kept, "format": FORMAT, "identity": identity, **description})
-        make_folder(self._parts)
+        self.parts.make()
         return new
 
     def discard_if_empty(self) -> None:
         """Take away a folder in which nothing was finished, so that a failed start leaves nothing behind."""
-        if not any(self._parts.glob("part-*")):
+        if self.parts.is_empty:
             self._remove()
 
     def _remove(self) -> None:
@@ -203,119 +158,6 @@ class RunFolder:
                 f"{self.path} was written by attnaudit {version} in format {found}, but this version reads format "
                 f"{FORMAT}: repeat the command with --out another folder."
             )
-
-    def parts(self) -> dict[str, Path]:
-        """The file of every unit that has one, by key: the newest, if writing it again was interrupted.
-
-        Raises:
-            RunFolderError: the folder of the parts cannot be read.
-        """
-        try:
-            files = [file for file in self._parts.iterdir() if key_of(file)] if self._parts.exists() else []
-            files.sort(key=lambda file: (file.lstat().st_mtime_ns, file.name))
-        except OSError as error:
-            raise RunFolderError(
-                f"{self._parts} cannot be read ({error.strerror}): restore the folder as it was."
-            ) from error
-        return {str(key_of(file)): file for file in files}
-
-    def missing_parts(self, keys: Sequence[str], schema: pa.Schema) -> list[str]:
-        """The units of these that have no part, or a damaged one, which is said and removed.
-
-        Raises:
-            RunFolderError: a damaged part cannot be removed.
-        """
-        parts, missing = self.parts(), []
-        for key in keys:
-            try:
-                if key in parts:
-                    check_part(parts[key], schema)
-                else:
-                    missing.append(key)
-            except RunFolderError:
-                _log.warning("%s is damaged and is computed again.", parts[key])
-                remove_file(parts[key])
-                missing.append(key)
-        return missing
-
-    def write_part(self, key: str, content: bytes) -> None:
-        """Store a finished unit, as `encode_part` made it, in place of an earlier part of the same unit.
-
-        Raises:
-            RunFolderError: it cannot be written, for want of space or rights.
-        """
-        own = self._parts / part_name(key, content)
-        write_whole(own, content)
-        for other in self._parts.glob("part-*"):
-            if other.name != own.name and key_of(other) == key:
-                remove_file(other)
-
-    def remove_parts(self, keys: Iterable[str]) -> None:
-        """Remove the parts of these units, where they have any.
-
-        Raises:
-            RunFolderError: one cannot be removed.
-        """
-        parts = self.parts()
-        for key in keys:
-            if key in parts:
-                remove_file(parts[key])
-
-    def evidence(self, keys: Sequence[str], schema: pa.Schema = SCHEMA) -> Evidence:
-        """The rows of these units, in this order; checked now, and read when they are asked for.
-
-        Raises:
-            RunFolderError: a part is missing or damaged.
-        """
-        parts = self._parts_of(keys)
-        for part in parts:
-            check_part(part, schema)
-        return Evidence.of_parts(parts)
-
-    def evidence_with_notes(self, keys: Sequence[str], schema: pa.Schema = SCHEMA) -> tuple[Evidence, list[Notes]]:
-        """Both at once: every part is checked once.
-
-        Raises:
-            RunFolderError: a part is missing or damaged.
-        """
-        parts = self._parts_of(keys)
-        return Evidence.of_parts(parts), [read_notes(part, schema) for part in parts]
-
-    def notes(self, keys: Sequence[str]) -> list[Notes]:
-        """What these units had to say beside their rows.
-
-        Raises:
-            RunFolderError: a part is missing or damaged.
-        """
-        return [read_notes(part) for part in self._parts_of(keys)]
-
-    def summaries_with_notes(self, keys: Sequence[str]) -> tuple[HeadSummaries, list[Notes]]:
-        """The summaries that these parts hold in place of rows, and their notes.
-
-        Raises:
-            RunFolderError: a part is missing or damaged.
-        """
-        parts = self._parts_of(keys)
-        notes = [read_notes(part, SUMMARY_SCHEMA) for part in parts]
-        table = pa.concat_tables([SUMMARY_SCHEMA.empty_table(), *(read_part(part, SUMMARY_SCHEMA) for part in parts)])
-        return HeadSummaries(SummaryRows.of_table(table)), notes
-
-    def tables(self, sizes: Mapping[str, int], schema: pa.Schema) -> dict[str, pa.Table]:
-        """The rows of units, which have these numbers of them, at once.
-
-        Raises:
-            RunFolderError: a part is missing or damaged, or has other columns or another number of rows.
-        """
-        parts = self._parts_of(list(sizes))
-        return {key: read_part(part, schema, sizes[key]) for part, key in zip(parts, sizes, strict=True)}
-
-    def _parts_of(self, keys: Sequence[str]) -> list[Path]:
-        parts = self.parts()
-        if missing := [key for key in keys if key not in parts]:
-            raise RunFolderError(
-                f"{self.path} lacks {len(missing)} of its {len(keys)} parts: repeat its command to compute them."
-            )
-        return [parts[key] for key in keys]
 
     def write_summary(self, summary: Any) -> None:
         """Store `summary.json`."""

@@ -16,7 +16,8 @@ from attnaudit.records.evidence import Evidence
 from attnaudit.records.later_fields import added_later
 from attnaudit.records.ranges import check_range
 from attnaudit.records.recipe import AnyRecipe, ImageRecipe, SegmentationRecipe, SentenceRecipe, TextRecipe
-from attnaudit.records.run_folder import RunFolder, RunKind
+from attnaudit.records.run_folder import RunFolder
+from attnaudit.records.run_kind import RunKind
 from attnaudit.records.schema import OBSERVED
 
 HISTORY = "history.json"
@@ -219,7 +220,7 @@ class TrainingRun:
         Raises:
             RunFolderError: that is nothing, or a part is missing or damaged.
         """
-        found = RunFolder(self.path).evidence(sorted(self.settings.parts))
+        found = RunFolder(self.path).parts.evidence(sorted(self.settings.parts))
         if not len(found):
             raise RunFolderError(f"{self.path} has no measurements of its training yet: repeat its command to resume.")
         return found

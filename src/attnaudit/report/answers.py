@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from attnaudit import defaults
 from attnaudit.display import counted, shortened
-from attnaudit.records.audit import AuditRun, ClaimWords
+from attnaudit.records.audit import AuditRun
+from attnaudit.records.audit_summary import ClaimWords
 from attnaudit.records.verdict import Finding, Score, Verdict, VerdictWord
 from attnaudit.report.verdict_cards import claim_words
 from attnaudit.statistics.decisions import decides

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from attnaudit.records.audit import AuditRun, ReferenceWords
+from attnaudit.records.audit import AuditRun
+from attnaudit.records.audit_summary import ReferenceWords
 from attnaudit.records.grouped_rows import Group
 from attnaudit.records.measured_heads import Distributions
 from attnaudit.records.schema import OBSERVED, Role

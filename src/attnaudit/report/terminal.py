@@ -12,7 +12,7 @@ from attnaudit.papers.forensics import FACTOR, STATISTICS, Convention, Eigenvalu
 from attnaudit.papers.published_tables import TEO_NGUYEN_EIGENVALUES
 from attnaudit.papers.results import Forensics, RepeatedFigure, RepeatedTable
 from attnaudit.papers.tables import TABLES, Comparison, Table
-from attnaudit.records.audit import Statistics
+from attnaudit.records.audit_summary import Statistics
 from attnaudit.report.tables import TableColumn, TableRow, terminal_table
 
 

@@ -13,7 +13,7 @@ from attnaudit.claims.meanings import MEANINGS, RecordKind
 from attnaudit.claims.registry import CLAIMS
 from attnaudit.measures.references.random_projection import RANDOM_PROJECTION
 from attnaudit.measures.references.rotated import ROTATED
-from attnaudit.records.audit import ClaimWords, ReferenceWords
+from attnaudit.records.audit_summary import ClaimWords, ReferenceWords
 from attnaudit.records.verdict import Finding, Score, Verdict, VerdictWord
 from attnaudit.theories.registry import THEORIES
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from attnaudit.records.evaluated_networks import EvaluatedNetwork, Evaluation
 from attnaudit.records.evaluation import ConditionKind
 from attnaudit.records.verdict import Finding, VerdictWord
-from attnaudit.robustness.network_groups import NetworkGroup
+from attnaudit.robustness.network_groups import NetworkGroup, comparable_groups
 from attnaudit.robustness.shared_conditions import SharedConditions, clean_accuracy
 from attnaudit.statistics.decisions import Decision, decide_gain
 from attnaudit.statistics.intervals import Numbers, student_interval
@@ -101,6 +101,20 @@ class PairedComparison:
             return Gain((VerdictWord.UNDECIDED, Finding.NOT_IDENTIFIABLE), f"{words} tells nothing apart")
         differences = shared.differences(lambda network: shared.attacked(network, chosen))
         return _with_masking_checks(_gain(differences, shared.coarseness, words, level), *shared.networks[:2])
+
+
+def pursuit_comparisons(
+    evaluations: Sequence[Evaluation], chosen: Callable[[NetworkGroup], bool]
+) -> list[PairedComparison]:
+    """Every RPC-Attention of more than one iteration against the symmetric attention of a chosen group."""
+    return [
+        PairedComparison(ours, baseline, baseline)
+        for groups in comparable_groups(evaluations)
+        for baseline in groups
+        if baseline.attention.is_plain_symmetric and chosen(baseline)
+        for ours in groups
+        if ours.attention.is_iterated_rpc
+    ]
 
 
 def _with_masking_checks(gain: Gain, ours: Sequence[EvaluatedNetwork], theirs: Sequence[EvaluatedNetwork]) -> Gain:

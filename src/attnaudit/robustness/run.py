@@ -49,7 +49,7 @@ def evaluate(
 
 
 def _read(folder: RunFolder, plan: EvaluationPlan) -> Results:
-    tables = folder.tables({unit.key: unit.images for unit in plan.units}, plan.schema)
+    tables = folder.parts.tables({unit.key: unit.images for unit in plan.units}, plan.schema)
     parts: dict[tuple[str, Condition], list[pa.Table]] = {}
     for unit in plan.units:
         parts.setdefault((unit.subject.model.label, unit.condition), []).append(tables[unit.key])

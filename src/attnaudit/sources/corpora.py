@@ -9,7 +9,7 @@ from pathlib import Path
 
 from attnaudit.errors import InputError
 from attnaudit.numerics.digest import content_digest
-from attnaudit.sources.texts import read_text
+from attnaudit.sources.text_documents import read_text
 from attnaudit.sources.words import words_of
 
 #: Names of training and test files; the first pair that exists is used. The last pair is for WikiText without its

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attnaudit.display import readable
 from attnaudit.errors import InputError
-from attnaudit.sources.data import VARIABLE, data_file
+from attnaudit.sources.data import given_or_default
 from attnaudit.sources.encoded_images import PICTURES, EncodedImages, class_names, encoded_column, read_parquet
 from attnaudit.sources.images import SUFFIXES
 
@@ -73,13 +73,7 @@ def labelled_for(place: Path | None, classes: int) -> LabelledImages:
     Raises:
         InputError: there are none.
     """
-    found = place or data_file(_DEFAULTS.get(classes, "?"))
-    if found is None:
-        raise InputError(
-            f"No labelled images for {classes} classes were found: give --images DIR or --parquet FILE, or set "
-            f"{VARIABLE} to the data folder."
-        )
-    return read_labelled(found)
+    return read_labelled(given_or_default(place, classes, _DEFAULTS, "labelled images for"))
 
 
 def training_and_test(folder: Path) -> tuple[LabelledImages, LabelledImages]:

@@ -13,7 +13,7 @@ from PIL import Image
 from torch import Tensor
 
 from attnaudit.errors import InputError
-from attnaudit.sources.data import VARIABLE, data_file
+from attnaudit.sources.data import given_or_default
 from attnaudit.sources.decoding import decode_mask
 from attnaudit.sources.encoded_images import (
     PICTURES,
@@ -145,13 +145,7 @@ def segmented_for(place: Path | None, classes: int) -> SegmentedImages:
     Raises:
         InputError: there are none.
     """
-    found = place or data_file(_DEFAULTS.get(classes, "?"))
-    if found is None:
-        raise InputError(
-            f"No pictures with masks of {classes} classes were found: give --images DIR or --parquet FILE, or set "
-            f"{VARIABLE} to the data folder."
-        )
-    return read_segmented(found, classes)
+    return read_segmented(given_or_default(place, classes, _DEFAULTS, "pictures with masks of"), classes)
 
 
 def training_and_test_masks(folder: Path, classes: int) -> tuple[SegmentedImages, SegmentedImages]:

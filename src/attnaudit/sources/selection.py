@@ -21,16 +21,9 @@ from attnaudit.sources.images import ImageItem, choose_images, find_images, imag
 from attnaudit.sources.inputs import Batch, Shard, shard_size, tensor_shards
 from attnaudit.sources.loaders import loader_shards
 from attnaudit.sources.model import LoadedModel, ModelSpec, Sample, parse_model
-from attnaudit.sources.texts import (
-    TextDocument,
-    TextFiles,
-    TextItem,
-    passages,
-    standard_text,
-    study_lines,
-    text_shards,
-    whole_lines,
-)
+from attnaudit.sources.text_documents import TextDocument, TextFiles, standard_text
+from attnaudit.sources.text_shards import text_shards
+from attnaudit.sources.texts import TextItem, passages, study_lines, whole_lines
 
 _log = logging.getLogger(__name__)
 InputKind = Literal["images", "text"]

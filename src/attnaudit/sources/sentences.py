@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attnaudit.errors import InputError
 from attnaudit.numerics.digest import content_digest
-from attnaudit.sources.texts import read_text
+from attnaudit.sources.text_documents import read_text
 
 _SENTENCE, _LABEL = "sentence", "label"
 #: No data set has more classes; a larger label is probably an index or a year.

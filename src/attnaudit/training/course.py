@@ -15,7 +15,8 @@ from attnaudit.records.evidence import Evidence
 from attnaudit.records.frames import data_frame
 from attnaudit.records.lock import LockHolder
 from attnaudit.records.monitoring import MonitorFile
-from attnaudit.records.run_folder import RunFolder, RunKind
+from attnaudit.records.run_folder import RunFolder
+from attnaudit.records.run_kind import RunKind
 from attnaudit.records.training import BATCHES, AnyEpoch, open_training
 from attnaudit.training.monitor_log import Reading, read, reading_layers
 
@@ -55,7 +56,7 @@ class Course:
     @cached_property
     def rows(self) -> Evidence:
         """The rows of all steps, to be questioned."""
-        return RunFolder(self.path).evidence(list(self.parts.values()))
+        return RunFolder(self.path).parts.evidence(list(self.parts.values()))
 
     @cached_property
     def evidence(self) -> pa.Table:
@@ -75,7 +76,7 @@ class Course:
         if not self.readings:
             raise RunFolderError(f"{self.path} has no measurements yet: wait for its first step.")
         reading = self.readings[-1]
-        rows = RunFolder(self.path).evidence([self.parts[reading.step]])
+        rows = RunFolder(self.path).parts.evidence([self.parts[reading.step]])
         return reading_layers(reading, rows.table())
 
     def __repr__(self) -> str:
@@ -126,14 +127,14 @@ def _readings(
     progress: Callable[[int, int, str], None],
     known: MutableMapping[str, Reading] | None,
 ) -> tuple[Reading, ...]:
-    found, files = [], folder.parts()
+    found, files = [], folder.parts.files()
     shown = _spread(list(parts))
     for place, step in enumerate(shown):
         file = files.get(parts[step])
         name = "" if file is None else file.name  # changes with the content, unlike the key
         reading = (known or {}).get(name)
         if reading is None:
-            reading = read(step, folder.evidence([parts[step]]).table(), batches, model)
+            reading = read(step, folder.parts.evidence([parts[step]]).table(), batches, model)
             if known is not None:
                 known[name] = reading
         found.append(reading)

@@ -92,7 +92,7 @@ class FolderStore:
         """Write the part of a step."""
         key = digest(VERSION, step, self._run)
         with self._folder.locked():
-            self._folder.write_part(key, encode_part(key, table, notes))
+            self._folder.parts.write(key, encode_part(key, table, notes))
             settings = self._folder.header()
             parts, steps = settings.get("parts", []), settings.get("steps", {})
             if steps.get(str(step)) != key:
@@ -105,13 +105,13 @@ class FolderStore:
 
     def rows_at(self, step: int) -> Evidence:
         """The rows of a step."""
-        return self._folder.evidence([self._folder.header()["steps"][str(step)]])
+        return self._folder.parts.evidence([self._folder.header()["steps"][str(step)]])
 
     @property
     def rows(self) -> Evidence:
         """All rows, in order of steps."""
         steps = self._folder.header().get("steps", {})
-        return self._folder.evidence([steps[step] for step in sorted(steps, key=int)])
+        return self._folder.parts.evidence([steps[step] for step in sorted(steps, key=int)])
 
 
 @dataclass(frozen=True, repr=False)

@@ -29,7 +29,7 @@ from attnaudit.protocol import Protocol
 from attnaudit.records.head_id import HeadId
 from attnaudit.records.notes import Notes
 from attnaudit.records.rows import rows_of
-from attnaudit.records.run_folder import RunKind
+from attnaudit.records.run_kind import RunKind
 from attnaudit.records.schema import Measurement, RowKey
 from attnaudit.training.distributed import Ranks, concatenate_ranks, gather, on_all_ranks
 from attnaudit.training.fixed_batches import FixedBatch

@@ -95,7 +95,7 @@ def check_measurements(folder: RunFolder, step: int) -> None:
     Raises:
         RunFolderError: a part is missing or damaged; it could only be measured again by training again.
     """
-    steps, parts = folder.header().get("steps", {}), folder.parts()
+    steps, parts = folder.header().get("steps", {}), folder.parts.files()
     for key in (key for measured, key in steps.items() if int(measured) <= step):
         try:
             check_part(parts[key], SCHEMA)

@@ -41,13 +41,9 @@ def finished(tmp_path):
 def test_parts_hold_rows_and_notes_in_the_order_of_the_plan(finished):
     keys = json.loads(finished.settings_file.read_text())["parts"]
     assert keys == [f"square-{number}" for number in (1, 2, 3, 4)]
-    assert [table["square"].to_pylist() for table in finished.tables(dict.fromkeys(keys, 1), SCHEMA).values()] == [
-        [1],
-        [4],
-        [9],
-        [16],
-    ]
-    assert [note.skipped[0][0] for note in finished.notes(keys)] == ["1", "2", "3", "4"]
+    tables = finished.parts.tables(dict.fromkeys(keys, 1), SCHEMA)
+    assert [table["square"].to_pylist() for table in tables.values()] == [[1], [4], [9], [16]]
+    assert [note.skipped[0][0] for note in finished.parts.notes(keys)] == ["1", "2", "3", "4"]
 
 
 def test_run_json_holds_identity_description_and_versions(finished):
@@ -68,7 +64,7 @@ def test_worker_processes_give_the_same_bytes(finished, tmp_path):
 
 def test_only_missing_parts_are_computed(finished, tmp_path):
     before = parts(finished.path)
-    finished.parts()["square-3"].unlink()
+    finished.parts.files()["square-3"].unlink()
     (tmp_path / "log").mkdir()
     execute(SquarePlan(before=LogTo(tmp_path / "log")), finished.path)
     assert [path.name.split()[0] for path in (tmp_path / "log").iterdir()] == ["3"]
@@ -85,8 +81,8 @@ def test_only_missing_parts_are_computed(finished, tmp_path):
 )
 def test_a_damaged_part_is_named_and_computed_again(finished, tmp_path, caplog, damage):
     before = parts(finished.path)
-    part = finished.parts()["square-3"]
-    damage(part, finished.parts()["square-1"])
+    part = finished.parts.files()["square-3"]
+    damage(part, finished.parts.files()["square-1"])
     (tmp_path / "log").mkdir()
     execute(SquarePlan(before=LogTo(tmp_path / "log")), finished.path)
     assert [path.name.split()[0] for path in (tmp_path / "log").iterdir()] == ["3"]
@@ -95,7 +91,7 @@ def test_a_damaged_part_is_named_and_computed_again(finished, tmp_path, caplog, 
 
 
 def test_a_damaged_part_that_cannot_be_removed_is_named(finished):
-    part = finished.parts()["square-3"]
+    part = finished.parts.files()["square-3"]
     part.unlink()
     part.mkdir()
     with pytest.raises(RunFolderError, match=f"{part.name} cannot be removed"):
@@ -139,7 +135,7 @@ def test_a_start_that_fails_leaves_nothing_behind(tmp_path, resources):
 def test_what_was_finished_before_a_failure_stays(finished, tmp_path):
     with pytest.raises(InputError):
         execute(SquarePlan(before=refuse_two), tmp_path / "run")
-    assert list(RunFolder(tmp_path / "run").parts()) == ["square-1"]
+    assert list(RunFolder(tmp_path / "run").parts.files()) == ["square-1"]
     assert parts(execute(SquarePlan(), tmp_path / "run").path) == parts(finished.path)
 
 

@@ -3,7 +3,8 @@
 import random
 
 from attnaudit.claims.registry import CLAIMS
-from attnaudit.records.audit import AuditConventions, AuditFile, AuditIdentity, AuditSummary, CaptureSummary
+from attnaudit.records.audit_file import AuditConventions, AuditFile, AuditIdentity
+from attnaudit.records.audit_summary import AuditSummary, CaptureSummary
 from attnaudit.records.verdict import (
     BestTheory,
     Finding,

@@ -58,14 +58,14 @@ def _fill(
     try:
         settled = () if keeper is None else keeper.settled(folder)
         needed = [key for key in units if key not in settled]
-        missing = [units[key] for key in folder.missing_parts(needed, plan.schema)]
+        missing = [units[key] for key in folder.parts.missing(needed, plan.schema)]
         done = len(units) - len(missing)
         labels = iter([*(unit.label for unit in missing), "done"])
         progress(done, len(units), next(labels))
         if missing:
             with closing(_compute(plan, missing, resources)) as parts:
                 for key, content in parts:
-                    folder.write_part(key, content)
+                    folder.parts.write(key, content)
                     if keeper is not None:
                         keeper.stored(folder, key)
                     done += 1

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from attnaudit.records.audit import AuditFile, AuditSummary
+from attnaudit.records.audit_file import AuditFile
+from attnaudit.records.audit_summary import AuditSummary
 from attnaudit.records.verdict import BestTheory, Rank, Score, Verdict
 from attnaudit.sources.catalogue import CatalogueEntry
 from attnaudit.statistics.decisions import decides

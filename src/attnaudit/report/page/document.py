@@ -9,7 +9,8 @@ from typing import Any
 from attnaudit._version import __version__
 from attnaudit.display import shortened
 from attnaudit.records import json_file
-from attnaudit.records.audit import AuditRun, ClaimWords
+from attnaudit.records.audit import AuditRun
+from attnaudit.records.audit_summary import ClaimWords
 from attnaudit.records.head_views import read_views
 from attnaudit.records.schema import POSSIBLE
 from attnaudit.records.verdict import Score, Verdict

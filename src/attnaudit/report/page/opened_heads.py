@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from attnaudit.display import shortened
-from attnaudit.records.audit import ReferenceWords
+from attnaudit.records.audit_summary import ReferenceWords
 from attnaudit.records.grouped_rows import Group
 from attnaudit.records.head_views import HeadView, InputView
 from attnaudit.records.measured_heads import MeasuredHeads

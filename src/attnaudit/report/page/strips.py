@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from attnaudit.records.audit import MeasureWords, ReferenceWords
+from attnaudit.records.audit_summary import MeasureWords, ReferenceWords
 from attnaudit.records.grouped_rows import Group
 from attnaudit.records.measured_heads import Distribution, MeasuredHeads
 from attnaudit.report.page.numbers import compact, compacted

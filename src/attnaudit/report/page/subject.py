@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from attnaudit import defaults
 from attnaudit.display import shortened, without_folders
 from attnaudit.papers.tables import TABLES, Comparison, compare
-from attnaudit.records.audit import AuditRun, ClaimWords, MeasureWords, Statistic, Statistics
+from attnaudit.records.audit import AuditRun
+from attnaudit.records.audit_summary import ClaimWords, MeasureWords, Statistic, Statistics
 from attnaudit.records.grouped_rows import Group
 from attnaudit.records.head_views import InputView
 from attnaudit.records.measured_heads import HeadMeans, LayerQuartiles

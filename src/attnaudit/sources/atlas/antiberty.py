@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from attnaudit.sources.atlas.bert_sizes import bert_sizes
+from attnaudit.sources.atlas.bert_sizes import bert_config
 from attnaudit.sources.atlas.checks import restores
 from attnaudit.sources.atlas.entry import AtlasModel, KnownFile, PackagePart, resource_texts
 from attnaudit.sources.atlas.folders import BERT_SPECIAL, write_model, write_tokenizer
@@ -28,13 +28,7 @@ TRASTUZUMAB = (
 def convert(files: Mapping[str, Path], folder: Path) -> tuple[str, ...]:
     """Write config, weights and tokenizer."""
     weights = {name: own for name, own in read_weights(files[_WEIGHTS]).items() if not name.startswith(_OTHER_HEADS)}
-    config = {
-        "architectures": ["BertForMaskedLM"],
-        "model_type": "bert",
-        "num_attention_heads": 8,
-        **bert_sizes(weights, "bert."),
-    }
-    write_model(folder, config, weights)
+    write_model(folder, bert_config(weights, 8, masked=True), weights)
     write_tokenizer(folder, _TOKENS, BERT_SPECIAL)
     return ()
 

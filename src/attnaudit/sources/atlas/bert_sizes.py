@@ -1,10 +1,21 @@
-"""The sizes of BERT and its kin, as the shapes of their tensors tell them, under the names of transformers' configs."""
+"""Configs of BERT and its kin, under the names of transformers: sizes are what the shapes of their tensors tell."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from torch import Tensor
+
+
+def bert_config(weights: Mapping[str, Tensor], heads: int, *, masked: bool) -> dict[str, Any]:
+    """The config of a BERT, with the head that guesses masked tokens (`masked`), or of its encoder alone."""
+    return {
+        "architectures": ["BertForMaskedLM" if masked else "BertModel"],
+        "model_type": "bert",
+        "num_attention_heads": heads,
+        **bert_sizes(weights, "bert." if masked else ""),
+    }
 
 
 def bert_sizes(weights: Mapping[str, Tensor], prefix: str = "") -> dict[str, int]:

@@ -64,21 +64,22 @@ def restores(folder: Path, texts: Sequence[str], least: float) -> None:
         raise WeightsError(f"It guesses {right} of {tokens} masked tokens, but the trained model {least:.0%} or more.")
 
 
-def pairs_up(vectors: Float[Tensor, "texts width"], of: str) -> None:
-    """Check that the vectors of texts 2k and 2k + 1 are closer to each other than to all others, by cosine.
+def pairs_up(folder: Path, texts: Sequence[str], of: str, *, first: bool = False) -> None:
+    """Check that texts 2k and 2k + 1 are closer to each other than to all others, by the cosine of their vectors.
+
+    The vector of a text is the mean over its tokens, or its first token.
 
     Raises:
         WeightsError: they are not.
     """
-    units = torch.nn.functional.normalize(vectors, dim=-1)
+    units = torch.nn.functional.normalize(_vectors(folder, texts, first), dim=-1)
     nearest = (units @ units.T).fill_diagonal_(-torch.inf).argmax(-1)
     right = int((nearest == torch.arange(len(units)) ^ 1).sum())
     if right < len(units):
         raise WeightsError(f"It pairs {right} of {len(units)} {of}, but the trained model all of them.")
 
 
-def text_vectors(folder: Path, texts: Sequence[str], first: bool = False) -> Float[Tensor, "texts width"]:
-    """The mean over the tokens of each text, or its first token."""
+def _vectors(folder: Path, texts: Sequence[str], first: bool) -> Float[Tensor, "texts width"]:
     model, tokenizer = loaded(folder, "AutoModel")
     with torch.no_grad():
         hidden = [model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0] for text in texts]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
-from attnaudit.sources.atlas.bert_sizes import bert_sizes
-from attnaudit.sources.atlas.checks import pairs_up, text_vectors
+from attnaudit.sources.atlas.bert_sizes import bert_config
+from attnaudit.sources.atlas.checks import pairs_up
 from attnaudit.sources.atlas.entry import AtlasModel, KnownFile, PackagePart, resource_texts
 from attnaudit.sources.atlas.folders import write_model
 from attnaudit.sources.weights import read_weights
@@ -39,25 +40,10 @@ def convert(files: Mapping[str, Path], folder: Path) -> tuple[str, ...]:
     """Write config, weights and tokenizer."""
     first, *tokenizer = _FILES
     weights = read_weights(files[first])
-    config = {
-        "architectures": ["BertModel"],
-        "model_type": "bert",
-        "num_attention_heads": 8,
-        **bert_sizes(weights),
-    }
-    write_model(folder, config, weights)
+    write_model(folder, bert_config(weights, 8, masked=False), weights)
     for name in tokenizer:
         shutil.copyfile(files[name], folder / _FILES[name][0])
     return ()
-
-
-def check(folder: Path) -> None:
-    """Check that sentences of one meaning are closest.
-
-    Raises:
-        WeightsError: they are not.
-    """
-    pairs_up(text_vectors(folder, _SENTENCES), "sentences with one of their meaning")
 
 
 M3E_SMALL = AtlasModel(
@@ -70,7 +56,7 @@ M3E_SMALL = AtlasModel(
         KnownFile(name, sha256, (PackagePart(_PACKAGE, f"{_PLACE}/{path}"),)) for name, (path, sha256) in _FILES.items()
     ),
     convert=convert,
-    check=check,
+    check=partial(pairs_up, texts=_SENTENCES, of="sentences with one of their meaning"),
     texts=resource_texts("chinese.txt"),
     reads="Chinese text",
 )

@@ -6,10 +6,11 @@ Its package holds an ONNX file alone. Its vocabulary, that of all small-letter B
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
-from attnaudit.sources.atlas.bert_sizes import bert_sizes
-from attnaudit.sources.atlas.checks import pairs_up, text_vectors
+from attnaudit.sources.atlas.bert_sizes import bert_config
+from attnaudit.sources.atlas.checks import pairs_up
 from attnaudit.sources.atlas.entry import AtlasModel, KnownFile, PackagePart
 from attnaudit.sources.atlas.folders import copy_wordpieces, write_model
 from attnaudit.sources.atlas.onnx_weights import read_onnx
@@ -34,24 +35,9 @@ _SENTENCES = (
 def convert(files: Mapping[str, Path], folder: Path) -> tuple[str, ...]:
     """Write config, weights and tokenizer."""
     weights = {name.removeprefix(_PREFIX): own for name, own in read_onnx(files[_WEIGHTS]).items()}
-    config = {
-        "architectures": ["BertModel"],
-        "model_type": "bert",
-        "num_attention_heads": 12,
-        **bert_sizes(weights),
-    }
-    write_model(folder, config, weights)
+    write_model(folder, bert_config(weights, 12, masked=False), weights)
     copy_wordpieces(folder, files[_WORDS], lower=True)
     return ()
-
-
-def check(folder: Path) -> None:
-    """Check that sentences of one meaning are closest.
-
-    Raises:
-        WeightsError: they are not.
-    """
-    pairs_up(text_vectors(folder, _SENTENCES), "sentences with one of their meaning")
 
 
 MINILM_L3 = AtlasModel(
@@ -77,5 +63,5 @@ MINILM_L3 = AtlasModel(
         ),
     ),
     convert=convert,
-    check=check,
+    check=partial(pairs_up, texts=_SENTENCES, of="sentences with one of their meaning"),
 )

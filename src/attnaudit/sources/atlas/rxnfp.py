@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from attnaudit.sources.atlas.bert_sizes import bert_sizes
-from attnaudit.sources.atlas.checks import pairs_up, restores, text_vectors
+from attnaudit.sources.atlas.bert_sizes import bert_config
+from attnaudit.sources.atlas.checks import pairs_up, restores
 from attnaudit.sources.atlas.entry import AtlasModel, KnownFile, PackagePart, resource_texts
 from attnaudit.sources.atlas.folders import BERT_SPECIAL, write_model, write_tokenizer
 from attnaudit.sources.weights import read_weights
@@ -46,25 +46,10 @@ def convert(files: Mapping[str, Path], folder: Path) -> tuple[str, ...]:
     """Write config, weights and tokenizer."""
     weights, words = files.values()
     tensors = read_weights(weights)
-    pretrained = "cls.predictions.bias" in tensors
-    config = {
-        "architectures": ["BertForMaskedLM" if pretrained else "BertModel"],
-        "model_type": "bert",
-        "num_attention_heads": 4,
-        **bert_sizes(tensors, "bert." if pretrained else ""),
-    }
+    config = bert_config(tensors, 4, masked="cls.predictions.bias" in tensors)
     write_model(folder, config, tensors)
     write_tokenizer(folder, words.read_text("utf-8").split(), BERT_SPECIAL, SMILES)
     return ()
-
-
-def tells_classes(folder: Path) -> None:
-    """Check that the fingerprints of reactions of one class are closest.
-
-    Raises:
-        WeightsError: they are not.
-    """
-    pairs_up(text_vectors(folder, _CLASSES, first=True), "reactions with one of their class")
 
 
 def _files(kind: str, sha256: str) -> tuple[KnownFile, KnownFile]:
@@ -99,7 +84,7 @@ RXNFP_FT = AtlasModel(
     megabytes=75,
     files=_files("bert_ft", "5bb7f9f5831ec16a4b90545f95394853caf19ff9a8272291c86e0b231e0ff2ba"),
     convert=convert,
-    check=tells_classes,
+    check=partial(pairs_up, texts=_CLASSES, of="reactions with one of their class", first=True),
     texts=REACTIONS,
     reads="reactions as SMILES",
 )

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from attnaudit.sources.atlas.bert_sizes import bert_sizes
+from attnaudit.sources.atlas.bert_sizes import bert_config
 from attnaudit.sources.atlas.checks import restores
 from attnaudit.sources.atlas.entry import AtlasModel, KnownFile, PackagePart, resource_texts
 from attnaudit.sources.atlas.folders import write_model, write_tokenizer
@@ -34,13 +34,7 @@ def convert(files: Mapping[str, Path], folder: Path) -> tuple[str, ...]:
         f"cls.predictions.{name.removeprefix('mlm.')}" if name.startswith("mlm.") else name: tensor
         for name, tensor in read_weights(files[_WEIGHTS]).items()
     }
-    config = {
-        "architectures": ["BertForMaskedLM"],
-        "model_type": "bert",
-        "num_attention_heads": 8,
-        **bert_sizes(weights, "bert."),
-    }
-    write_model(folder, config, weights)
+    write_model(folder, bert_config(weights, 8, masked=True), weights)
     write_tokenizer(folder, _TOKENS, _SPECIAL)
     return ()
 
