@@ -93,9 +93,9 @@ def segmented(*models):
 
 def test_of_networks_that_segment_there_is_a_table_for_each_quantity(tmp_path):
     found = segmented("m")
-    assert robustness_answers(found) == ["m has a mIoU of 60.0% on clean images and 40.0% on corrupted ones."]
+    assert robustness_answers(found) == ["m has an mIoU of 60.0% on clean images and 40.0% on corrupted ones."]
     assert robustness_answers(segmented(*"abcde")) == [
-        "5 models have a mIoU of 60.0% to 60.0% on clean images and 40.0% to 40.0% on corrupted ones."
+        "5 models have an mIoU of 60.0% to 60.0% on clean images and 40.0% to 40.0% on corrupted ones."
     ]
     page = write_robustness_page(found, "40 images", None, tmp_path / "page.html").read_text()
     for text in (" ".join(printed(found).split()), page):

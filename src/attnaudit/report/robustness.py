@@ -69,7 +69,7 @@ def _answer(summary: EvaluationSummary, model: str) -> str:
     shares = _shares(summary, model)
     if summary.segments:
         parts = [f"{share:.1%} {_SHOWN[kind]}" for kind, share in shares.items()]
-        return f"{model} has a mIoU of {_listed(parts)}." if parts else ""
+        return f"{model} has an mIoU of {_listed(parts)}." if parts else ""
     attacked = summary.of(model, ConditionKind.ATTACK)
     strongest = min(attacked, key=lambda entry: entry.accuracy).condition.words if attacked else ""
     parts = [f"{share:.1%} {_UNDER[kind].format(examples=summary.examples)}" for kind, share in shares.items()]
@@ -85,7 +85,7 @@ def _range_answer(summary: EvaluationSummary, models: Sequence[str]) -> str:
     for kind, words in (_SHOWN if summary.segments else _UNDER).items():
         if own := [shares[kind] for shares in found if kind in shares]:
             parts.append(f"{min(own):.1%} to {max(own):.1%} {words.format(examples=summary.examples)}")
-    said = "have a mIoU of" if summary.segments else "are right on"
+    said = "have an mIoU of" if summary.segments else "are right on"
     return f"{len(models)} models {said} {_listed(parts)}." if parts else ""
 
 
