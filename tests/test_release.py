@@ -99,16 +99,26 @@ def test_the_installed_wheel_lists_claims_and_audits_the_model_that_it_carries(e
     assert (tmp_path / "run" / "report.html").stat().st_size > 10_000
 
 
-def test_one_version_is_everywhere():
-    assert re.search(rf"^version: {re.escape(__version__)}$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+def test_what_is_cited_is_the_last_release_of_the_changelog():
+    citation = (ROOT / "CITATION.cff").read_text()
+    version, date = (
+        re.findall(rf"^{name}: (\S+)$", citation, re.MULTILINE)[0] for name in ("version", "date-released")
+    )
     sections = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert sections[0] == "Unreleased"
-    assert re.fullmatch(rf"{re.escape(__version__)} \(\d{{4}}-\d\d-\d\d\)", sections[1])
+    assert sections[:2] == ["Unreleased", f"{version} ({date})"]
 
 
-def test_the_date_of_the_release_is_that_of_the_changelog():
-    (date,) = re.findall(r"^date-released: (\S+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
-    assert f"## {__version__} ({date})" in (ROOT / "CHANGELOG.md").read_text()
+def test_code_that_is_not_released_does_not_bear_the_version_of_a_release():
+    """Cards and run folders say which code made them; what changed after a release must not pass for it."""
+    text = (ROOT / "CHANGELOG.md").read_text()
+    unreleased, released = re.split(r"^## ", text, flags=re.MULTILINE)[1:3]
+    changed = unreleased.removeprefix("Unreleased").strip()
+    assert (".dev" in __version__) == bool(changed)
+    assert released.startswith(f"{__version__} ") == (not changed)
+
+
+def test_the_wheel_of_the_readme_is_the_one_that_is_built():
+    assert f"dist/attnaudit-{__version__}-py3-none-any.whl" in (ROOT / "README.md").read_text()
 
 
 def test_the_workflow_tests_the_pythons_that_the_package_names():

@@ -1,4 +1,4 @@
-"""RPC-Attention, put into a pretrained encoder at fine-tuning only, names sentences better."""
+"""RPC-Attention, put into a pretrained encoder at fine-tuning only, classifies sentences better."""
 
 from __future__ import annotations
 

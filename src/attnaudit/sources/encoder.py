@@ -1,4 +1,4 @@
-"""A pretrained encoder that names sentences, with any attention variant, as fine-tuned by `attnaudit train`."""
+"""A pretrained encoder that classifies sentences, with any attention variant, as fine-tuned by `attnaudit train`."""
 
 from __future__ import annotations
 
