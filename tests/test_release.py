@@ -105,7 +105,7 @@ def test_what_is_cited_is_the_last_release_of_the_changelog():
         re.findall(rf"^{name}: (\S+)$", citation, re.MULTILINE)[0] for name in ("version", "date-released")
     )
     sections = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert sections[:2] == ["Unreleased", f"{version} ({date})"]
+    assert sections[:2] == ["Unreleased", "{version} ({date-released})".format_map(named)]
 
 
 def test_code_that_is_not_released_does_not_bear_the_version_of_a_release():
