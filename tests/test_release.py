@@ -101,9 +101,7 @@ def test_the_installed_wheel_lists_claims_and_audits_the_model_that_it_carries(e
 
 def test_what_is_cited_is_the_last_release_of_the_changelog():
     citation = (ROOT / "CITATION.cff").read_text()
-    version, date = (
-        re.findall(rf"^{name}: (\S+)$", citation, re.MULTILINE)[0] for name in ("version", "date-released")
-    )
+    named = dict(re.findall(r"^(version|date-released): (\S+)$", citation, re.MULTILINE))
     sections = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert sections[:2] == ["Unreleased", "{version} ({date-released})".format_map(named)]
 
