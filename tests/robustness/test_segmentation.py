@@ -177,3 +177,11 @@ def test_an_output_that_is_neither_of_images_nor_of_pixels_is_refused(sized):
     odd.module.forward = lambda images: torch.zeros(len(images), 3, 4)
     with pytest.raises(ModelError, match=r"is not a classifier: for one image its output has shape \(1, 3, 4\)"):
         PixelModel(odd).outputs  # noqa: B018
+
+
+def test_a_network_whose_outputs_are_not_finite_has_no_miou(data, tmp_path, sized):
+    model = thresholding()
+    with torch.no_grad():
+        model.module.level.fill_(torch.nan)
+    with pytest.raises(ModelError, match=r"^threshold has outputs that are not finite \(clean\)"):
+        evaluate(plan_of(data, models=(model,)), tmp_path / "run")

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
@@ -22,6 +21,7 @@ from attnaudit.protocol import Protocol
 from attnaudit.records.evaluation import Accuracy, Condition, EvaluationScore, Quantity
 from attnaudit.robustness.conditions import CLEAN
 from attnaudit.robustness.examples import Examples
+from attnaudit.robustness.outcome import finite_logits
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.robustness.table import NAME, Results
 from attnaudit.sources.model import LoadedModel
@@ -70,10 +70,11 @@ class Segmenter:
             raise InputError(f"{model.label} segments {model.outputs} classes: {chosen.path} has no masks of these.")
         return Segmenter(model, chosen.mask_pixels(*model.size))
 
-    @torch.no_grad()
-    def counts(self, pixels: Float[Tensor, "pictures 3 height width"], batch: slice) -> ClassCounts:
-        """What it makes of the pictures of a batch."""
-        predicted = self.model(pixels).argmax(dim=-1)
+    def counts(
+        self, pixels: Float[Tensor, "pictures 3 height width"], batch: slice, condition: Condition
+    ) -> ClassCounts:
+        """What it makes of the pictures of a batch under a condition."""
+        predicted = finite_logits(self.model, pixels, condition).argmax(dim=-1)
         return ClassCounts.of(confusion_matrices(predicted, self.masks[batch].to(predicted.device), self.model.outputs))
 
 
