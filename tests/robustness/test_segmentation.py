@@ -1,5 +1,7 @@
 """Networks that segment under corruptions: what is counted, what is refused, and that masks stay as they are."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -24,7 +26,7 @@ from attnaudit.sources.trained_models import WEIGHTS
 from attnaudit.sources.vision_transformer import build_vision_transformer
 from attnaudit.sources.weights import fingerprint
 from tests.robustness.subjects import write_model, write_parquet
-from tests.sources.masks import SHAPE, write_ade20k, write_masks
+from tests.sources.masks import SHAPE, encoded, write_ade20k, write_masks
 
 CORRUPTIONS = corruption_conditions(["gaussian_noise", "elastic_transform"], [5])
 
@@ -185,3 +187,9 @@ def test_a_network_whose_outputs_are_not_finite_has_no_miou(data, tmp_path, size
         model.module.level.fill_(torch.nan)
     with pytest.raises(ModelError, match=r"^threshold has outputs that are not finite \(clean\)"):
         evaluate(plan_of(data, models=(model,)), tmp_path / "run")
+
+
+def test_masks_that_name_no_class_are_refused(data, tmp_path, sized):
+    nothing = encoded(np.full(SHAPE, UNLABELLED, np.uint8))
+    with pytest.raises(InputError, match=r"^No pixel of the 6 masks of .* has a class, as threshold sees them"):
+        evaluate(plan_of(replace(data, masks=[nothing] * 6)), tmp_path / "run")

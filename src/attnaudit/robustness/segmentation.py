@@ -16,6 +16,7 @@ import pyarrow as pa
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
+from attnaudit.display import counted
 from attnaudit.errors import InputError
 from attnaudit.protocol import Protocol
 from attnaudit.records.evaluation import Accuracy, Condition, EvaluationScore, Quantity
@@ -25,7 +26,7 @@ from attnaudit.robustness.outcome import finite_logits
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.robustness.table import NAME, Results
 from attnaudit.sources.model import LoadedModel
-from attnaudit.sources.segmented import SegmentedImages
+from attnaudit.sources.segmented import UNLABELLED, SegmentedImages
 from attnaudit.statistics.segmentation import (
     ClassCounts,
     confusion_matrices,
@@ -68,7 +69,13 @@ class Segmenter:
         chosen = examples.selected
         if not isinstance(chosen, SegmentedImages) or chosen.classes != model.outputs:
             raise InputError(f"{model.label} segments {model.outputs} classes: {chosen.path} has no masks of these.")
-        return Segmenter(model, chosen.mask_pixels(*model.size))
+        masks = chosen.mask_pixels(*model.size)
+        if bool((masks == UNLABELLED).all()):
+            raise InputError(
+                f"No pixel of the {counted(len(chosen), 'mask')} of {chosen.path} has a class, as {model.label} sees "
+                "them: give masks that name classes, or a larger --limit."
+            )
+        return Segmenter(model, masks)
 
     def counts(
         self, pixels: Float[Tensor, "pictures 3 height width"], batch: slice, condition: Condition

@@ -119,6 +119,11 @@ class SegmentedImages(EncodedImages):
         except InputError as error:
             raise InputError(f"{name} {error}") from error
 
+    def has_labels(self, height: int, width: int) -> bool:
+        """Whether a pixel of a centre crop has a class; looks no further than the first one."""
+        crops = (centre_crop_mask(self.mask(index), height, width) for index in range(len(self)))
+        return any(bool((crop != UNLABELLED).any()) for crop in crops)
+
     def mask_pixels(self, height: int, width: int | None = None) -> UInt8[Tensor, "images height width"]:
         """The centre crops of all masks, in memory, cut as the pictures are."""
         return torch.from_numpy(
