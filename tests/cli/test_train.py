@@ -96,6 +96,16 @@ def test_evaluations_are_drawn_over_seeds(tmp_path):
         assert ">rpc4<" in (tmp_path / "images" / f"{name}.svg").read_text()
 
 
+def test_a_claim_asked_for_by_name_that_cannot_be_judged_is_exit_code_1(tmp_path):
+    evaluation = write_evaluation(tmp_path / "run", pairs((0.0, 0.01), (0.0, 0.01)))
+    assert run("judge", evaluation).exit_code == 0
+    assert run("judge", evaluation, "--claims", "rpc-robust").exit_code == 0
+    told = run("judge", evaluation, "--claims", "rpc-robust,rpc-fine-tuned")
+    assert told.exit_code == 1
+    assert "rpc-robust" in told.stdout
+    assert "rpc-fine-tuned is not judged: it needs" in told.stderr
+
+
 def test_judging_nothing_of_ours_is_refused(tmp_path):
     with pytest.raises(RunFolderError, match=r"does not exist: .*attnaudit train or attnaudit robust"):
         run("judge", tmp_path / "nowhere")
