@@ -72,10 +72,11 @@ class MissingExtraError(AttnAuditError):
     """An optional dependency is not installed."""
 
 
-def unknown(kind: str, name: object, known: Iterable[object], listing: str = "") -> UsageError:
+def unknown(kind: str, name: object, known: Iterable[object], listing: str = "", about: str = "") -> UsageError:
     """The error for a name that is not among the `known` ones, with the closest of them.
 
-    All are named if they are few; if they are many, `listing` is the command that lists them.
+    All are named if they are few; if they are many, `listing` is the command that lists them. `about` stands
+    behind the name, such as the setting under which it is unknown.
 
     >>> str(unknown("corruption", "fogg", ["fog", "snow"]))
     "Unknown corruption 'fogg': did you mean fog? Known: fog, snow."
@@ -85,7 +86,7 @@ def unknown(kind: str, name: object, known: Iterable[object], listing: str = "")
     hint = f": did you mean {enumerated(close)}?" if close else "."
     many = f" {listing} lists all." if listing else ""
     listed = f" Known: {', '.join(names)}." if len(names) <= _LISTED else many
-    return UsageError(f"Unknown {kind} {name!r}{hint}{listed}")
+    return UsageError(f"Unknown {kind} {name!r}{about}{hint}{listed}")
 
 
 def similar(name: str, known: Iterable[str]) -> list[str]:

@@ -244,6 +244,38 @@ def test_only_broken_images_are_an_error(image_folder, tmp_path):
         run(image_folder, tmp_path / "run")
 
 
+def test_a_run_that_could_use_no_input_leaves_no_folder_behind(image_folder, tmp_path):
+    first, *others = find_images(image_folder)
+    kept = first.read_bytes()
+    for path in others:
+        path.unlink()
+    first.write_text("broken")
+    out = tmp_path / "new" / "run"
+    with pytest.raises(InputError, match=r"^The only input could not be used: class0/image0.png .*[^.]\.$"):
+        run(image_folder, out)
+    assert not out.parent.exists()
+    first.write_bytes(kept)
+    run(image_folder, out)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "words"),
+    [
+        ({"out": "taken"}, RunFolderError, "taken is neither empty nor a run folder: give --out"),
+        ({"out": "taken/note.txt"}, RunFolderError, "note.txt is a file: give --out another folder"),
+        ({"keep_maps": 0}, UsageError, "--keep-maps must be ≥ 1, got 0"),
+    ],
+)
+def test_what_is_wrong_about_the_folder_and_the_maps_is_said_before_a_model_is_looked_for(
+    tmp_path, monkeypatch, settings, error, words
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "note.txt").write_text("mine")
+    with pytest.raises(error, match=words):
+        attnaudit.audit("no-such-model", **settings)
+
+
 def test_a_module_in_memory_is_audited_without_a_folder():
     import timm
 

@@ -201,7 +201,7 @@ LISTS = ("--eps", "--severities", "--attacks", "--corruptions")
         *(((option, ""), f"{option} must not be empty") for option in LISTS),
         (("--eps", " , "), "--eps must not be empty"),
         (("--severities", "none"), "--severities must be a list of integers, such as 1,4,16, got none"),
-        (("--attacks", "bim"), "Unknown --protocol exact attack 'bim'"),
+        (("--attacks", "bim"), "Unknown attack 'bim' (--protocol exact)"),
         (("--corruptions", "rain"), "Unknown corruption 'rain'"),
         (("--corruptions", "fog", "--severities", "9"), "Unknown severity 9. Known: 1, 2, 3, 4, 5."),
         (("--baseline", "other"), "(vit), got other"),

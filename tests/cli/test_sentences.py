@@ -107,14 +107,14 @@ def test_what_is_for_images_is_refused_for_sentences(cli, place, capsys):
     for options, words in (
         (["--tsv", "data/test.tsv", "--attacks", "pgd"], "--attacks is for images"),
         (["--tsv", "data/test.tsv", "--corruptions", "all"], "--corruptions is for images"),
-        ([], "names sentences: give --tsv FILE"),
+        ([], "classifies sentences: give --tsv FILE"),
         (["--tsv", "data/test.tsv", "--rates", "2"], "--rates must be shares"),
         (["--tsv", "data/test.tsv", "--noises", "hail"], "Unknown noise"),
     ):
         assert cli("robust", "run", *options, "--device", "cpu") in (1, 2)
         assert words in " ".join(capsys.readouterr().err.split())
     assert cli("robust", "vit-small-cifar", "--tsv", "data/test.tsv", "--device", "cpu") == 1
-    assert "does not name sentences" in " ".join(capsys.readouterr().err.split())
+    assert "does not classify sentences" in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_context_longer_than_the_encoder_reads_is_refused(cli, place, capsys):

@@ -80,7 +80,10 @@ def test_verdicts_are_told_with_what_their_words_mean(tmp_path):
     assert "refuted" in result.stdout
     assert "they do what the claim excludes" in result.stdout
     evaluated = run("judge", write_evaluation(tmp_path / "evaluation", pairs((-0.05, -0.06), (0.0, 0.0))))
-    assert "refuted, no gain: a claimed gain is absent: smaller gains" in " ".join(evaluated.stdout.split())
+    legend = (
+        "refuted, no gain: a claimed gain is absent: smaller gains than the claimed one, or than one point, our own"
+    )
+    assert legend in " ".join(evaluated.stdout.split())
     assert "they do what the claim excludes" not in evaluated.stdout
     both = run("judge", tmp_path / "run", tmp_path / "evaluation")
     assert both.stdout.index("they do what the claim excludes") < both.stdout.index("rpc-robust: RPC-Attention beats")
@@ -96,9 +99,22 @@ def test_evaluations_are_drawn_over_seeds(tmp_path):
         assert ">rpc4<" in (tmp_path / "images" / f"{name}.svg").read_text()
 
 
+def test_a_claim_asked_for_by_name_that_cannot_be_judged_is_exit_code_1(tmp_path):
+    evaluation = write_evaluation(tmp_path / "run", pairs((0.0, 0.01), (0.0, 0.01)))
+    assert run("judge", evaluation).exit_code == 0
+    assert run("judge", evaluation, "--claims", "rpc-robust").exit_code == 0
+    told = run("judge", evaluation, "--claims", "rpc-robust,rpc-fine-tuned")
+    assert told.exit_code == 1
+    assert "rpc-robust" in told.stdout
+    assert "rpc-fine-tuned is not judged: it needs" in told.stderr
+
+
 def test_judging_nothing_of_ours_is_refused(tmp_path):
     with pytest.raises(RunFolderError, match=r"does not exist: .*attnaudit train or attnaudit robust"):
         run("judge", tmp_path / "nowhere")
+    (tmp_path / "short.txt").write_text("a")
+    with pytest.raises(RunFolderError, match=r"short.txt is a file: give folders written by attnaudit train"):
+        run("judge", tmp_path / "short.txt")
     with pytest.raises(UsageError, match=r"^kpca-values .*attnaudit audit MODEL"):
         run("judge", write_course(tmp_path / "run", [0.5]), "--claims", "kpca-values")
 

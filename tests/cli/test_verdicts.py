@@ -92,6 +92,19 @@ def test_fail_on_sets_exit_code_3(cli, image_folder, claim, words, code):
     assert cli(*arguments, "--fail-on", words) == code
 
 
+def test_fail_on_without_claims_is_refused_before_anything_is_loaded(refused):
+    words = "--fail-on unsupported needs claims: name some with --claims"
+    refused(("audit", "no-such-model", "--claims", "none", "--fail-on", "unsupported"), 2, words)
+
+
+def test_a_gate_does_not_pass_on_a_claim_that_it_could_not_test(cli, capsys, image_folder):
+    arguments = (*AUDIT, "--images", image_folder, "--limit", "1", "--fail-on", "supported")
+    assert cli(*arguments, "--claims", "kpca-eigenvalues,ksvd-regularised") == 1
+    err = " ".join(capsys.readouterr().err.split())
+    assert "ksvd-regularised is not judged: it needs" in err
+    assert "--fail-on supported could not test ksvd-regularised: choose claims" in err
+
+
 def test_without_claims_the_plain_numbers_are_printed(cli, capsys, image_folder):
     assert cli(*AUDIT, "--images", image_folder, "--claims", "none") == 0
     assert "kernel_cka" in capsys.readouterr().out

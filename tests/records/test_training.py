@@ -21,6 +21,8 @@ def test_what_a_training_wrote_comes_back(tmp_path):
     assert (run.recipe.name, run.seed, run.data, run.recipe.model.attention) == ("rpc-recipe", 3, ("these",), "rpc")
     assert run.accuracies == (0.5, 0.75)
     assert not run.is_monitored
+    with pytest.raises(RunFolderError, match=r"run was trained without a monitor, so it has no measurements: give a"):
+        _ = run.rows
 
 
 def test_batch_means_leave_out_single_images_and_references(tmp_path):

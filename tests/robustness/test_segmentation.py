@@ -1,5 +1,7 @@
 """Networks that segment under corruptions: what is counted, what is refused, and that masks stay as they are."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -24,7 +26,7 @@ from attnaudit.sources.trained_models import WEIGHTS
 from attnaudit.sources.vision_transformer import build_vision_transformer
 from attnaudit.sources.weights import fingerprint
 from tests.robustness.subjects import write_model, write_parquet
-from tests.sources.masks import SHAPE, write_ade20k, write_masks
+from tests.sources.masks import SHAPE, encoded, write_ade20k, write_masks
 
 CORRUPTIONS = corruption_conditions(["gaussian_noise", "elastic_transform"], [5])
 
@@ -177,3 +179,17 @@ def test_an_output_that_is_neither_of_images_nor_of_pixels_is_refused(sized):
     odd.module.forward = lambda images: torch.zeros(len(images), 3, 4)
     with pytest.raises(ModelError, match=r"is not a classifier: for one image its output has shape \(1, 3, 4\)"):
         PixelModel(odd).outputs  # noqa: B018
+
+
+def test_a_network_whose_outputs_are_not_finite_has_no_miou(data, tmp_path, sized):
+    model = thresholding()
+    with torch.no_grad():
+        model.module.level.fill_(torch.nan)
+    with pytest.raises(ModelError, match=r"^threshold has outputs that are not finite \(clean\)"):
+        evaluate(plan_of(data, models=(model,)), tmp_path / "run")
+
+
+def test_masks_that_name_no_class_are_refused(data, tmp_path, sized):
+    nothing = encoded(np.full(SHAPE, UNLABELLED, np.uint8))
+    with pytest.raises(InputError, match=r"^No pixel of the 6 masks of .* has a class, as threshold sees them"):
+        evaluate(plan_of(replace(data, masks=[nothing] * 6)), tmp_path / "run")

@@ -86,9 +86,11 @@ def test_missing_masks_columns_and_places_are_named(tmp_path):
         read_segmented(with_mask(tmp_path, pa.scalar(None, pa.binary()).as_py()), 2)
     pq.write_table(pa.table({"image": [b""], "label": [0]}), tmp_path / "labels.parquet")
     pq.write_table(pa.table({"image": [b""], "name": ["x"]}), tmp_path / "bare.parquet")
-    with pytest.raises(InputError, match="must have columns image and mask, got image, name"):
+    with pytest.raises(
+        InputError, match="must have columns image and mask, with an encoded mask for each, got image and name"
+    ):
         read_segmented(tmp_path / "bare.parquet", 2)
-    with pytest.raises(InputError, match="column label does not contain encoded images"):
+    with pytest.raises(InputError, match=r"must have columns image and mask, with an .*, got image and label"):
         read_segmented(tmp_path / "labels.parquet", 2)
     with pytest.raises(InputError, match="does not exist: give a Parquet file, or a folder with images/"):
         read_segmented(tmp_path / "nowhere", 2)

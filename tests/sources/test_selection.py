@@ -55,7 +55,7 @@ def test_a_folder_of_texts_may_have_images_beside_them(image_folder):
     pytest.importorskip("transformers")
     (image_folder / "text.md").write_text("A sentence about nothing in particular, of some length. " * 9)
     selected = select_inputs([parse_model("minilm")], InputSelection(image_folder, 1), Protocol.EXACT)
-    assert selected.words == f"1 passages of {image_folder.name}"
+    assert selected.words == f"1 passage of {image_folder.name}"
 
 
 def test_a_batch_may_say_which_inputs_belong_together():

@@ -33,8 +33,8 @@ def test_quotes_are_letters(tmp_path):
         ("sentence\tlabel\nfine\t99999999999\nnot\t0\n", r"Line 2 .*got '99999999999'"),
         ("sentence\tlabel\nfine\t1\n  \t0\n", "Line 3 of .* has no sentence"),
         ("sentence\tlabel\nfine\t1\nnot\n", "Line 3 of .* must have 2 columns, as the first line, got 1"),
-        ("sentence\tlabel\nfine\t1\nnot\t1\n", "at least 2 classes, got 2 of 1"),
-        ("sentence\tlabel\n", "at least 2 classes, got 0 of 0"),
+        ("sentence\tlabel\nfine\t1\nnot\t1\n", "at least 2 classes, got 2 sentences of 1 class"),
+        ("sentence\tlabel\n", "at least 2 classes, got 0 sentences of 0 classes"),
         ("", "is empty"),
     ],
 )
@@ -68,3 +68,8 @@ def test_a_folder_without_one_of_the_files_is_said(tmp_path):
     write_tsv(tmp_path / "train.tsv", GOOD)
     with pytest.raises(InputError, match=r"has no test.tsv: give a folder with train.tsv and test.tsv"):
         training_and_test_sentences(tmp_path)
+
+
+def test_a_folder_is_no_file_of_sentences(tmp_path):
+    with pytest.raises(InputError, match=r"is a folder: give a file of tab-separated text with columns sentence and"):
+        read_sentences(tmp_path)

@@ -2,20 +2,24 @@
 
 import json
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 
 import attnaudit
-from attnaudit.errors import UsageError
+from attnaudit.errors import InputError, UsageError
 from attnaudit.records.recipe import MaskAugmentationSettings
 from attnaudit.records.training import SegmentationEpoch, open_training
 from attnaudit.sources import load_model, parse_model
 from attnaudit.sources.segmented import UNLABELLED
+from attnaudit.training.batching import IGNORED
 from attnaudit.training.loop import train
 from attnaudit.training.recipe_file import FOLDER, read_recipe
-from attnaudit.training.segmentation_task import IGNORED, MaskAugmentation, targets_of
+from attnaudit.training.segmentation_task import MaskAugmentation, targets_of
 from attnaudit.training.tasks import make_task, read_data
-from tests.sources.masks import SHAPE
+from tests.sources.masks import SHAPE, encoded
 
 pytest.importorskip("timm")
 
@@ -155,3 +159,27 @@ def test_masks_are_for_recipes_that_segment(halves):
 def test_the_recipe_of_camvid_fits_its_pictures():
     recipe = read_recipe(str(FOLDER / "segment-camvid.yaml"))
     assert (recipe.model.image_shape, recipe.model.patches, recipe.model.classes) == ((180, 240), (18, 24), 11)
+
+
+def without_labels(path, places):
+    """The file, with masks at these places that name no class."""
+    table = pq.read_table(path)
+    masks = [encoded(np.full(SHAPE, UNLABELLED, np.uint8)) if place in places else mask.as_py()
+             for place, mask in enumerate(table["mask"])]  # fmt: skip
+    pq.write_table(table.set_column(table.schema.get_field_index("mask"), "mask", pa.array(masks)), path)
+
+
+@pytest.mark.parametrize("half", ["training", "test"])
+def test_masks_that_name_no_class_are_refused(recipe_file, mask_set, half):
+    path = mask_set / ("train.parquet" if half == "training" else "test.parquet")
+    without_labels(path, range(16))
+    with pytest.raises(InputError, match=rf"^No pixel of the \d+ {half} masks of .* has a class.*: give masks"):
+        read_data(read_recipe(str(recipe_file)), mask_set)
+
+
+def test_pictures_without_labels_do_not_stop_a_training(recipe_file, mask_set, tmp_path):
+    """Batches have four of sixteen pictures, so that most have no labelled pixel."""
+    without_labels(mask_set / "train.parquet", range(1, 16))
+    recipe = read_recipe(str(recipe_file), ["epochs=1", "monitor.images=0", "average=null"])
+    (epoch,) = train(recipe, read_data(recipe, mask_set), tmp_path / "run").history
+    assert 0 < epoch["train_loss"] < 1

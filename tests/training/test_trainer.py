@@ -8,9 +8,10 @@ from torch.nn import functional
 
 from attnaudit.attention import ksvd_loss
 from attnaudit.sources.vision_transformer import build_vision_transformer
+from attnaudit.training.batching import IGNORED
 from attnaudit.training.distributed import DeviceSettings
 from attnaudit.training.recipe_file import read_recipe
-from attnaudit.training.trainer import Trainer
+from attnaudit.training.trainer import Trainer, mean_cross_entropy
 
 SMALL = (
     "model.depth=1", "model.width=24", "model.heads=2", "model.drop_path=0", "precision=fp32", "average=null",
@@ -66,3 +67,24 @@ def test_the_average_takes_in_the_weights_after_each_step_by_the_decay_of_that_s
         own.step(number, *batch)
         expected = decay * expected + (1 - decay) * flat(own.model)
         torch.testing.assert_close(flat(own.average), expected)
+
+
+@pytest.mark.parametrize("shown", [1.0, 0.4, 0.01])
+def test_the_loss_is_torchs_mean_to_the_last_bit(shown):
+    generator = torch.Generator().manual_seed(0)
+    logits, targets = torch.randn(3000, 11, generator=generator), torch.randint(11, (3000,), generator=generator)
+    targets[torch.rand(3000, generator=generator) > shown] = IGNORED
+    found, expected = logits.clone().requires_grad_(), logits.clone().requires_grad_()
+    loss, mean = mean_cross_entropy(found, targets), functional.cross_entropy(expected, targets)
+    assert torch.equal(loss, mean)
+    for own in (loss, mean):
+        own.backward()
+    assert torch.equal(found.grad, expected.grad)
+
+
+def test_a_batch_without_a_class_has_no_loss_and_no_gradient():
+    logits = torch.randn(8, 3, requires_grad=True)
+    loss = mean_cross_entropy(logits, torch.full((8,), IGNORED))
+    loss.backward()
+    assert float(loss.detach()) == 0
+    assert not logits.grad.any()

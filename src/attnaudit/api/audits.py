@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from attnaudit import defaults
 from attnaudit.api.runs import Run
 from attnaudit.audit import AuditPlan, AuditSettings, measure, plan_audit
-from attnaudit.audit.keeping_views import check_size, keep_views
+from attnaudit.audit.keeping_views import check_count, check_size, keep_views
 from attnaudit.audit.ranking import best_theories, rank
 from attnaudit.audit.summary import losses
 from attnaudit.claims.claim import Claim, Terms
@@ -126,6 +126,10 @@ def audit(
     allowed = default_memory() if memory is None else parse_memory(str(memory))
     resources = Resources(workers, cluster, allowed)
     bounds, kept = Bounds(threshold, chance), _kept(keep)
+    if keep_maps is not None:
+        check_count(keep_maps)
+    if out is not None:
+        RunFolder(Path(out)).check()
     own = {measure.name for measure in measures if isinstance(measure, Measure)}
     audits = RecordKind.AUDIT
     judged = claims_about(audits) if claims == "all" else claims_named(claims, audits, own_measures=own)

@@ -45,9 +45,8 @@ def judge(
     paths = run_paths(runs)
     for path in paths:
         if not path.is_dir():
-            raise RunFolderError(
-                f"The folder {path} does not exist: give folders written by attnaudit train or attnaudit robust."
-            )
+            wrong = f"{path} is a file" if path.exists() else f"The folder {path} does not exist"
+            raise RunFolderError(f"{wrong}: give folders written by attnaudit train or attnaudit robust.")
     kinds = {path: RunFolder(path).kind for path in paths}
     evaluations = open_evaluations([path for path in paths if kinds[path] is RunKind.ROBUSTNESS])
     trainings = open_trainings([path for path in paths if kinds[path] is not RunKind.ROBUSTNESS])

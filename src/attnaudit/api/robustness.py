@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Literal
 
 from attnaudit import defaults
+from attnaudit.display import counted
 from attnaudit.errors import UsageError, unknown
 from attnaudit.numerics.devices import device_name
 from attnaudit.protocol import Protocol
 from attnaudit.records.card import SentenceCard
 from attnaudit.records.engine import Progress
 from attnaudit.records.ranges import check_whole
+from attnaudit.records.run_folder import RunFolder
 from attnaudit.report.progress import shown_progress
 from attnaudit.report.robustness_files import write_evaluation_files
 from attnaudit.robustness import EvaluationPlan, EvaluationSettings, Examples, Robustness, evaluate
@@ -78,11 +80,11 @@ def robust(
 
     Args:
         models: names of models: `"vit-small-cifar"`, `"timm:NAME"`, or a folder that `train` wrote. They all classify
-            images, or all segment, or all name sentences.
+            images, or all segment, or all classify sentences.
         images: a folder with a folder of images per class, or a Parquet file with columns img and label; for networks
             that segment, a folder in ADE20K's layout, or a Parquet file with columns image and mask. By default what
             the data folder has for the model's classes.
-        tsv: for models that name sentences, tab-separated text with columns sentence and label; then only noises,
+        tsv: for models that classify sentences, tab-separated text with columns sentence and label; then only noises,
             rates, limit and what follows apply.
         weights: a local weights file, of one model.
         random_weights: evaluate untrained networks, initialised from `seed`.
@@ -115,6 +117,8 @@ def robust(
     check_whole(0, seed=seed)
     if precision not in _PRECISIONS:
         raise unknown("precision", precision, _PRECISIONS)
+    if out is not None:
+        RunFolder(Path(out)).check()
     names = [models] if isinstance(models, str) else list(models)
     if tsv is not None:
         given = {
@@ -149,7 +153,7 @@ def robust(
         conditions = noise_plan(noises, rates)
         examples = SentenceExamples.drawn(read_sentences(Path(tsv)), limit, seed)
     elif named := next((model.label for model in loaded if isinstance(model.card, SentenceCard)), None):
-        raise UsageError(f"{named} names sentences: give --tsv FILE, with columns sentence and label.")
+        raise UsageError(f"{named} classifies sentences: give --tsv FILE, with columns sentence and label.")
     else:
         if segments := PixelModel(loaded[0]).segments:
             check_segmentation(attacks=attacks, twin=twin, outliers=outliers, mask=mask, baseline=baseline)
@@ -171,8 +175,8 @@ def robust(
         checks,
     )
     folder = Path(out) if out is not None else Path(defaults.RUNS) / plan.name
-    kind = "images" if tsv is None else "sentences"
-    about = f"{len(plan.examples.indices):,} {kind} of {plan.examples.data.path.name}, protocol {chosen.value}"
+    count = counted(len(plan.examples.indices), "image" if tsv is None else "sentence")
+    about = f"{count} of {plan.examples.data.path.name}, protocol {chosen.value}"
     _log.info("Evaluating %s on %s, on %s, in %s.", ", ".join(model.label for model in loaded), about, place, folder)
     divisor = None if baseline is None else loaded[names.index(baseline)].label
     with shown_progress(progress, "evaluating", _LESS) as told:
@@ -224,8 +228,8 @@ def corrupt(
     examples = find_examples(loaded, None if images is None else Path(images), limit=limit, seed=seed)
     if isinstance(examples.data, LabelledImages):
         outputs_of(examples.data, subject.outputs, subject.label)
-    count = len(examples.indices)
-    _log.info("Applying %d corruptions to %s images of %s.", len(conditions), f"{count:,}", examples.data.path)
+    count = counted(len(examples.indices), "image")
+    _log.info("Applying %s to %s of %s.", counted(len(conditions), "corruption"), count, examples.data.path)
     with shown_progress(progress, "corrupting", _LESS) as told:
         write_corrupted_sets(subject, examples, conditions, Path(out), seed=seed, workers=workers, progress=told)
     return Path(out)

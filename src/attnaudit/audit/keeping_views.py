@@ -17,14 +17,23 @@ from attnaudit.records.head_views import FOLDER
 MOST_BYTES = 1_800_000
 
 
+def check_count(count: int) -> None:
+    """Refuse a number of inputs that is none.
+
+    Raises:
+        UsageError: it is below 1.
+    """
+    if count < 1:
+        raise UsageError(f"--keep-maps must be ≥ 1, got {count}: leave it out to keep no maps.")
+
+
 def check_size(plan: AuditPlan, count: int, memory: int) -> None:
     """Refuse what would not fit, as one input of every model shows.
 
     Raises:
         UsageError: the views of `count` inputs would take too much of the page, or there is no input to keep.
     """
-    if count < 1:
-        raise UsageError(f"--keep-maps must be ≥ 1, got {count}: leave it out to keep no maps.")
+    check_count(count)
     wanted = min(count, sum(len(shard.identity) for shard in plan.shards))
     first = ViewPlan(plan, 1)
     worker = first.worker(memory)

@@ -42,6 +42,7 @@ def measure(
         resources = replace(resources, workers=1)  # several processes would only share one GPU
     folder = out if isinstance(out, RunFolder) else RunFolder(out)
     _check_kept(folder, plan.keep)
+    is_new = not folder.settings_file.exists()
     folding = Folding(plan) if plan.keep is Keep.SUMMARIES else None
     execute(plan, folder, resources, progress, folding)
     heads: MeasuredHeads
@@ -53,8 +54,12 @@ def measure(
         heads, found = kept, list(kept_statistics(kept.rows))
     together = Notes.merged(notes)
     if not found:
-        first = f"; the first: {' '.join(together.skipped[0])}" if together.skipped else ""
-        raise InputError(f"None of the {len(together.skipped)} inputs could be used{first}.")
+        if is_new:  # with other inputs it would be another run, which this one must not keep out
+            folder.discard()
+        first, skipped = " ".join(next(iter(together.skipped), ())), len(together.skipped)
+        if skipped == 1:
+            raise InputError(f"The only input could not be used: {first}.")
+        raise InputError(f"None of the {skipped:,} inputs could be used{f'; the first: {first}' if first else ''}.")
     folder.extend_settings(
         certificates=together.certificate, eigen_solvers=together.solvers, attention=together.attention
     )

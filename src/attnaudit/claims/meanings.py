@@ -40,7 +40,8 @@ _OF_HEADS = {
 }
 _OF_GAINS = {
     Finding.SHOWN: "every claimed gain is there",
-    Finding.NO_GAIN: "a claimed gain is absent: smaller gains than the claimed one are not excluded",
+    Finding.NO_GAIN: "a claimed gain is absent: smaller gains than the claimed one, or than one point, our own "
+    "threshold where the paper gives no size, are not excluded",
     Finding.LOSS: "there is a loss where a gain is claimed",
 }
 

@@ -10,6 +10,8 @@ import typer
 from attnaudit import defaults
 from attnaudit.cli import options
 from attnaudit.cli.options import Device
+from attnaudit.display import enumerated
+from attnaudit.errors import AttnAuditError, MissingExtraError, UsageError, unknown
 from attnaudit.protocol import Protocol
 from attnaudit.records.keep import Keep
 from attnaudit.report.console import data_console, message_console, print_json, say
@@ -99,7 +101,9 @@ def audit(
     from attnaudit.report.terminal import statistics_table
     from attnaudit.report.verdicts import audit_report
 
-    failing = _failing_words(fail_on)
+    failing, asked = _failing_words(fail_on), options.names_or_all(claims, "--claims")
+    if failing and not asked:
+        raise UsageError(f"--fail-on {fail_on} needs claims: name some with --claims, or leave --claims none out.")
     run = audited(
         models,
         options.one_of(images=images, text=text),
@@ -113,7 +117,7 @@ def audit(
         groups="folder" if group_by_folder else None,
         seed=seed,
         protocol=protocol,
-        claims=options.names_or_all(claims, "--claims"),
+        claims=asked,
         references=options.names_or_all(references, "--references"),
         repeats=repeats,
         theories=options.names_or_all(theories, "--theories"),
@@ -143,11 +147,18 @@ def audit(
             say(f"In short: {answer}")
     if any(verdict.word.value in failing for verdict in run.verdicts):
         raise typer.Exit(FAILED_VERDICT)
+    untested = {"any claim"} if asked == "all" else set(asked)
+    if run.verdicts:
+        untested -= {"any claim", *(verdict.claim for verdict in run.verdicts)}
+    if failing and untested:  # a gate must not pass because there was nothing to test
+        raise AttnAuditError(
+            f"--fail-on {fail_on} could not test {enumerated(sorted(untested), 'and')}: choose claims about such "
+            "models with --claims."
+        )
 
 
 def _draw(run: Run) -> None:
     """Write the page of the run and, if matplotlib is installed, the figure of its references."""
-    from attnaudit.errors import AttnAuditError, MissingExtraError
     from attnaudit.report.progress import busy
     from attnaudit.report.references import reference_figure
     from attnaudit.report.theory_map import theory_figure
@@ -169,7 +180,6 @@ def _draw(run: Run) -> None:
 
 
 def _failing_words(text: str) -> tuple[str, ...]:
-    from attnaudit.errors import unknown
     from attnaudit.records.verdict import VerdictWord
 
     unsupported = (VerdictWord.REFUTED, VerdictWord.UNDECIDED)

@@ -34,6 +34,16 @@ class RunFolder:
         self._lock = FolderLock(path)
         self._missing_parents = [parent for parent in path.parents if not parent.exists()]
 
+    def check(self) -> None:
+        """Refuse a folder that is not ours, before anything takes time.
+
+        Raises:
+            RunFolderError: it holds something else, or is a file.
+        """
+        if self.path.exists() and not self.path.is_dir():
+            raise RunFolderError(f"{self.path} is a file: give --out another folder.")
+        check_ours(self.settings_file)
+
     def lock(self) -> None:
         """Keep all other processes from writing into the folder, which is made if need be, until `unlock`.
 
@@ -89,6 +99,10 @@ class RunFolder:
         json_file.write(self.settings_file, {**kept, "format": FORMAT, "identity": identity, **description})
         self.parts.make()
         return new
+
+    def discard(self) -> None:
+        """Take away the folder with all that is in it."""
+        self._remove()
 
     def discard_if_empty(self) -> None:
         """Take away a folder in which nothing was finished, so that a failed start leaves nothing behind."""

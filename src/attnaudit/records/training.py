@@ -221,6 +221,10 @@ class TrainingRun:
             RunFolderError: that is nothing, or a part is missing or damaged.
         """
         found = RunFolder(self.path).parts.evidence(sorted(self.settings.parts))
+        if not len(found) and not self.is_monitored:
+            raise RunFolderError(
+                f"{self.path} was trained without a monitor, so it has no measurements: give a training that has one."
+            )
         if not len(found):
             raise RunFolderError(f"{self.path} has no measurements of its training yet: repeat its command to resume.")
         return found

@@ -44,7 +44,7 @@ class ImageWorker(EvaluationWorker):
         places, about = self._examples.indices[unit.batch], (model.label, self._settings.protocol, condition)
         begin = time.perf_counter()
         if isinstance(subject, Segmenter):
-            counts = subject.counts(pixels, unit.batch)
+            counts = subject.counts(pixels, unit.batch, condition)
             return segmentation_rows(*about, places, counts, seconds_since(begin, model.device)), Notes()
         outliers = condition == OUTLIERS
         labels = torch.zeros(len(pixels), dtype=torch.int64) if outliers else subject.labels[unit.batch]
@@ -60,7 +60,7 @@ class ImageWorker(EvaluationWorker):
         if condition == GRADIENT:
             return along_gradient(model, pixels, labels, generator)
         if condition.kind not in (ConditionKind.ATTACK, ConditionKind.CHECK):
-            return plain(model, pixels, labels)
+            return plain(model, pixels, labels, condition)
         twin = self._twin if condition.name == TRANSFER else None
         maker = model if twin is None else typing.cast(PixelModel, twin.model)
         return attacked(model, maker, condition, pixels, labels, settings.protocol, generator, settings.batch)

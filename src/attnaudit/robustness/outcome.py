@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
+from attnaudit.errors import ModelError
+from attnaudit.numerics.finite import first_not_finite
 from attnaudit.protocol import Protocol
 from attnaudit.records.evaluation import Condition
 from attnaudit.robustness.attacks import Norm, Problem, attack_named, distance
 from attnaudit.robustness.attacks.losses import cross_entropy
-from attnaudit.robustness.conditions import EVERYTHING, GRADIENT, TRANSFER
+from attnaudit.robustness.conditions import CLEAN, EVERYTHING, GRADIENT, TRANSFER
 from attnaudit.robustness.pixels import PixelModel
+from attnaudit.robustness.sentences import SentenceModel
 
 
 @dataclass(frozen=True)
@@ -30,10 +32,26 @@ class Outcome:
     perturbation: Float[Tensor, "images"] | None = None
 
 
-def plain(model: Callable[[Tensor], Tensor], inputs: Tensor, labels: Tensor) -> Outcome:
-    """The outcome for these inputs of a classifier, without an attack."""
+def finite_logits(model: PixelModel | SentenceModel, inputs: Tensor, condition: Condition) -> Tensor:
+    """The logits, without gradients.
+
+    Raises:
+        ModelError: one is not finite. The largest of them would be found all the same, and be right by accident.
+    """
     with torch.no_grad():
-        confidence, predicted = model(inputs).softmax(dim=1).max(dim=1)
+        logits = model(inputs)
+    if first_not_finite(logits) is not None:
+        low = "" if model.precision == "fp32" else f", or --precision fp32 instead of {model.precision}"
+        raise ModelError(
+            f"{model.label} has outputs that are not finite ({condition.words}), so it predicts nothing: give other "
+            f"weights{low}."
+        )
+    return logits
+
+
+def plain(model: PixelModel | SentenceModel, inputs: Tensor, labels: Tensor, condition: Condition = CLEAN) -> Outcome:
+    """The outcome for these inputs of a classifier, without an attack; `condition` is what made them."""
+    confidence, predicted = finite_logits(model, inputs, condition).softmax(dim=1).max(dim=1)
     return Outcome(predicted, confidence, predicted == labels)
 
 
@@ -55,6 +73,8 @@ def attacked(
     """
     attack = attack_named("pgd" if condition.name in (TRANSFER, EVERYTHING.name) else condition.name, protocol)
     original = plain(model, pixels, labels)
+    if source is not model:
+        finite_logits(source, pixels, CLEAN)
     if protocol is Protocol.PAPER:
         images = source.normalised(pixels)
         predicted = source(pixels).argmax(dim=1)
@@ -66,7 +86,7 @@ def attacked(
         if bool(targets.any()):
             problem = Problem(source, pixels[targets], labels[targets], generator, room=room)
             adversarial[targets] = attack(problem, condition.strength, condition.steps)
-    return replace(plain(model, adversarial, labels), perturbation=distance(adversarial - pixels, Norm.MAX))
+    return replace(plain(model, adversarial, labels, condition), perturbation=distance(adversarial - pixels, Norm.MAX))
 
 
 def along_gradient(model: PixelModel, pixels: Tensor, labels: Tensor, generator: torch.Generator) -> Outcome:

@@ -13,19 +13,20 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
+from attnaudit.display import counted
 from attnaudit.errors import InputError
 from attnaudit.protocol import Protocol
 from attnaudit.records.evaluation import Accuracy, Condition, EvaluationScore, Quantity
 from attnaudit.robustness.conditions import CLEAN
 from attnaudit.robustness.examples import Examples
+from attnaudit.robustness.outcome import finite_logits
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.robustness.table import NAME, Results
 from attnaudit.sources.model import LoadedModel
-from attnaudit.sources.segmented import SegmentedImages
+from attnaudit.sources.segmented import UNLABELLED, SegmentedImages
 from attnaudit.statistics.segmentation import (
     ClassCounts,
     confusion_matrices,
@@ -68,12 +69,19 @@ class Segmenter:
         chosen = examples.selected
         if not isinstance(chosen, SegmentedImages) or chosen.classes != model.outputs:
             raise InputError(f"{model.label} segments {model.outputs} classes: {chosen.path} has no masks of these.")
-        return Segmenter(model, chosen.mask_pixels(*model.size))
+        masks = chosen.mask_pixels(*model.size)
+        if bool((masks == UNLABELLED).all()):
+            raise InputError(
+                f"No pixel of the {counted(len(chosen), 'mask')} of {chosen.path} has a class, as {model.label} sees "
+                "them: give masks that name classes, or a larger --limit."
+            )
+        return Segmenter(model, masks)
 
-    @torch.no_grad()
-    def counts(self, pixels: Float[Tensor, "pictures 3 height width"], batch: slice) -> ClassCounts:
-        """What it makes of the pictures of a batch."""
-        predicted = self.model(pixels).argmax(dim=-1)
+    def counts(
+        self, pixels: Float[Tensor, "pictures 3 height width"], batch: slice, condition: Condition
+    ) -> ClassCounts:
+        """What it makes of the pictures of a batch under a condition."""
+        predicted = finite_logits(self.model, pixels, condition).argmax(dim=-1)
         return ClassCounts.of(confusion_matrices(predicted, self.masks[batch].to(predicted.device), self.model.outputs))
 
 

@@ -30,7 +30,7 @@ class SentenceModel:
     def __init__(self, loaded: LoadedModel, device: str = "cpu", precision: str = "fp32") -> None:
         if not isinstance(loaded.card, SentenceCard):
             raise ModelError(
-                f"{loaded.label} does not name sentences: --tsv is for models of a recipe such as sst2-minilm."
+                f"{loaded.label} does not classify sentences: --tsv is for models of a recipe such as sst2-minilm."
             )
         card = loaded.card
         self.label, self.fingerprint = loaded.label, loaded.fingerprint

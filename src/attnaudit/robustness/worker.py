@@ -60,7 +60,7 @@ class SentenceWorker(EvaluationWorker):
         labels, places = subject.labels[unit.batch], self._examples.indices[unit.batch]
         tokens = self._tokens(model, unit.condition)[unit.batch].to(model.device)
         begin = time.perf_counter()
-        outcome = plain(model, tokens, labels.to(model.device))
+        outcome = plain(model, tokens, labels.to(model.device), unit.condition)
         about = model.label, self._settings.protocol, unit.condition
         return rows(*about, list(places), labels.tolist(), outcome, seconds_since(begin, model.device)), Notes()
 

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import torch
 from jaxtyping import UInt8
 from PIL import Image
 from torch import Tensor
 
+from attnaudit.display import enumerated
 from attnaudit.errors import InputError
 from attnaudit.sources.data import given_or_default
 from attnaudit.sources.decoding import decode_mask
@@ -119,6 +121,11 @@ class SegmentedImages(EncodedImages):
         except InputError as error:
             raise InputError(f"{name} {error}") from error
 
+    def has_labels(self, height: int, width: int) -> bool:
+        """Whether a pixel of a centre crop has a class; looks no further than the first one."""
+        crops = (centre_crop_mask(self.mask(index), height, width) for index in range(len(self)))
+        return any(bool((crop != UNLABELLED).any()) for crop in crops)
+
     def mask_pixels(self, height: int, width: int | None = None) -> UInt8[Tensor, "images height width"]:
         """The centre crops of all masks, in memory, cut as the pictures are."""
         return torch.from_numpy(
@@ -182,8 +189,9 @@ def _from_folders(pictures: Path, annotations: Path, classes: int) -> SegmentedI
 def _from_parquet(files: Sequence[Path], classes: int) -> SegmentedImages:
     table = read_parquet(files)
     columns = [next((c for c in wanted if c in table.column_names), None) for wanted in (PICTURES, _MASKS)]
-    if None in columns:
-        raise InputError(f"{files[0]} must have columns image and mask, got {', '.join(table.column_names)}.")
+    if None in columns or pa.types.is_integer(table[columns[1]].type):  # a column of labels is none of masks
+        names = enumerated(table.column_names, "and")
+        raise InputError(f"{files[0]} must have columns image and mask, with an encoded mask for each, got {names}.")
     picture, mask = map(str, columns)
     if missing := table[mask].null_count:
         raise InputError(f"{files[0]}: {missing} of {len(table)} images have no mask (column {mask}).")

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from torch import nn
 
-from attnaudit.display import readable
+from attnaudit.display import counted, readable
 from attnaudit.errors import InputError, UsageError
 from attnaudit.protocol import Protocol
 from attnaudit.records.ranges import check_whole
@@ -119,12 +119,12 @@ def select_inputs(
         if selection.lines:
             raise UsageError(f"{specs[0].name} reads images: --lines is for text.")
         items = select_images(selection)
-        return SelectedInputs(image_shards(items, shard_size(device)), f"{len(items)} images")
+        return SelectedInputs(image_shards(items, shard_size(device)), counted(len(items), "image"))
     if "samples" in kinds:
         return _select_samples(specs, selection)
     texts, words = _texts(specs, selection, protocol)
     shards = text_shards(texts, protocol, shard_size(), known_only=selection.known_only)
-    return SelectedInputs(shards, f"{len(texts)} {words}")
+    return SelectedInputs(shards, words)
 
 
 def select_batch(batch: Batch, device: str = "cpu", groups: Sequence[str] | None = None) -> SelectedInputs:
@@ -181,7 +181,9 @@ def _select_samples(specs: Sequence[ModelSpec], selection: InputSelection) -> Se
         drawn = random.Random(selection.seed).sample(samples, selection.limit)
         samples = samples[: selection.limit] if selection.first else drawn
     shards = (tensor_shards(own.inputs, 1, (own.name,), (own.group,) if own.group else None) for own in samples)
-    return SelectedInputs(tuple(itertools.chain.from_iterable(shards)), f"{len(samples)} samples of {inputs.words}")
+    return SelectedInputs(
+        tuple(itertools.chain.from_iterable(shards)), f"{counted(len(samples), 'sample')} of {inputs.words}"
+    )
 
 
 def _texts(
@@ -209,11 +211,11 @@ def _texts(
         text, source = standard_text(), "the Python reference"
     else:
         raise InputError(f"No text was found: give --text FILE, or set {VARIABLE} to the data folder.")
-    choose, kind = (study_lines, "lines") if paper or selection.lines else (passages, "passages")
+    choose, kind = (study_lines, "line") if paper or selection.lines else (passages, "passage")
     if own is not None:
-        choose, kind = whole_lines, "lines" if selection.place else "samples"
+        choose, kind = whole_lines, "line" if selection.place else "sample"
     if selection.first:
         chosen = choose(text, None, selection.seed)[: selection.limit]
     else:
         chosen = choose(text, selection.limit, selection.seed)
-    return chosen, f"{kind} of {source}"
+    return chosen, f"{counted(len(chosen), kind)} of {source}"

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
+from attnaudit.display import counted
 from attnaudit.errors import InputError
 from attnaudit.numerics.digest import content_digest
 from attnaudit.sources.text_documents import read_text
@@ -62,6 +63,10 @@ def read_sentences(path: Path) -> LabelledSentences:
     Raises:
         InputError: there is no header, a line has other columns, no sentence or no class number, or all are of a class.
     """
+    if path.is_dir():
+        raise InputError(
+            f"{path} is a folder: give a file of tab-separated text with columns {_SENTENCE} and {_LABEL}."
+        )
     header, *lines = [line.rstrip("\r") for line in read_text(path).rstrip("\n").split("\n")]
     columns = header.split("\t")
     if not {_SENTENCE, _LABEL} <= set(columns):
@@ -74,7 +79,8 @@ def read_sentences(path: Path) -> LabelledSentences:
     labels = torch.tensor([label for _, label in rows], dtype=torch.int64)
     classes = len({label for _, label in rows})
     if classes < 2:
-        raise InputError(f"{path} must have sentences of at least 2 classes, got {len(rows)} of {classes}.")
+        found = f"{counted(len(rows), 'sentence')} of {classes} {'class' if classes == 1 else 'classes'}"
+        raise InputError(f"{path} must have sentences of at least 2 classes, got {found}.")
     return LabelledSentences(path, tuple(sentence for sentence, _ in rows), labels)
 
 

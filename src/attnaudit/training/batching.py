@@ -27,6 +27,8 @@ from attnaudit.training.distributed import Ranks
 
 #: Examples and their targets: images as bytes and their classes, or words and the words that follow them.
 Batch = tuple[Tensor, Tensor]
+#: The target of what has no class, which torch's cross-entropy leaves out.
+IGNORED = -100
 
 
 class Batches(typing.Protocol):

@@ -18,13 +18,11 @@ from attnaudit.records.ranges import check_range
 from attnaudit.sources.decoder import Decoder
 from attnaudit.sources.words import LINE_END, Vocabulary
 from attnaudit.statistics.intervals import bootstrap_interval
-from attnaudit.training.batching import Layout
+from attnaudit.training.batching import IGNORED, Layout
 from attnaudit.training.distributed import Ranks
 
 #: The word that replaces others (Teo & Nguyen 2024, Table 3); it is `<unk>` if the vocabulary does not have it.
 REPLACEMENT = "AAA"
-#: The target of positions after the end of the text, which torch leaves out of a loss.
-_IGNORED = -100
 #: exp of more overflows.
 _LARGEST_LOSS = 700.0
 
@@ -61,7 +59,7 @@ def contexts(
     """
     missing = -(len(numbers) - 1) % context
     inputs = functional.pad(numbers[:-1], (0, missing))
-    targets = functional.pad(numbers[1:], (0, missing), value=_IGNORED)
+    targets = functional.pad(numbers[1:], (0, missing), value=IGNORED)
     return inputs.view(-1, context), targets.view(-1, context)
 
 
@@ -102,10 +100,10 @@ def perplexity(
             with autocast(inputs.device, precision):
                 logits = model(inputs[own])
             losses = functional.cross_entropy(
-                logits.float().flatten(0, 1), targets[own].flatten(), ignore_index=_IGNORED, reduction="none"
+                logits.float().flatten(0, 1), targets[own].flatten(), ignore_index=IGNORED, reduction="none"
             )
             sums[own] = losses.view(len(own), -1).double().sum(dim=1)
-    sums, counts = ranks.total(sums), (targets != _IGNORED).sum(dim=1)
+    sums, counts = ranks.total(sums), (targets != IGNORED).sum(dim=1)
     words = int(counts.sum())
     if not (loss := float(sums.sum()) / words) < _LARGEST_LOSS:
         raise NumericalError(f"The loss per word must be < {_LARGEST_LOSS:g}, got {loss}: use a lower learning rate.")

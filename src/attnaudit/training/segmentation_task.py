@@ -24,11 +24,9 @@ from attnaudit.statistics.segmentation import (
     pixel_accuracy,
 )
 from attnaudit.training.accuracy import TEST_BATCH_FACTOR
-from attnaudit.training.batching import Batch, InMemoryBatches, Layout
+from attnaudit.training.batching import IGNORED, Batch, InMemoryBatches, Layout
 from attnaudit.training.image_task import VisionTask
 
-#: What torch's cross-entropy leaves out.
-IGNORED = -100
 #: Of red, green and blue.
 _GREY_WEIGHTS = (0.299, 0.587, 0.114)
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from torch import Tensor, nn
 
+from attnaudit.display import counted
 from attnaudit.errors import InputError, UsageError
 from attnaudit.records.card import Card
 from attnaudit.records.recipe import AnyRecipe, ImageRecipe, Recipe, SegmentationRecipe, SentenceRecipe, TextRecipe
@@ -97,8 +98,15 @@ def read_data(recipe: Recipe, place: Path, limit: int | None = None) -> TrainTes
         _check_classes(named, recipe, limit)
         return named, tested
     if isinstance(recipe, SegmentationRecipe):
-        pictures, others = training_and_test_masks(place, recipe.model.classes)
-        return pictures.evenly_spaced(limit), others.evenly_spaced(limit)
+        masked = training_and_test_masks(place, recipe.model.classes)
+        pictures, others = (half.evenly_spaced(limit) for half in masked)
+        for name, half in (("training", pictures), ("test", others)):
+            if not half.has_labels(*recipe.model.image_shape):
+                raise InputError(
+                    f"No pixel of the {counted(len(half), f'{name} mask')} of {half.path} has a class, as the network "
+                    "sees them: give masks that name classes, or a larger --limit."
+                )
+        return pictures, others
     train, test = (half.evenly_spaced(limit) for half in training_and_test(place))
     _check_classes(train, recipe, limit)
     return train, test

@@ -19,6 +19,7 @@ from attnaudit.numerics.digest import content_digest
 from attnaudit.numerics.precision import autocast
 from attnaudit.records.files import write_whole
 from attnaudit.records.recipe import Recipe
+from attnaudit.training.batching import IGNORED
 from attnaudit.training.cuda_graph import RecordedStep, check_recordable
 from attnaudit.training.distributed import DeviceSettings
 from attnaudit.training.optimiser import WeightAverage, build_optimiser, build_schedule
@@ -115,7 +116,7 @@ class Trainer:
     def _loss(self, inputs: Tensor, targets: Tensor) -> Tensor:
         with autocast(self.device, self.recipe.precision):
             logits = self._called(inputs)
-        loss = functional.cross_entropy(logits.float().flatten(0, -2), targets)
+        loss = mean_cross_entropy(logits.float().flatten(0, -2), targets)
         if self.recipe.ksvd_weight:
             loss = loss + self.recipe.ksvd_weight * ksvd_loss(self.model)
         if self._penalty is not None:
@@ -134,6 +135,14 @@ class Trainer:
         if self.average is not None and state["average"] is not None:
             self.average.load_state_dict(state["average"])
         self._step = self._new_step()  # the optimiser has new tensors, which an old recording would not use
+
+
+def mean_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
+    """As torch's, to the last bit, but 0 if no target has a class: a batch of masks may lack labelled pixels."""
+    if targets.is_floating_point():
+        return functional.cross_entropy(logits, targets)
+    summed = functional.cross_entropy(logits, targets, ignore_index=IGNORED, reduction="sum")
+    return summed / (targets != IGNORED).sum().clamp(min=1)
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:

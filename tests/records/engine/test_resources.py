@@ -29,7 +29,8 @@ def test_what_is_not_a_size_is_refused(text):
 
 
 @pytest.mark.parametrize(
-    ("size", "text"), [(600 * 10**6, "600 MB"), (999_000_000, "999 MB"), (1_500_000_000, "1.5 GB")]
+    ("size", "text"),
+    [(1, "1 byte"), (5000, "5,000 bytes"), (600 * 10**6, "600 MB"), (999_000_000, "999 MB"), (1_500_000_000, "1.5 GB")],
 )
 def test_sizes_are_written_as_people_read_them(size, text):
     assert format_size(size) == text

@@ -81,7 +81,7 @@ def test_projections_reach_the_ball_and_nothing_nearer_is_in_it(epsilon, seed):
 
 
 def test_an_unknown_attack_is_answered_with_those_there_are():
-    with pytest.raises(UsageError, match=r"--protocol exact attack 'bim'.*noise, fgsm, pgd"):
+    with pytest.raises(UsageError, match=r"^Unknown attack 'bim' \(--protocol exact\)\..*noise, fgsm, pgd"):
         attack_named("bim", Protocol.EXACT)
-    with pytest.raises(UsageError, match=r"--protocol paper attack 'autoattack'.*cw"):
+    with pytest.raises(UsageError, match=r"^Unknown attack 'autoattack' \(--protocol paper\)\..*cw"):
         attack_named("autoattack", Protocol.PAPER)

@@ -6,6 +6,7 @@ import os
 import re
 from dataclasses import dataclass, field
 
+from attnaudit.display import counted
 from attnaudit.errors import UsageError
 
 #: What Python, torch, timm and Arrow take before there is any model (measured: 510 MB).
@@ -32,6 +33,8 @@ def parse_memory(text: str) -> int:
 
 def format_size(size: int) -> str:
     """Bytes as people write them."""
+    if size < 10**6:
+        return counted(size, "byte")
     return f"{size / 10**9:.1f} GB" if size >= 10**9 else f"{size / 10**6:.0f} MB"
 
 

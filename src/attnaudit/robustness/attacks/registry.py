@@ -107,5 +107,5 @@ def attack_named(name: str, protocol: Protocol) -> Attack:
     """
     known = attacks(protocol)
     if name not in known:
-        raise unknown(f"--protocol {protocol.value} attack", name, known)
+        raise unknown("attack", name, known, about=f" (--protocol {protocol.value})")
     return known[name]
