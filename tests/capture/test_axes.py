@@ -188,3 +188,46 @@ def test_loops_are_recognised_or_refused_and_never_missed(attend, batch, heads):
         assert all(among(head, made) for head in found)
         assert why or all(among(head, found) for head in made)
     assert "no attention" not in why
+
+
+class Windowed(Layer):
+    """Eight windows, which are inputs to torch, of which some are kept."""
+
+    def __init__(self, kept, attend=sdpa):
+        super().__init__(2, 8, lambda *parts: attend(*(own.flatten(0, 1) for own in parts)))
+        self.windows_kept = kept
+
+
+def long_inputs():
+    return torch.randn(3, 32, WIDTH, generator=torch.Generator().manual_seed(4))
+
+
+@pytest.mark.parametrize(("kept", "chosen"), [(1, [4]), (2, [2, 6]), (3, [1, 4, 6]), (8, range(8)), (20, range(8))])
+def test_of_many_windows_a_layer_may_keep_some_that_are_evenly_spaced(kept, chosen):
+    found = capture(Windowed(kept), long_inputs())
+    everything, heads = by_label(capture(Windowed(None), long_inputs())), by_label(found)
+    numbers = {window: number for number, window in enumerate(chosen)}
+    expected = {own._replace(window=numbers[own.window]): own for own in everything if own.window in numbers}
+    assert set(heads) == set(expected)
+    for label, before in expected.items():
+        for name in ("query", "key", "value", "output"):
+            assert torch.equal(getattr(heads[label], name), getattr(everything[before], name)), f"{name} of {label}"
+    (traits,) = found.traits.values()
+    assert traits.left_out == 8 - len(chosen)
+    assert ("left out" in str(traits)) == (len(chosen) < 8)
+
+
+def test_windows_that_are_kept_have_their_own_source():
+    model = Windowed(3)
+    (heads,) = capture(model, long_inputs()).layers
+    made = F.linear(heads.source, model.qkv.weight, model.qkv.bias)
+    values = made.unflatten(-1, (3, 2, DIM))[:, :, 2].transpose(1, 2).flatten(0, 1)
+    torch.testing.assert_close(heads.value, values)
+
+
+def test_windows_that_are_kept_have_the_mask_that_all_share():
+    found = capture(Windowed(3, lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True)), long_inputs())
+    (heads,), (traits,) = found.layers, found.traits.values()
+    assert heads.bias.shape == (18, 4, 4)
+    assert traits.causal
+    assert found.certificate.worst < 1e-6

@@ -42,7 +42,8 @@ class AttentionCall:
     """One softmax(QKᵀ·scale + bias)V as the model ran it; a unit is a head of an input (and of a window).
 
     `sink` is the logit of a key without a value, `softcap` c makes the logits c·tanh(QKᵀ·scale / c) + bias, `rotated`
-    says that positions were multiplied into the keys, `precision` in which type the softmax was computed.
+    says that positions were multiplied into the keys, `precision` in which type the softmax was computed. A module may
+    ask for some windows of each input only, `windows_kept`.
     """
 
     query: Float[Tensor, "units queries dim"]
@@ -57,6 +58,7 @@ class AttentionCall:
     softcap: float | None = None
     source: ValueSource | None = None
     rotated: bool = False
+    windows_kept: int | None = None
 
 
 @dataclass(frozen=True)

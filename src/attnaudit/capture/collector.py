@@ -56,6 +56,9 @@ class Collector:
                 layer, f"its {count} heads do not split into {len(self._names)} inputs: capture one at a time"
             )
             return
+        windows = places.windows
+        if call.windows_kept is not None:
+            places = places.thinned(call.windows_kept)
         number = len(self._errors) + len({refusal.layer for refusal in self.recorder.refusals})
         whole = self._heads(call, places, number)
         parts = [whole] if self._keep_padding else list(_without_padding(whole, places.heads))
@@ -75,19 +78,21 @@ class Collector:
         self._errors[layer] = error
         self._layers[number] = layer
         padded = len(parts) > 1 or parts[0] is not whole
-        self._traits[layer] = traits_of(parts[0], places.key_head_count, call.rotated, padded)
+        self._traits[layer] = traits_of(parts[0], places.key_head_count, call.rotated, padded, windows - places.windows)
         self._tolerance = max(self._tolerance, tolerance)
         for heads in parts:
             self._on_layer(heads)
 
     def _heads(self, call: AttentionCall, places: Placing, number: int) -> Heads:
-        """The units of a call in the order of inputs, windows and heads."""
+        """The units of a call that are placed, in the order of inputs, windows and heads."""
         names, order = self._names, places.order
-        same = torch.equal(order, torch.arange(len(order)))
+        same = torch.equal(order, torch.arange(len(call.query)))
 
         def sort(tensor: Tensor | None) -> Any:
-            if tensor is None or same or tensor.stride(0) == 0:  # the last is the same for all units
+            if tensor is None or same:
                 return tensor
+            if tensor.stride(0) == 0:  # it is the same for all units
+                return tensor[: len(order)]
             return tensor[order.to(tensor.device)]
 
         index = zip(places.sample.tolist(), places.window.tolist(), places.head.tolist(), strict=True)

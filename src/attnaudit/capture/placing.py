@@ -31,6 +31,21 @@ class Placing:
         """The number of heads that differ in their keys or values."""
         return self.heads if self.key_heads is None else int(self.key_heads.max()) + 1
 
+    @property
+    def windows(self) -> int:
+        """The number of windows of an input."""
+        return int(self.window.max()) + 1
+
+    def thinned(self, kept: int) -> Placing:
+        """With so many windows of each input, numbered anew: the middle one of each of that many equal parts."""
+        if kept >= self.windows:
+            return self
+        chosen = (2 * torch.arange(kept) + 1) * self.windows // (2 * kept)
+        number = torch.full((self.windows,), -1).index_copy(0, chosen, torch.arange(kept))[self.window]
+        stays = number >= 0
+        shared = None if self.key_heads is None else self.key_heads[stays]
+        return Placing(self.sample[stays], number[stays], self.head[stays], self.order[stays], self.heads, shared)
+
 
 def placing(call: AttentionCall, inputs: int) -> Placing | None:
     """From labels where they are known, else from the order of the units; None if they do not split into inputs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -33,8 +33,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     `on_call` receives the layer's name and each attention call while the model runs, in the order of the calls, so the
     caller may keep, reduce or drop the tensors at once.
 
-    A module may set two attributes: `last_call_counts`, if it attends several times and only the last call makes its
-    output (RPC-Attention), and `not_softmax`, the reason why it cannot be captured.
+    A module may set three attributes: `last_call_counts`, if it attends several times and only the last call makes its
+    output (RPC-Attention), `not_softmax`, the reason why it cannot be captured, and `windows_kept`, how many windows of
+    an input are enough, if it attends in many.
     """
 
     def __init__(self, model: nn.Module, on_call: Callable[[str, AttentionCall], None]) -> None:
@@ -73,6 +74,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _deliver(self, call: AttentionCall) -> None:
         """Pass a call to `on_call`: at once, or, in a module with `last_call_counts`, when the module has finished."""
+        if self._running:
+            call = replace(call, windows_kept=getattr(self._running[-1].module, "windows_kept", None))
         layer = self._repeating
         if layer is not None:
             layer.last_call = call

@@ -19,7 +19,8 @@ class Traits:
     """Properties of a captured layer.
 
     `window` is the number of keys that a query sees at most, if that is a band around its own place; `rotary` says that
-    keys are captured after their rotation; `padding` that tokens which no query sees were left out.
+    keys are captured after their rotation; `padding` that tokens which no query sees were left out; `left_out` is the
+    number of windows of an input that were not kept, as the layer asks.
     """
 
     causal: bool = False
@@ -30,6 +31,7 @@ class Traits:
     key_heads: int = 1
     rotary: bool = False
     padding: bool = False
+    left_out: int = 0
 
     def __str__(self) -> str:
         parts = [
@@ -40,16 +42,17 @@ class Traits:
             f"{counted(self.key_heads, 'key head')} for {self.heads} heads" if self.key_heads < self.heads else "",
             "rotary" if self.rotary else "",
             "padding left out" if self.padding else "",
+            f"{counted(self.left_out, 'window')} left out" if self.left_out else "",
         ]
         return ", ".join(part for part in parts if part)
 
 
-def traits_of(heads: Heads, key_heads: int, rotary: bool, padding: bool) -> Traits:
+def traits_of(heads: Heads, key_heads: int, rotary: bool, padding: bool, left_out: int = 0) -> Traits:
     """The properties of heads of one layer, of which `key_heads` differ in their keys."""
     seen = None if heads.bias is None else visible(narrowed(heads.bias, [0]))
     causal, window = (False, None) if seen is None or seen.shape[1] != seen.shape[2] else _band(seen)
     count = len({entry.head for entry in heads.index})
-    return Traits(causal, window, heads.sink is not None, heads.softcap, count, key_heads, rotary, padding)
+    return Traits(causal, window, heads.sink is not None, heads.softcap, count, key_heads, rotary, padding, left_out)
 
 
 def _band(seen: Bool[Tensor, "heads tokens tokens"]) -> tuple[bool, int | None]:

@@ -22,6 +22,7 @@ from attnaudit.sources.atlas.smollm2 import SMOLLM2
 from attnaudit.sources.atlas.stories260k import STORIES260K
 from attnaudit.sources.atlas.tabpfn import TABPFN
 from attnaudit.sources.atlas.tcr2vec import TCR2VEC
+from attnaudit.sources.atlas.transkun import TRANSKUN
 from attnaudit.sources.atlas.vit_base import VIT_BASE
 from attnaudit.sources.atlas.whisper import WHISPER_BASE, WHISPER_TINY
 
@@ -37,6 +38,7 @@ _MODELS = (
     WHISPER_TINY,
     WHISPER_BASE,
     MIDISIM,
+    TRANSKUN,
     DEIT_TINY,
     VIT_BASE,
     DINOV2_FOCUS,
