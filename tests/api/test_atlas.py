@@ -1,7 +1,6 @@
 """All models one after the other: each an ordinary run, resumable, and one that fails does not stop the others."""
 
 import json
-import re
 from dataclasses import replace
 
 import pytest

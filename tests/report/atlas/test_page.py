@@ -98,3 +98,10 @@ def test_an_atlas_of_failures_has_a_page():
     page = text([], [failure()])
     assert "No model was audited" in page
     assert "It tells no story." in page
+
+
+def test_the_page_names_measures_and_the_levels_of_intervals():
+    page = text([audit("a", "text", 1)])
+    assert "by procrustes: Because of" in page
+    assert "at 95 % so that those of all measures of a claim hold together" in page
+    assert "Intervals are at 99.38 %, so that those of all theories hold together" in page, "8 theories"
