@@ -22,7 +22,7 @@ from attnaudit.errors import AttnAuditError, RunFolderError, UsageError, first_l
 from attnaudit.records import json_file
 from attnaudit.records.engine import Progress, Resources, default_memory, parse_memory
 from attnaudit.records.files import make_folder
-from attnaudit.records.identity import begins
+from attnaudit.records.identity import ATLAS, begins
 from attnaudit.records.keep import Keep
 from attnaudit.records.run_folder import FORMAT, RunFolder
 from attnaudit.report.atlas import INDEX, AtlasAudit, AtlasFailure, read_card, write_atlas, write_card
@@ -33,8 +33,6 @@ from attnaudit.sources.catalogue import FIELDS, CatalogueEntry, catalogue
 from attnaudit.theories.registry import ALL
 
 _log = logging.getLogger(__name__)
-#: What an atlas is known by, and what its runs have in common.
-SETTINGS = "atlas.json"
 #: Claims about models, those on request too, as their theories are compared anyway; but not the one that needs the
 #: study's protocol, and not what is true by construction.
 _JUDGED = tuple(
@@ -188,9 +186,9 @@ def _chosen(
 
 def _begin(folder: Path, identity: dict[str, Any]) -> None:
     """Make the folder, or go on in it."""
-    if begins(folder / SETTINGS, identity):
+    if begins(folder / ATLAS, identity):
         make_folder(folder)
-        json_file.write(folder / SETTINGS, {"format": FORMAT, "identity": identity, "attnaudit": __version__})
+        json_file.write(folder / ATLAS, {"format": FORMAT, "identity": identity, "attnaudit": __version__})
 
 
 def _kept(run: Run, entry: CatalogueEntry, seconds: float | None, command: str) -> AtlasAudit:
