@@ -85,16 +85,18 @@ class AtlasPage:
 
     @property
     def sizes(self) -> tuple[str, ...]:
-        """Names of the sizes of models."""
-        return tuple(_SIZES)
+        """Names of the sizes that some model has."""
+        return tuple(name for name, own in self._sized.items() if own)
 
     def by_size(self, theory: str) -> list[MeanCell]:
         """The mean score of a theory over the models with so many heads that decide it."""
-        found, least = [], 0
-        for most in _SIZES.values():
-            own = [audit for audit in self.audits if least < audit.heads and (most is None or audit.heads <= most)]
-            found.append(self._mean_score(theory, own))
-            least = most or least
+        return [self._mean_score(theory, own) for own in self._sized.values() if own]
+
+    @property
+    def _sized(self) -> dict[str, list[AtlasAudit]]:
+        found: dict[str, list[AtlasAudit]] = {name: [] for name in _SIZES}
+        for audit in self.audits:
+            found[next(name for name, most in _SIZES.items() if most is None or audit.heads <= most)].append(audit)
         return found
 
     @staticmethod
