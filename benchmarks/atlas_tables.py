@@ -53,7 +53,7 @@ def _model(audit: AtlasAudit) -> list[object]:
         "missing" if error is None else f"{error:.0e}",
         "" if audit.seconds is None else duration(audit.seconds),
         "" if verdict is None else verdict.words,
-        "" if score is None else score.score,
+        "" if score is None else f"{score.score} ({score.measure})",
         "none" if best is None or best.least is None else f"{best.theory} {best.least.score}",
     ]
 
@@ -76,13 +76,12 @@ def _cell(own: MeanCell) -> str:
 
 
 def heads_of_theories(page: AtlasPage) -> str:
-    """How many heads of all models each theory was compared on, is above chance in, and is satisfied by."""
-    ranks = {theory: [audit.ranking.get(theory) for audit in page.audits] for theory in page.theories}
-    rows = [
-        [theory, *(sum(count(rank) for rank in own if rank is not None) for count in _COUNTS.values())]
-        for theory, own in ranks.items()
-    ]
-    return markdown(("theory", *_COUNTS), rows)
+    """How many models decide each theory, and how many of their heads it was compared on, explains or fits."""
+    ranks = {
+        theory: [audit.decided[theory] for audit in page.audits if theory in audit.decided] for theory in page.theories
+    }
+    rows = [[theory, len(own), *(sum(map(count, own)) for count in _COUNTS.values())] for theory, own in ranks.items()]
+    return markdown(("theory", "models", *_COUNTS), rows)
 
 
 def _satisfied(rank: Rank) -> int:

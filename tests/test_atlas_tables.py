@@ -2,8 +2,9 @@
 
 from benchmarks.atlas_tables import claims, heads_of_theories, means, models, standing_out
 
+from attnaudit.report.atlas.audits import telling_score
 from attnaudit.report.atlas.page import AtlasPage
-from tests.report.atlas.made_up import audit, audits
+from tests.report.atlas.made_up import audit, audits, undecided
 
 
 def lines(text):
@@ -37,5 +38,22 @@ def test_heads_that_stand_out_are_above_chance_and_in_order_of_what_is_certain()
 def test_no_more_heads_are_above_chance_or_satisfy_a_theory_than_there_are():
     own = audits(9)
     found = {line[0]: list(map(int, line[1:])) for line in lines(heads_of_theories(AtlasPage(own, ())))}
-    assert found["keys-linear"][0] == sum(each.ranking["keys-linear"].heads for each in own)
-    assert all(heads >= max(above, satisfied) for heads, above, satisfied in found.values())
+    assert found["keys-linear"][:2] == [9, sum(each.ranking["keys-linear"].heads for each in own)]
+    assert all(heads >= max(above, satisfied) for _, heads, above, satisfied in found.values())
+
+
+def test_a_model_that_decides_nothing_is_left_out_of_counts_and_means_alike():
+    own = [audit("a", "text", 1), undecided(audit("b", "text", 2), "keys-linear")]
+    page = AtlasPage(own, ())
+    counts = {line[0]: line[1:3] for line in lines(heads_of_theories(page))}
+    assert counts["keys-linear"] == ["1", "6"]
+    assert [cell.count for cell in page.by_field("keys-linear")] == [1]
+    assert sum(cell.count for cell in page.by_size("keys-linear")) == 1
+    assert sum(cell.count for cell in page.by_depth("keys-linear")) == 2, "the layers of one model"
+
+
+def test_the_measure_stands_beside_a_score():
+    own = audits(9)
+    for line, each in zip(lines(models(own)), own, strict=True):
+        score = telling_score(each.verdicts["kpca-values"])
+        assert line[7] == ("" if score is None else f"{score.score} ({score.measure})")

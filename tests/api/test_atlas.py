@@ -1,6 +1,7 @@
 """All models one after the other: each an ordinary run, resumable, and one that fails does not stop the others."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -8,6 +9,7 @@ import torch
 
 import attnaudit
 from attnaudit.api import atlas as api
+from attnaudit.api.atlas_runs import AtlasRuns
 from attnaudit.errors import RunFolderError, UsageError, WeightsError
 from attnaudit.sources import catalogue
 from attnaudit.sources.atlas import registry
@@ -88,6 +90,67 @@ def test_summaries_give_the_same_verdicts(finished, models, tmp_path):
         assert (found.word, found.finding) == (verdict.word, verdict.finding)
 
 
+def test_rows_become_summaries_when_asked_for(finished, models, caplog):
+    again = attnaudit.atlas(finished.path, models=["one"], limit=LIMIT, workers=1, keep="summaries", progress=False)
+    kept = {own.entry.name: own for own in again.audits}
+    assert (kept["one"].settings.keep, kept["three"].settings.keep) == ("summaries", "rows"), "only what is asked for"
+    before = next(own for own in finished.audits if own.entry.name == "one")
+    assert kept["one"].seconds == before.seconds
+    assert {name: own.words for name, own in kept["one"].verdicts.items()} == {
+        name: own.words for name, own in before.verdicts.items()
+    }
+
+
+def test_rows_that_cannot_become_summaries_stay_and_it_is_said(finished, models, monkeypatch, caplog):
+    def refused(*args, **options):
+        raise WeightsError("It is gone.")
+
+    monkeypatch.setattr(api, "audit", refused)
+    again = attnaudit.atlas(finished.path, models=["one"], limit=LIMIT, keep="summaries", progress=False)
+    assert "one keeps its rows: It is gone." in caplog.messages
+    assert not again.failures
+
+
+def test_a_run_that_the_atlas_would_not_make_is_a_failure(finished, models):
+    shutil.rmtree(finished.path / "one")
+    options = {"random_weights": True, "limit": 4, "claims": [], "workers": 1, "progress": False}
+    attnaudit.audit("one", out=finished.path / "one", **options)
+    found = attnaudit.atlas(finished.path, models=["one"], limit=LIMIT, progress=False)
+    assert [own.entry.name for own in found.audits] == ["three"]
+    [failure] = found.failures
+    wanted = (
+        "one holds another run than the atlas would make (random weights, claims kpca-values and keys-linear missing"
+    )
+    assert wanted in failure.reason
+    run, runs = attnaudit.open(finished.path / "three"), AtlasRuns.of(api._JUDGED, LIMIT, 0, "cpu")
+    entry = found.audits[0].entry
+    runs.check(run, entry)
+    identity, summary = run.settings.identity, run.summary
+    for other, difference in (
+        (with_identity(run, settings=replace(identity.settings, theories=("kpca", "pca"))), "8 theories missing"),
+        (with_identity(run, settings=replace(identity.settings, seed=1)), "seed 1 and not 0"),
+        (with_identity(run, settings=replace(identity.settings, protocol="paper")), "protocol paper and not exact"),
+        (with_identity(run, inputs=identity.inputs[:4]), "4 inputs and not 8"),
+        (with_identity(run, inputs=identity.inputs * 2), "16 inputs and not 8"),
+        (replace(run, summary=replace(summary, threshold=0.5)), "threshold 0.5 and not 0.8"),
+        (replace(run, summary=replace(summary, claims={**summary.claims, "own": None})), "claim own in addition"),
+    ):
+        with pytest.raises(RunFolderError, match=rf"\({difference}\): move it elsewhere"):
+            runs.check(other, entry)
+    runs.check(with_identity(run, settings=replace(identity.settings, device="cuda")), entry)
+
+
+def with_identity(run, **changes):
+    return replace(run, settings=replace(run.settings, identity=replace(run.settings.identity, **changes)))
+
+
+def test_a_model_may_have_fewer_inputs_than_the_limit(models, tmp_path, monkeypatch):
+    monkeypatch.setattr(api, "_JUDGED", ("kpca-values",))
+    for _ in range(2):
+        found = attnaudit.atlas(tmp_path / "atlas", models=["one"], limit=LIMIT + 1, workers=1, progress=False)
+        assert (len(found.audits), len(found.failures)) == (1, 0)
+
+
 def test_a_folder_with_other_settings_is_refused(finished):
     with pytest.raises(RunFolderError, match=r"other limit \(8 there, 9 here\)"):
         attnaudit.atlas(finished.path, limit=9)
@@ -99,9 +162,16 @@ def test_a_folder_with_other_settings_is_refused(finished):
         ({"only": ["visions"]}, "did you mean vision"),
         ({"models": ["on"]}, "did you mean one"),
         ({"models": ["one"], "only": ["music"]}, "None of these models is of the field music"),
+        ({"models": []}, "--models none leaves nothing to audit"),
+        ({"limit": -1}, "--limit must be ≥ 1, got -1"),
+        ({"memory": "0"}, "--memory .* is too little"),
+        ({"cluster": "foo"}, "--cluster must be an address"),
+        ({"workers": 0}, "--workers must be ≥ 1"),
+        ({"device": "tpu"}, "device must be"),
+        ({"keep": "nothing"}, "Unknown keep 'nothing'"),
     ],
 )
-def test_unknown_models_and_fields_are_refused_before_anything_is_made(models, tmp_path, options, message):
+def test_wrong_arguments_are_refused_before_anything_is_made(models, tmp_path, options, message):
     with pytest.raises(UsageError, match=message):
         attnaudit.atlas(tmp_path / "atlas", **options)
     assert not (tmp_path / "atlas").exists()

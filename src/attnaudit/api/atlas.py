@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from attnaudit import defaults
 from attnaudit._version import __version__
+from attnaudit.api.atlas_runs import AtlasRuns
 from attnaudit.api.audits import audit
 from attnaudit.api.runs import Run
 from attnaudit.api.runs import open as open_run
@@ -19,9 +20,9 @@ from attnaudit.claims.meanings import RecordKind
 from attnaudit.claims.registry import CLAIMS
 from attnaudit.errors import AttnAuditError, RunFolderError, UsageError, first_line, unknown
 from attnaudit.records import json_file
-from attnaudit.records.engine import Progress
+from attnaudit.records.engine import Progress, Resources, default_memory, parse_memory
 from attnaudit.records.files import make_folder
-from attnaudit.records.identity import begins
+from attnaudit.records.identity import ATLAS, begins
 from attnaudit.records.keep import Keep
 from attnaudit.records.run_folder import FORMAT, RunFolder
 from attnaudit.report.atlas import INDEX, AtlasAudit, AtlasFailure, read_card, write_atlas, write_card
@@ -32,8 +33,6 @@ from attnaudit.sources.catalogue import FIELDS, CatalogueEntry, catalogue
 from attnaudit.theories.registry import ALL
 
 _log = logging.getLogger(__name__)
-#: What an atlas is known by, and what its runs have in common.
-SETTINGS = "atlas.json"
 #: Claims about models, those on request too, as their theories are compared anyway; but not the one that needs the
 #: study's protocol, and not what is true by construction.
 _JUDGED = tuple(
@@ -78,7 +77,8 @@ def atlas(
     Each model has a run folder of its own below `out`, with its page, `report.html`, and its card, `card.md` and
     `card.json`. Beside them are the page over all, `index.html`, the table `atlas.csv`, and `heads.parquet` with the
     scores of all heads. Repeating the call resumes: what is finished is not computed again, and the page has all that
-    is finished. A model that fails does not stop the others.
+    is finished. A model that fails does not stop the others; nor does a folder that holds another run than the call
+    would make, which is a failure, too.
 
     Args:
         out: the folder.
@@ -91,16 +91,39 @@ def atlas(
         workers: processes; as many as pay off if None.
         cluster: address of a dask scheduler whose workers do the work instead.
         memory: what an audit may take, as bytes or `"8GB"`; half of the machine's memory if None.
-        keep: what each run keeps, `rows` or the smaller `summaries`.
+        keep: what each run keeps, `rows` or the smaller `summaries`; runs that are finished with rows become such with
+            summaries.
         progress: a function that is told of every finished unit; True for a bar, False for none.
 
     Raises:
-        UsageError: a field or a model is unknown.
+        UsageError: a field or a model is unknown, or another argument is invalid.
         RunFolderError: the folder holds something else, or an atlas with another limit or seed.
     """
     folder, known = Path(out), catalogue()
     chosen = _chosen(known, only, models)
+    runs = AtlasRuns.of(_JUDGED, limit, seed, device)
+    Resources(workers, cluster, default_memory() if memory is None else parse_memory(str(memory)))
+    if keep not in list(Keep):
+        raise unknown("keep", str(keep), list(Keep))
     _begin(folder, {"kind": "atlas", "limit": limit, "seed": seed})
+
+    def audited(entry: CatalogueEntry) -> Run:
+        return audit(
+            entry.name,
+            download=download,
+            limit=limit,
+            seed=seed,
+            claims=_JUDGED,
+            theories="all",
+            device=device,
+            workers=workers,
+            cluster=cluster,
+            memory=memory,
+            keep=keep,
+            out=folder / entry.name,
+            progress=progress,
+        )
+
     audits, failures = [], []
     for entry in known.values():
         path = folder / entry.name
@@ -111,38 +134,42 @@ def atlas(
         try:
             if is_finished:
                 run, seconds = open_run(path), _known_seconds(path)
+                runs.check(run, entry)
+                if keep == Keep.SUMMARIES and run.settings.keep is Keep.ROWS and entry in chosen:
+                    run = _folded(run, entry, audited)
             else:
                 place = f"{chosen.index(entry) + 1} of {len(chosen)}"
                 _log.info("%s, %s: %s, licence %s.", entry.name, place, entry.architecture, entry.licence)
-                run = audit(
-                    entry.name,
-                    download=download,
-                    limit=limit,
-                    seed=seed,
-                    claims=_JUDGED,
-                    theories="all",
-                    device=device,
-                    workers=workers,
-                    cluster=cluster,
-                    memory=memory,
-                    keep=keep,
-                    out=path,
-                    progress=progress,
-                )
+                run = audited(entry)
                 seconds = time.monotonic() - begun
                 _log.info("%s took %s.", entry.name, duration(seconds))
             audits.append(_kept(run, entry, seconds, _command(entry, limit, seed)))
         except Exception as error:  # one network that fails, in whatever way, must not cost the others
-            reason = str(error) if isinstance(error, AttnAuditError) else f"{type(error).__name__}: {first_line(error)}"
+            reason = _reason(error)
             failures.append(AtlasFailure(entry, reason))
             _log.warning("%s failed: %s", entry.name, reason)
     write_atlas(audits, failures, folder)
     return Atlas(folder, tuple(audits), tuple(failures))
 
 
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, AttnAuditError) else f"{type(error).__name__}: {first_line(error)}"
+
+
+def _folded(run: Run, entry: CatalogueEntry, audited: Callable[[CatalogueEntry], Run]) -> Run:
+    """A finished run with rows as one with summaries; as it is if the model cannot be loaded, or not on its device."""
+    try:
+        return audited(entry)
+    except AttnAuditError as error:
+        _log.warning("%s keeps its rows: %s", entry.name, _reason(error))
+        return run
+
+
 def _chosen(
     known: Mapping[str, CatalogueEntry], only: Sequence[str] | Literal["all"], models: Sequence[str] | Literal["all"]
 ) -> list[CatalogueEntry]:
+    if not models:
+        raise UsageError("--models none leaves nothing to audit.")
     fields = FIELDS if only == "all" else tuple(only)
     for field in fields:
         if field not in FIELDS:
@@ -159,9 +186,9 @@ def _chosen(
 
 def _begin(folder: Path, identity: dict[str, Any]) -> None:
     """Make the folder, or go on in it."""
-    if begins(folder / SETTINGS, identity):
+    if begins(folder / ATLAS, identity):
         make_folder(folder)
-        json_file.write(folder / SETTINGS, {"format": FORMAT, "identity": identity, "attnaudit": __version__})
+        json_file.write(folder / ATLAS, {"format": FORMAT, "identity": identity, "attnaudit": __version__})
 
 
 def _kept(run: Run, entry: CatalogueEntry, seconds: float | None, command: str) -> AtlasAudit:

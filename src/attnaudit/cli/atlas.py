@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -19,7 +20,10 @@ def atlas(
     only: Annotated[
         list[str], typer.Option(metavar="FIELD", help="Field of the models, such as vision; may be repeated.")
     ] = ["all"],  # noqa: B006 - typer never changes it
-    models: Annotated[str, typer.Option(help="Models (attnaudit ls models): comma-separated, or `all`.")] = "all",
+    models: Annotated[
+        list[str],
+        typer.Option(metavar="NAMES", help="Models (attnaudit ls models): comma-separated, or `all`; may be repeated."),
+    ] = ["all"],  # noqa: B006 - typer never changes it
     download: options.Download = False,
     limit: Annotated[int, typer.Option(help="Number of inputs to draw for each model.")] = defaults.LIMIT,
     seed: options.Seed = defaults.SEED,
@@ -46,12 +50,10 @@ def atlas(
     from attnaudit.api.atlas import atlas as audited
     from attnaudit.report.atlas.terminal import atlas_records, atlas_table
 
-    fields = tuple(own for text in only for own in options.listed(text, "--only"))
-    names = options.names_or_all(models, "--models")
     found = audited(
         out,
-        only="all" if "all" in fields else fields,
-        models=names,
+        only=_given(only, "--only"),
+        models=_given(models, "--models"),
         download=download,
         limit=limit,
         seed=seed,
@@ -68,3 +70,10 @@ def atlas(
     say(f"Page over all models, to open in a browser: {found.page}")
     if found.failures:
         raise typer.Exit(1)
+
+
+def _given(texts: Sequence[str], option: str) -> tuple[str, ...] | Literal["all"]:
+    """The names of an option that may be repeated; `all` stands alone."""
+    if len(texts) == 1:
+        return options.names_or_all(texts[0], option)
+    return tuple(name for text in texts for name in options.listed(text, option))

@@ -16,6 +16,8 @@ from attnaudit.records.lock import is_lock_file
 
 #: What an identity file is, in the words of an error.
 SETTINGS = "the settings of a run"
+#: The identity file of an atlas, whose runs are in folders below it.
+ATLAS = "atlas.json"
 
 
 @with_config(ConfigDict(extra="allow"))
@@ -61,7 +63,8 @@ def check_ours(file: Path) -> None:
     except OSError as error:
         raise cannot_write(folder, error) from error
     if not all(is_lock_file(other) or is_temporary(other) for other in others):
-        raise RunFolderError(f"{folder} is neither empty nor a run folder: give --out another folder.")
+        ours = "an atlas" if file.name == ATLAS else "a run folder"
+        raise RunFolderError(f"{folder} is neither empty nor {ours}: give --out another folder.")
 
 
 def read_header(file: Path, *, digest_required: bool = True) -> RunHeader:
@@ -75,6 +78,8 @@ def read_header(file: Path, *, digest_required: bool = True) -> RunHeader:
     try:
         return json_file.read(RunHeader, file, SETTINGS, digest_required=digest_required)
     except FileNotFoundError as error:
+        if (file.parent / ATLAS).is_file():
+            raise RunFolderError(f"{file.parent} is an atlas: give one of the folders below it.") from error
         raise RunFolderError(
             f"{file.parent} is not a run folder, for it has no {file.name}: give one that attnaudit wrote."
         ) from error

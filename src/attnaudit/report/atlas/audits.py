@@ -10,6 +10,7 @@ from attnaudit.records.audit_summary import AuditSummary
 from attnaudit.records.verdict import BestTheory, Rank, Score, Verdict
 from attnaudit.sources.catalogue import CatalogueEntry
 from attnaudit.statistics.decisions import decides
+from attnaudit.statistics.intervals import widened_level
 from attnaudit.theories.registry import THEORIES
 
 
@@ -32,6 +33,16 @@ class AtlasAudit:
     def ranking(self) -> dict[str, Rank]:
         """By theory, best first."""
         return {own.theory: own for own in self.summary.ranking if own.model == self.label}
+
+    @property
+    def decided(self) -> dict[str, Rank]:
+        """The part of the ranking that rests on a deciding measure: what is counted and averaged over models."""
+        return {name: own for name, own in self.ranking.items() if own.heads}
+
+    @property
+    def ranking_level(self) -> float:
+        """The confidence of each interval of the ranking, so that those of all theories hold together."""
+        return widened_level(sum(len(own.scores) for own in self.ranking.values()))
 
     @property
     def scores(self) -> dict[tuple[str, str], Score]:

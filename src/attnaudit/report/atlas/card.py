@@ -189,6 +189,11 @@ def _paragraphs(own: Card) -> Iterator[str]:
     ]
     if theories:
         yield _table(("theory of the values", "score", "heads above chance", "finding"), theories)
+    if claims and theories:
+        yield (
+            "Intervals of a claim hold for all of its measures together, those of theories for all theories together, "
+            "and are wider: a theory may be partial as a claim and at chance here."
+        )
     certificate = "missing" if own.replay_error is None else f"{own.replay_error:.1e}"
     refused = f"; {counted(len(own.refused_layers), 'layer')} refused" if own.refused_layers else ""
     yield (

@@ -52,6 +52,14 @@ class AtlasPage:
         return {name: counts[name] for name in sorted(counts, key=lambda own: (*FIELDS, own).index(own))}
 
     @property
+    def levels(self) -> dict[str, str]:
+        """The confidence of the intervals of claims and of theories, in words."""
+        claims = [
+            own.summary.levels[claim] for own in self.audits for claim in self.claims if claim in own.summary.levels
+        ]
+        return {"claims": _percent(claims), "theories": _percent([own.ranking_level for own in self.audits])}
+
+    @property
     def heads(self) -> int:
         """Of all models."""
         return sum(audit.heads for audit in self.audits)
@@ -67,31 +75,33 @@ class AtlasPage:
         return f"{words.statement} ({words.citation})" if words.citation else words.statement
 
     def theorems(self) -> dict[str, str]:
-        """Claims that are impossible for every network, and why; said once, whatever the number of models."""
+        """Claims that are impossible for every network, and why, without what was measured in one of them."""
         found = [own for audit in self.audits for own in audit.verdicts.values() if own.of_every_network]
-        return {own.claim: sentence(own.reason) for own in reversed(found)}
+        return {own.claim: sentence(own.reason.partition("; ")[0]) for own in found}
 
     def by_field(self, theory: str) -> list[MeanCell]:
-        """The mean score of a theory over the models of each field that have one."""
+        """The mean score of a theory over the models of each field that decide it."""
         return [self._mean_score(theory, [own for own in self.audits if own.entry.field == f]) for f in self.fields]
 
     @property
     def sizes(self) -> tuple[str, ...]:
-        """Names of the sizes of models."""
-        return tuple(_SIZES)
+        """Names of the sizes that some model has."""
+        return tuple(name for name, own in self._sized.items() if own)
 
     def by_size(self, theory: str) -> list[MeanCell]:
-        """The mean score of a theory over the models with so many heads."""
-        found, least = [], 0
-        for most in _SIZES.values():
-            own = [audit for audit in self.audits if least < audit.heads and (most is None or audit.heads <= most)]
-            found.append(self._mean_score(theory, own))
-            least = most or least
+        """The mean score of a theory over the models with so many heads that decide it."""
+        return [self._mean_score(theory, own) for own in self._sized.values() if own]
+
+    @property
+    def _sized(self) -> dict[str, list[AtlasAudit]]:
+        found: dict[str, list[AtlasAudit]] = {name: [] for name in _SIZES}
+        for audit in self.audits:
+            found[next(name for name, most in _SIZES.items() if most is None or audit.heads <= most)].append(audit)
         return found
 
     @staticmethod
     def _mean_score(theory: str, audits: Sequence[AtlasAudit]) -> MeanCell:
-        ranks = [audit.ranking[theory] for audit in audits if theory in audit.ranking]
+        ranks = [audit.decided[theory] for audit in audits if theory in audit.decided]
         return _mean([own.mean for own in ranks if own.mean is not None])
 
     @property
@@ -100,7 +110,7 @@ class AtlasPage:
         return _DEPTHS
 
     def by_depth(self, theory: str) -> list[MeanCell]:
-        """The mean score of a theory over layers at a depth; every model counts as much as its layers."""
+        """The mean score of a theory over layers at a depth; a model that decides it counts as much as its layers."""
         parts: list[list[float]] = [[] for _ in _DEPTHS]
         for rank in self._ranks(theory):
             last = max((own.layer for own in rank.layers), default=0)
@@ -110,7 +120,7 @@ class AtlasPage:
         return [_mean(own) for own in parts]
 
     def _ranks(self, theory: str) -> Iterator[Rank]:
-        return (audit.ranking[theory] for audit in self.audits if theory in audit.ranking)
+        return (audit.decided[theory] for audit in self.audits if theory in audit.decided)
 
     @property
     def answers(self) -> list[str]:
@@ -141,13 +151,18 @@ class AtlasPage:
         mean = sum(own.mean or 0.0 for own in placed[best]) / len(placed[best])
         return (
             f"The theory that explains most is {best}: above chance in {len(placed[best])} of "
-            f"{counted(len(ranks[best]), 'model')}, with a mean score of {mean:.2f} there."
+            f"{counted(len(ranks[best]), 'model')} that decide it, with a mean score of {mean:.2f} there."
         )
 
 
 def tallied(verdict: Verdict) -> str:
     """Which of the kinds that are counted a verdict is."""
     return TALLIED[1] if verdict.finding is Finding.IN_SOME_HEADS else verdict.word.value
+
+
+def _percent(levels: Sequence[float]) -> str:
+    """One level or a range of them, such as `95 % to 98.3 %`."""
+    return " to ".join(dict.fromkeys(f"{100 * level:.4g} %" for level in (min(levels), max(levels)))) if levels else ""
 
 
 def _mean(numbers: Sequence[float]) -> MeanCell:

@@ -65,6 +65,7 @@ def _score_cells(name: str, score: Score | None) -> Cells:
     estimate = None if score is None else score.score
     low, high = (None, None) if estimate is None or estimate.interval is None else estimate.interval
     return {
+        f"{name}: measure": "" if score is None else score.measure,
         f"{name}: score": None if estimate is None else estimate.mean,
         f"{name}: low": low,
         f"{name}: high": high,
