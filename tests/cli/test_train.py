@@ -80,9 +80,7 @@ def test_verdicts_are_told_with_what_their_words_mean(tmp_path):
     assert "refuted" in result.stdout
     assert "they do what the claim excludes" in result.stdout
     evaluated = run("judge", write_evaluation(tmp_path / "evaluation", pairs((-0.05, -0.06), (0.0, 0.0))))
-    legend = (
-        "refuted, no gain: a claimed gain is absent: smaller gains than the claimed one, or than one point, our own"
-    )
+    legend = "refuted, no gain: a gain of the claimed size, or of one point where the paper gives no size, is absent;"
     assert legend in " ".join(evaluated.stdout.split())
     assert "they do what the claim excludes" not in evaluated.stdout
     both = run("judge", tmp_path / "run", tmp_path / "evaluation")

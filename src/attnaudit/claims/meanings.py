@@ -40,8 +40,7 @@ _OF_HEADS = {
 }
 _OF_GAINS = {
     Finding.SHOWN: "every claimed gain is there",
-    Finding.NO_GAIN: "a claimed gain is absent: smaller gains than the claimed one, or than one point, our own "
-    "threshold where the paper gives no size, are not excluded",
+    Finding.NO_GAIN: "a claimed gain is absent; smaller gains are not excluded",
     Finding.LOSS: "there is a loss where a gain is claimed",
 }
 
@@ -67,6 +66,8 @@ MEANINGS: Mapping[RecordKind, Mapping[Finding, str]] = {
     RecordKind.EVALUATION: {
         **_UNDECIDED,
         **_OF_GAINS,
+        Finding.NO_GAIN: "a gain of the claimed size, or of one point where the paper gives no size, is absent; smaller "
+        "gains are not excluded",
         Finding.NOT_IDENTIFIABLE: "there is no gain to explain, or the attack cannot separate the networks",
         Finding.TOO_FEW_INPUTS: "too few seeds to decide",
         Finding.TOO_WIDE: "too much variation between seeds, or attacks that cannot be trusted",
