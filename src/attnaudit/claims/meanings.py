@@ -66,8 +66,8 @@ MEANINGS: Mapping[RecordKind, Mapping[Finding, str]] = {
     RecordKind.EVALUATION: {
         **_UNDECIDED,
         **_OF_GAINS,
-        Finding.NO_GAIN: "a gain of the claimed size, or of one point where the paper gives no size, is absent; smaller "
-        "gains are not excluded",
+        Finding.NO_GAIN: "a gain of the claimed size, or of one point where the paper gives no size, is absent; "
+        "smaller gains are not excluded",
         Finding.NOT_IDENTIFIABLE: "there is no gain to explain, or the attack cannot separate the networks",
         Finding.TOO_FEW_INPUTS: "too few seeds to decide",
         Finding.TOO_WIDE: "too much variation between seeds, or attacks that cannot be trusted",
