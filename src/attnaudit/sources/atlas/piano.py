@@ -1,8 +1,8 @@
 """A piano from formulas: strings that are struck, ring and are damped, in a room.
 
 The partials of a stiff string are too high, f_k = k f √(1 + B k²), and B of piano strings is known for every key
-(Rigaud, David & Daudet 2013). Without it a trained listener hears other keys. The sound falls fast at first and then
-slowly (Weinreich 1977).
+(Rigaud, David & Daudet 2013). The sound falls fast at first and then slowly (Weinreich 1977). How fast, how loud
+partials are and the room were chosen by trial, so that Transkun hears most notes; they are no model of an instrument.
 """
 
 from __future__ import annotations
