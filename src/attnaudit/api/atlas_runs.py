@@ -37,7 +37,7 @@ class AtlasRuns:
         """With the defaults of an audit, and all theories.
 
         Raises:
-            UsageError: limit, seed or device is none.
+            UsageError: limit, seed or device is invalid.
         """
         selection = select(
             theories=(*theories_for(claims_named(claims, RecordKind.AUDIT)), *ALL),
