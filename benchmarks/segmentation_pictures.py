@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from attnaudit.robustness.corrupted_sets import CLEAN_FILE
+from attnaudit.robustness.corrupted_folder import CLEAN_FILE
 from attnaudit.robustness.corruptions import corrupted_place
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.sources.model import load_model, parse_model

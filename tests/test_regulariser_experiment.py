@@ -54,14 +54,17 @@ def test_untrained_keys_score_near_chance_and_the_last_eigenvectors_below():
 
 
 def networks():
-    """The regulariser lowers every loss by 0.1 of a base that depends on the seed, and its accuracy is higher."""
+    """The regulariser lowers every loss by 0.1, accuracy is higher by 0.02, `explained` by 0.4; seeds differ."""
     return [
         Network(
             weight,
             seed,
             tuple(seed + loss - 0.1 * weight - 0.001 * seed * weight for loss in (2.0, 1.0)),
-            (0.2, 0.3 + 0.02 * weight + 0.1 * seed),
-            (LayerAlignment(0.5 * weight, 0.1), LayerAlignment(0.3 * weight, 0.1)),
+            (0.2, 0.3 + 0.1 * seed + (0.02 + 0.001 * (seed - 1)) * weight),
+            (
+                LayerAlignment((0.5 + 0.01 * (seed - 1)) * weight, 0.1 + 0.001 * (seed - 1) * weight),
+                LayerAlignment(0.3 * weight, 0.1),
+            ),
         )
         for seed in range(3)
         for weight in (0.0, 1.0, -1.0)
@@ -70,8 +73,8 @@ def networks():
 
 def test_gains_are_paired_by_seed_and_a_lower_loss_is_a_gain():
     np.testing.assert_allclose(experiment.gains(networks(), 1.0, "loss at the end"), [0.1, 0.101, 0.102])
-    np.testing.assert_allclose(experiment.gains(networks(), 1.0, "accuracy at the end"), 0.02)
-    np.testing.assert_allclose(experiment.gains(networks(), -1.0, "explained"), -0.4)
+    np.testing.assert_allclose(experiment.gains(networks(), 1.0, "accuracy at the end"), [0.019, 0.02, 0.021])
+    np.testing.assert_allclose(experiment.gains(networks(), -1.0, "explained"), [-0.395, -0.4, -0.405])
 
 
 def test_the_table_has_a_word_for_every_gain_and_none_for_training_without():
@@ -80,7 +83,7 @@ def test_the_table_has_a_word_for_every_gain_and_none_for_training_without():
     assert pulled.startswith("| 1 ")
     assert pulled.count("supported (shown)") == 4
     assert pushed.count("refuted (a loss)") == 4
-    assert pulled.count("refuted (no gain)") == pushed.count("refuted (no gain)") == 1  # `attended` does not change
+    assert pulled.count("refuted (no gain)") == pushed.count("refuted (no gain)") == 1  # `attended`, on average
 
 
 def test_means_keep_their_sign():

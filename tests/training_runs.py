@@ -64,12 +64,13 @@ def add_part(path, key, table):
     folder.extend_settings(parts=[*folder.header().get("parts", []), key])
 
 
-def write_course(path, accuracies, *, seed=0, attention="softmax", options=None, data="same", **model):
-    """The folder of a training without a monitor, with the accuracy of each epoch."""
+def write_course(path, accuracies, *, seed=0, attention="softmax", options=None, data="same", examples=None, **model):
+    """The folder of a training without a monitor, with the accuracy of each epoch on so many test examples."""
     architecture = Architecture(**{"depth": 2, "attention": attention, "attention_options": options or {}} | model)
     monitor = ImageMonitorSettings(images=0)
     recipe = ImageRecipe(f"{attention}-recipe", model=architecture, epochs=50, monitor=monitor)
-    RunFolder(path).open(plain(TrainingIdentity(recipe, seed, (data,))), ABOUT)
+    about = ABOUT | ({} if examples is None else {"test_examples": examples})
+    RunFolder(path).open(plain(TrainingIdentity(recipe, seed, (data,))), about)
     history = [
         ImageEpoch(place + 1, STEPS_PER_EPOCH * (place + 1), 0.1, 1.0, 1.0, accuracy, 1.0)
         for place, accuracy in enumerate(accuracies)

@@ -56,11 +56,11 @@ def network(
 def write_evaluation(
     path, networks, images=100_000, kinds=("clean", "corruption", "attack"), *, data=None, checked=True, **how
 ):
-    """In a folder; of images of its own unless `data` names some; `how` are the steps and source of conditions."""
-    steps, source = how.get("steps", 20), how.get("source", "images")
+    """In a folder; of images of its own unless `data` names some; `how` are steps, source and protocol."""
+    steps, source, protocol = how.get("steps", 20), how.get("source", "images"), how.get("protocol", Protocol.EXACT)
     path.mkdir()
     models = [{"label": name, "fingerprint": name, "weights": name, "card": card} for name, card, _, _ in networks]
-    settings = EvaluationConventions(seed=0, protocol=Protocol.EXACT, precision="fp32", masked=False, batch=64)
+    settings = EvaluationConventions(seed=0, protocol=protocol, precision="fp32", masked=False, batch=64)
     run = {
         "format": FORMAT,
         "identity": plain(EvaluationIdentity(settings, data or path.name)),

@@ -44,5 +44,35 @@ def test_a_start_alone_or_missing_numbers_say_nothing(tmp_path):
     assert [verdict.words for verdict in judged(*runs)] == ["undecided (not measured)"] * 2
 
 
+#: A training whose outputs become projections.
+GOOD = COURSE | {
+    "output_above_phi": lambda epoch: 0.0,
+    "phi_norm2": lambda epoch: 1.0,
+    "projection_error_mae": lambda epoch: 0.1 if epoch else 0.9,
+}
+
+
+@pytest.mark.parametrize("lost", [0, 10])
+@pytest.mark.parametrize(("layers", "words"), [(20, "supported"), (19, "undecided (not measured)")])
+def test_with_more_than_a_twentieth_of_heads_missing_at_either_end_nothing_is_decided(tmp_path, lost, layers, words):
+    """The first head is missing, in both batches."""
+    (verdict,) = judged(write_training(tmp_path / "run", course=GOOD, lost=(lost,), layers=layers, heads=1))
+    assert verdict.words == words
+    if layers == 19:
+        assert verdict.reason == "2 of 38 heads lack a number at the first or the last step"
+
+
+def test_the_same_heads_are_compared_at_both_ends(tmp_path):
+    """J of layer n is 1 + n / 10 of that of the first, which is missing at the end: 2 on average without it."""
+    options = {"course": GOOD, "layers": 20, "heads": 1, "batches": ("train",)}
+    (verdict,) = judged(write_training(tmp_path / "run", lost=(10,), **options))
+    assert verdict.reason.startswith("J 1.8 → 0.2, ")
+
+
+def test_heads_missing_in_between_do_not_count(tmp_path):
+    (verdict,) = judged(write_training(tmp_path / "run", course=GOOD, lost=(1, 2), layers=1, heads=1))
+    assert verdict.words == "supported"
+
+
 def test_a_training_without_a_monitor_says_nothing_of_projections(tmp_path):
     assert judged(write_course(tmp_path / "run", [0.5])) == ()

@@ -82,8 +82,16 @@ def test_without_one_of_its_controls_the_reason_is_not_judged(tmp_path, missing)
     assert judged(BECAUSE, write_evaluation(tmp_path / "run", with_controls(0.05, **present))) == ()
 
 
-@pytest.mark.parametrize("other", [{"attention_layers": [1]}, {"attention": "softmax"}])
+@pytest.mark.parametrize("other", [{"attention_layers": [1]}, {"attention": "softmax"}, {"other_attention": "softmax"}])
 def test_the_tempered_control_is_symmetric_attention_in_the_layers_of_the_pursuit(tmp_path, other):
     networks = with_controls(0.05, one=0.0, random=0.0)
     networks += [network("tempered", {**CONTROLS["tempered"], **other}, seed) for seed in range(3)]
     assert judged(BECAUSE, write_evaluation(tmp_path / "run", networks)) == ()
+
+
+def test_rpc_attention_in_all_layers_has_its_tempered_control_in_all_layers(tmp_path):
+    networks = with_controls(0.05, one=0.0, random=0.0, tempered=0.0)
+    for _, card, _, _ in networks:
+        card["architecture"] |= {"attention_layers": None, "other_attention": "softmax"}
+    (verdict,) = judged(BECAUSE, write_evaluation(tmp_path / "run", networks))
+    assert verdict.word is VerdictWord.SUPPORTED

@@ -62,6 +62,13 @@ def test_each_form_is_held_against_what_it_replaces_alone(tmp_path, ours, theirs
     assert verdicts(tmp_path / "run", CLAIM, networks(ours, theirs, GAIN, GAIN)) == ()
 
 
+@pytest.mark.parametrize(("ours", "theirs"), [(ASYMMETRIC, SOFTMAX), (RPC, SYMMETRIC)])
+@pytest.mark.parametrize("options", [{"temperature": 8.0}, {"qk_norm": True}])
+def test_attention_with_a_temperature_or_options_is_no_baseline(tmp_path, ours, theirs, options):
+    changed = {**theirs, "attention_options": options}
+    assert verdicts(tmp_path / "run", CLAIM, networks(ours, changed, GAIN, GAIN)) == ()
+
+
 def test_one_iteration_pursues_nothing(tmp_path):
     once = {**ASYMMETRIC, "attention_options": {"iterations": 1, "asymmetric": True}}
     assert verdicts(tmp_path / "run", CLAIM, networks(once, SOFTMAX, GAIN, GAIN)) == ()

@@ -3,6 +3,8 @@
 import pytest
 from scipy import stats
 
+from attnaudit.errors import UsageError
+from attnaudit.protocol import Protocol
 from attnaudit.records.verdict import Finding, VerdictWord
 from tests.claims.evaluations import (
     BELOW_A_POINT,
@@ -96,6 +98,67 @@ def test_a_seed_that_lacks_an_attack_is_compared_by_those_that_all_have(tmp_path
     (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", [*only([first], lambda c: c[1] != "pgd"), *others]))
     assert "(the baseline keeps 43.0%): -5.00 [" in verdict.reason
     assert verdict.reason.count("on 3 seeds") == 2
+
+
+def with_frost(networks, seeds):
+    """The networks with one further corruption, in these seeds."""
+    frost = [("corruption", "frost", 3.0, None, 0.6)]
+    return [(label, card, c + frost * (card["facts"]["seed"] in seeds), m) for label, card, c, m in networks]
+
+
+@pytest.mark.parametrize(("further", "compared"), [((0,), (2, 5)), ((0, 1, 2), (3, 3)), (range(5), (3, 5))])
+def test_what_most_seeds_have_is_compared_whatever_further_corruption_a_seed_has(tmp_path, further, compared):
+    networks = with_frost(pairs((*GAIN, *GAIN[:2]), (*GAIN, *GAIN[:2])), further)
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
+    corruptions, seeds = compared
+    assert verdict.reason.startswith(f"points over sym: {corruptions} corruptions: ")
+    assert f"on {seeds} seeds; attack" in verdict.reason
+
+
+def test_where_no_two_seeds_have_the_same_corruptions_those_that_most_share_are_compared(tmp_path):
+    first, others = pairs(GAIN, GAIN)[:2], pairs(GAIN, GAIN)[2:]
+    networks = [*only(first, lambda c: c[1] != "snow"), *with_frost(others, (2,))]
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
+    assert "1 corruptions: +5.00 [" in verdict.reason
+    assert verdict.reason.count("on 3 seeds") == 2
+
+
+@pytest.mark.parametrize("kind", ["corruption", "attack"])
+def test_seeds_without_any_condition_of_a_kind_do_not_take_it_from_the_others(tmp_path, kind):
+    networks = pairs((*GAIN, *GAIN), (*GAIN, *GAIN))
+    networks = [*networks[:4], *only(networks[4:], lambda c: c[0] != kind)]
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
+    assert (verdict.reason.count("on 2 seeds"), verdict.reason.count("on 6 seeds")) == (1, 1)
+
+
+def test_an_attack_of_strength_0_is_none(tmp_path):
+    """At ε = 0 networks differ as they do clean, whatever the baseline keeps."""
+    networks = [
+        (label, card, [*conditions, ("attack", "pgd", 0.0, "max", 0.4 + 0.1 * label.startswith("rpc"))], masked)
+        for label, card, conditions, masked in only(pairs(GAIN, GAIN), lambda c: c[0] != "attack" or c[2] == 4 / 255)
+    ]
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
+    assert (verdict.word, verdict.finding) == (VerdictWord.UNDECIDED, Finding.NOT_IDENTIFIABLE)
+    assert "attack at ε = 4/255" in verdict.reason
+
+
+def test_evaluations_of_two_protocols_are_refused_and_the_papers_is_named(tmp_path):
+    exact = write_evaluation(tmp_path / "exact", pairs(NONE, NONE), images=10_000)
+    paper = write_evaluation(tmp_path / "paper", pairs(GAIN, GAIN), images=20_000, protocol=Protocol.PAPER)
+    with pytest.raises(UsageError, match="of the protocols exact and paper: judge those of one"):
+        judged(ROBUST, exact, paper)
+    (alone,) = judged(ROBUST, paper)
+    assert alone.reason.count("on 3 seeds (protocol paper)") == 2
+
+
+def test_of_evaluations_on_other_images_the_one_that_counts_is_named(tmp_path):
+    few = write_evaluation(tmp_path / "the-fewer-images", pairs(NONE, NONE), images=10_000)
+    many = write_evaluation(tmp_path / "the-more-images", pairs(GAIN, GAIN), images=20_000, data="f00dcafe01")
+    (verdict,) = judged(ROBUST, few, many)
+    assert verdict.word is VerdictWord.SUPPORTED
+    assert verdict.reason.count("on 3 seeds (20,000 inputs; 1 other evaluation not counted)") == 2
+    (alone,) = judged(ROBUST, many)
+    assert "not counted" not in alone.reason
 
 
 def by_autoattack(networks, left, seeds=(0, 1, 2)):

@@ -50,6 +50,14 @@ def test_both_gains_are_needed(tmp_path, clean, corrupted, word, finding):
     assert (verdict.word, verdict.finding, verdict.model) == (word, finding, "rpc4")
 
 
+@pytest.mark.parametrize("same", [0.0, 0.0001, -0.0001])
+def test_a_miou_that_differs_by_the_same_in_every_seed_decides_nothing(tmp_path, same):
+    """As of networks that have collapsed."""
+    (verdict,) = judged(SEGMENTS, write_evaluation(tmp_path / "run", pairs((same,) * 3, (same,) * 3)))
+    assert verdict.words == "undecided (too few inputs)"
+    assert verdict.reason.count("on every seed, without a spread") == 2
+
+
 def test_the_reason_has_both_gains_with_intervals_widened_for_two(tmp_path):
     (verdict,) = judged(SEGMENTS, write_evaluation(tmp_path / "run", pairs(GAIN, LOSS)))
     assert verdict.reason == (

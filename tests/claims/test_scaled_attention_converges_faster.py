@@ -1,6 +1,7 @@
 """Scaled against softmax attention: words from made-up trainings whose answer is known."""
 
 import pytest
+from scipy import stats
 
 from attnaudit.claims.jury import judge
 from attnaudit.claims.registry import CLAIMS
@@ -76,6 +77,78 @@ def test_a_variant_in_some_layers_is_a_variant_of_its_own_and_a_repeated_run_is_
     assert words == {"scaled, alpha": VerdictWord.SUPPORTED, "scaled, alpha, layers 0": VerdictWord.REFUTED}
     with pytest.raises(UsageError, match="repeats"):
         judged(*paths, paths[0])
+
+
+@pytest.mark.parametrize("gain", [0.01, -0.01, 0.0])
+def test_equal_differences_are_not_certain(tmp_path, gain):
+    """One image of a hundred in one of ten epochs, in every seed; in one of them in another epoch."""
+
+    def course(seed, ahead):
+        return [0.5 + (ahead if epoch == 3 * seed else 0.0) for epoch in range(10)]
+
+    def written(name, **more):
+        (tmp_path / name).mkdir()
+        return [
+            write_course(tmp_path / name / f"{own}-{seed}", course(seed, ahead), seed=seed, attention=own, **more)
+            for seed in range(2)
+            for own, ahead in (("softmax", 0.0), ("scaled", gain))
+        ]
+
+    (unknown,) = judged(*written("unknown"))
+    assert unknown.words == "undecided (too few inputs)"
+    assert "in each of 2 seeds, without a spread" in unknown.reason
+    (known,) = judged(*written("known", examples=100))
+    assert known.words == "undecided (too wide)"
+    reach = 100 * stats.t.ppf(0.975, 1) / (6**0.5 * 100 * 2**0.5)
+    assert f"[{10 * gain - reach:+.2f}, {10 * gain + reach:+.2f}]" in known.reason
+
+
+@pytest.mark.parametrize(
+    "baseline",
+    [
+        {"attention_layers": (0,), "other_attention": "symmetric"},
+        {"options": {"temperature": 5.0}},
+        {"options": {"qk_norm": True}},
+    ],
+)
+def test_only_softmax_attention_in_all_layers_as_it_is_by_default_is_a_baseline(tmp_path, baseline):
+    paths = [
+        write_course(tmp_path / f"{attention}-{seed}", [0.5] * 50, seed=seed, attention=attention, **more)
+        for seed in range(3)
+        for attention, more in (("softmax", baseline), ("scaled", {}))
+    ]
+    assert judged(*paths) == ()
+
+
+def test_scaled_attention_among_other_attention_than_softmax_is_not_held_against_softmax(tmp_path):
+    """Nor joined with the seeds in which softmax attention is in the other layers."""
+    paths = []
+    for seed in range(4):
+        others = {"attention_layers": (0,), "other_attention": "softmax" if seed < 2 else "symmetric"}
+        paths.append(write_course(tmp_path / f"softmax-{seed}", [0.5] * 50, seed=seed))
+        paths.append(
+            write_course(tmp_path / f"{seed}", [0.52 + 0.001 * seed] * 50, seed=seed, attention="scaled", **others)
+        )
+    (verdict,) = judged(*paths)
+    assert verdict.model == "scaled, alpha, layers 0"
+    assert verdict.reason.endswith("2 seeds")
+
+
+def test_defaults_spelt_out_are_the_same_variant(tmp_path):
+    paths = courses(tmp_path, (0.02, 0.021, 0.02))
+    for seed, more in ((3, {"attention_layers": (0, 1)}), (4, {"options": {"tokens": 257}}), (5, {})):
+        paths.append(write_course(tmp_path / f"softmax-{seed}", [0.5] * 50, seed=seed))
+        paths.append(write_course(tmp_path / f"{seed}", [0.52] * 50, seed=seed, attention="scaled", **more))
+    (verdict,) = judged(*paths)
+    assert (verdict.model, verdict.reason[-7:]) == ("scaled, alpha", "6 seeds")
+
+
+def test_forms_that_are_mixed_are_a_variant_of_their_own(tmp_path):
+    paths = courses(tmp_path, (0.02, 0.021))
+    for seed in range(2):
+        mixed = {"options": {"form": "exact"}, "attention_layers": (0,), "other_attention": "scaled"}
+        paths.append(write_course(tmp_path / f"mixed-{seed}", [0.5] * 50, seed=seed, attention="scaled", **mixed))
+    assert [own.model for own in judged(*paths)] == ["scaled, alpha", "scaled, exact, layers 0, scaled elsewhere"]
 
 
 def test_runs_of_another_recipe_are_not_compared(tmp_path):

@@ -87,3 +87,17 @@ def test_a_resumed_run_has_the_same_settings_file_to_the_last_byte(tmp_path):
     written = folder.settings_file.read_bytes()
     folder.open({"kind": "audit"}, {"attnaudit": "1", "versions": {}, "parts": []})
     assert folder.settings_file.read_bytes() == written
+
+
+def test_a_summary_goes_with_the_plan_that_it_is_of_and_before_the_new_one_is_written(tmp_path, monkeypatch):
+    folder = RunFolder(tmp_path / "run")
+    folder.open({"kind": "audit"}, {"parts": ["a"]})
+    folder.write_summary({})
+    for description in ({"parts": ["a"]}, {"steps_per_epoch": 3}):
+        folder.open({"kind": "audit"}, description)
+        assert folder.summary_file.exists()
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(RunFolderError, match="No space left"):
+        folder.open({"kind": "audit"}, {"parts": ["a", "b"]})
+    assert not folder.summary_file.exists()
+    assert content_of(folder.settings_file)["parts"] == ["a"]

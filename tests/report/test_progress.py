@@ -71,7 +71,7 @@ def test_a_line_says_what_is_done_how_much_of_it_and_how_long_the_rest_will_take
     assert pace.line == "measuring: 0 of 12 (0%), 5 s so far"
     clock.seconds = 30
     pace.told(3, 12, "")
-    assert pace.line == "measuring: 3 of 12 (25%), 30 s so far, about 2 min left at this pace"
+    assert pace.line == "measuring: 3 of 12 (25%), 30 s so far, about 75 s left at this pace"
 
 
 def test_parts_of_an_earlier_command_do_not_count_as_fast(clock):
@@ -80,6 +80,19 @@ def test_parts_of_an_earlier_command_do_not_count_as_fast(clock):
     clock.seconds = 20
     pace.told(11, 12, "")
     assert pace.left == pytest.approx(20)
+
+
+def test_what_came_before_the_first_count_does_not_count_as_slow(clock):
+    pace = Pace("training", clock)
+    clock.seconds = 35  # a compilation
+    pace.told(1, 101, "")
+    clock.seconds = 36
+    pace.told(2, 101, "")
+    assert pace.left == pytest.approx(99)
+    assert pace.advice("--limit 8") is None, "too early to know"
+    clock.seconds = 45
+    pace.told(11, 101, "")
+    assert pace.advice("--limit 8") == "This will take about 2 min in all; --limit 8."
 
 
 def test_only_what_will_be_long_says_how_to_do_less(clock):

@@ -107,6 +107,18 @@ def test_of_networks_that_segment_there_is_a_table_for_each_quantity(tmp_path):
     assert {(row["right"], row["missing_classes"]) for row in rows} == {(None, 2)}
 
 
+def test_what_is_known_of_a_single_picture_is_shown_without_an_interval(tmp_path):
+    known = segmented("m")
+    alone = tuple(replace(entry, images=1, interval=None) for entry in known.accuracies)
+    found = replace(known, accuracies=alone, scores=(EvaluationScore("m", "IoU of sky", 0.5, None),))
+    assert score_lines(found) == [("IoU of sky", ["0.500"])]
+    page = write_robustness_page(found, "1 image", None, tmp_path / "page.html").read_text()
+    for text in (printed(found), page):
+        assert "60.0%" in text
+        assert "60.0% [" not in text
+    assert {(row["low"], row["high"]) for row in accuracy_rows(found)} == {(None, None)}
+
+
 def test_the_answer_is_in_a_sentence_and_doubts_attacks_that_failed_a_check(tmp_path):
     found = summary("m")
     attacked = "10.0% under the strongest attack (pgd, ε = 4/255)"

@@ -21,12 +21,19 @@ def watched(tmp_path, recipe_file, halves):  # noqa: F811
 
 
 def test_accuracy_is_a_mean_over_seeds_with_students_interval(tmp_path):
-    paths = [write_course(tmp_path / str(seed), [0.2, 0.5 + seed / 10], seed=seed) for seed in range(3)]
-    first, second = accuracy_records(open_trainings(paths))
-    assert (first.mean, first.low, first.high) == pytest.approx((0.2, 0.2, 0.2))
-    assert first.seeds == 3
+    paths = [write_course(tmp_path / str(seed), [0.5 + seed / 10], seed=seed) for seed in range(3)]
+    (record,) = accuracy_records(open_trainings(paths))
     expected = stats.t.interval(0.95, 2, loc=0.6, scale=np.std([0.5, 0.6, 0.7], ddof=1) / np.sqrt(3))
-    assert (second.low, second.high) == pytest.approx(expected)
+    assert (record.mean, record.low, record.high) == pytest.approx((0.6, *expected))
+    assert record.seeds == 3
+
+
+@pytest.mark.parametrize("examples", [100, None])
+def test_equal_accuracies_are_known_to_one_test_example_and_no_better(tmp_path, examples):
+    paths = [write_course(tmp_path / str(seed), [0.2], seed=seed, examples=examples) for seed in range(3)]
+    (record,) = accuracy_records(open_trainings(paths))
+    one_example = stats.t.interval(0.95, 2, loc=0.2, scale=0.01 / np.sqrt(12) / np.sqrt(3))
+    assert (record.low, record.high) == ((None, None) if examples is None else pytest.approx(one_example))
 
 
 def test_one_seed_has_no_interval(tmp_path):

@@ -80,11 +80,11 @@ def write_folders(folder, names, each=2):
     return read_labelled(folder)
 
 
-def write_model(folder, classes=2, facts=None, size=SIZE, **settings):
+def write_model(folder, classes=2, facts=None, size=SIZE, labels=None, **settings):
     """The folder of a network of `attnaudit train`, untrained."""
     sizes = {"image_size": size, "patch_size": 16, "width": 24, "depth": 1, "heads": 2, "classes": classes}
     architecture = Architecture(**sizes, **settings)
     folder.mkdir(parents=True)
     save_file(build_vision_transformer(architecture, 0).state_dict(), folder / WEIGHTS)
-    card = ImageCard(folder.name, architecture, (0.5, 0.5, 0.5), (0.25, 0.25, 0.25), None, facts or {})
+    card = ImageCard(folder.name, architecture, (0.5, 0.5, 0.5), (0.25, 0.25, 0.25), labels, facts or {})
     json_file.write(folder / CARD, card)

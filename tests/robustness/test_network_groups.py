@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from attnaudit.attention.resolved import ResolvedAttention
 from attnaudit.errors import UsageError
 from attnaudit.records.architecture import Architecture
 from attnaudit.records.evaluated_networks import open_evaluations
 from attnaudit.records.verdict import VerdictWord
-from attnaudit.robustness.network_groups import ResolvedAttention, comparable_groups
+from attnaudit.robustness.network_groups import comparable_groups
 from tests.claims.evaluations import (
     BECAUSE,
     CONTROLS,

@@ -6,7 +6,8 @@ from torch import nn
 from attnaudit.errors import UsageError
 from attnaudit.protocol import Protocol
 from attnaudit.robustness import Examples, evaluate
-from attnaudit.robustness.conditions import CLEAN, transfer_conditions
+from attnaudit.robustness import corruptions as corruptions_module
+from attnaudit.robustness.conditions import CLEAN, corruption_conditions, transfer_conditions
 from tests.robustness.plans import ATTACKS, EPSILON, plan_of
 from tests.robustness.subjects import SIZE, constant, loaded
 
@@ -39,6 +40,22 @@ def test_a_source_names_the_images_and_who_made_them(data, tmp_path):
     assert less.source(CLEAN) != one.source(CLEAN)
     (entry, *_) = evaluate(plan_of(data), tmp_path / "run").summary.accuracies
     assert entry.source == one.source(CLEAN)
+
+
+@pytest.mark.parametrize("changed", ["_VERSION", "installed_versions"])
+def test_corruptions_of_another_version_are_computed_anew_and_nothing_else_is(data, monkeypatch, changed):
+    pytest.importorskip("imagecorruptions")
+    (fog,) = corruption_conditions(["fog"], [1])
+    before = plan_of(data, *ATTACKS, fog)
+    known = {unit.key: unit.condition for unit in before.units}, before.source(fog), before.source(CLEAN)
+    other = {"_VERSION": 0, "installed_versions": lambda: {"imagecorruptions-imaug": "0.0"}}
+    monkeypatch.setattr(corruptions_module, changed, other[changed])
+    after = plan_of(data, *ATTACKS, fog)
+    found = {unit.key: unit.condition for unit in after.units}
+    assert {condition for key, condition in found.items() if key not in known[0]} == {fog}
+    assert not any(known[0][key] == fog for key in known[0].keys() & found.keys())
+    assert after.source(fog) != known[1]
+    assert after.source(CLEAN) == known[2]
 
 
 def test_what_conditions_show_is_looked_up_once_whatever_the_number_of_models(data, tmp_path, monkeypatch):

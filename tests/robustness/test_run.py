@@ -93,6 +93,7 @@ def squashing_to(size):
 
 
 def test_images_are_corrupted_once_for_all_models_that_see_the_same(data, tmp_path, monkeypatch):
+    pytest.importorskip("imagecorruptions")  # whose version is in the name of every part
     made = []
 
     def darker(pixels, name, severity, numbers, seed):

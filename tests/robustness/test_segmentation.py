@@ -20,6 +20,7 @@ from attnaudit.robustness import EvaluationPlan, EvaluationSettings, Examples, e
 from attnaudit.robustness.conditions import CLEAN, corruption_conditions
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.robustness.segmentation import SEGMENTATION_SCHEMA
+from attnaudit.sources.cards import read_card
 from attnaudit.sources.model import LoadedModel
 from attnaudit.sources.segmented import UNLABELLED, read_segmented
 from attnaudit.sources.trained_models import WEIGHTS
@@ -193,3 +194,12 @@ def test_masks_that_name_no_class_are_refused(data, tmp_path, sized):
     nothing = encoded(np.full(SHAPE, UNLABELLED, np.uint8))
     with pytest.raises(InputError, match=r"^No pixel of the 6 masks of .* has a class, as threshold sees them"):
         evaluate(plan_of(replace(data, masks=[nothing] * 6)), tmp_path / "run")
+
+
+def test_masks_with_classes_in_another_order_are_refused(data, tmp_path, sized):
+    folder = write_segmenter(tmp_path / "model")
+    card = replace(read_card(folder), labels=("road", "sky"))
+    model = replace(thresholding(), card=card)
+    evaluate(plan_of(replace(data, names=("road", "sky")), models=(model,)), tmp_path / "run")
+    with pytest.raises(InputError, match="has other classes than threshold, or in another order: give masks"):
+        evaluate(plan_of(replace(data, names=("sky", "road")), models=(model,)), tmp_path / "other")

@@ -75,3 +75,12 @@ def test_no_trials_leave_everything_open():
 def test_many_tests_widen_the_intervals():
     assert widened_level(1) == pytest.approx(0.95)
     assert widened_level(10) == pytest.approx(0.995)
+
+
+@pytest.mark.parametrize("equal", [0.0, 1e-4, 0.3, -1e6])
+def test_equal_numbers_have_an_interval_only_if_it_is_known_how_fine_they_are(equal):
+    values = np.array([equal, equal * (1 + 1e-12), equal])
+    assert intervals.student_interval(values, 0.95) is None
+    low, high = intervals.student_interval(values, 0.95, coarseness=max(abs(equal), 1.0))
+    assert low < equal < high
+    assert intervals.student_interval(np.array([1.0, 1.001]), 0.95) is not None

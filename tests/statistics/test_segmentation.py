@@ -97,6 +97,17 @@ def test_the_interval_is_over_pictures():
     assert half.interval(pixel_accuracy, 0) == (low, high)
 
 
+def test_one_picture_or_a_class_in_one_picture_has_no_interval():
+    one = counts(TRUTH, SAID, 4)
+    assert [one.interval(quantity, 0) for quantity in (pixel_accuracy, mean_accuracy, mean_iou)] == [None] * 3
+    truth = [[[0, 0]]] * 99
+    found = counts([*truth, [[0, 1]]], [*truth, [[0, 0]]], 2)
+    assert found.of_class(1).interval(mean_iou, 0) is None
+    assert found.of_class(0).interval(mean_iou, 0) is not None
+    twice = counts([*truth, [[0, 1]], [[0, 1]]], [*truth, [[0, 0]], [[0, 1]]], 2)
+    assert twice.of_class(1).interval(mean_iou, 0) == (0, 1)
+
+
 def test_without_a_labelled_pixel_there_is_no_number():
     none = counts([[[UNLABELLED]]], [[[0]]], 2)
     assert none.missing == 2

@@ -10,6 +10,7 @@ import torch
 from safetensors.torch import load_file
 
 from attnaudit.errors import AttnAuditError, InputError, NumericalError, RunFolderError, UsageError
+from attnaudit.records.training import open_training
 from attnaudit.sources import load_model, parse_model
 from attnaudit.sources.cards import read_card
 from attnaudit.sources.labelled import training_and_test
@@ -181,6 +182,11 @@ def test_a_monitored_training_is_resumed_with_the_same_number_of_processes(recip
 def test_without_a_monitor_the_number_of_processes_makes_no_other_run(recipe_file, halves, tmp_path):
     train(read_recipe(str(recipe_file), ["monitor.images=0", "epochs=1"]), halves, tmp_path / "run")
     assert json.loads((tmp_path / "run" / "run.json").read_text())["identity"]["ranks"] is None
+
+
+def test_the_folder_says_how_many_examples_an_accuracy_is_of(recipe_file, halves, tmp_path):
+    train(read_recipe(str(recipe_file), ["monitor.images=0", "epochs=1"]), halves, tmp_path / "run")
+    assert open_training(tmp_path / "run").settings.test_examples == len(halves[1])
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 not a checkpoint", b"\x80\x02."])

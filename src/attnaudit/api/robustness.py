@@ -227,7 +227,7 @@ def corrupt(
     subject = PixelModel(loaded)
     examples = find_examples(loaded, None if images is None else Path(images), limit=limit, seed=seed)
     if isinstance(examples.data, LabelledImages):
-        outputs_of(examples.data, subject.outputs, subject.label)
+        outputs_of(examples.data, subject.outputs, subject.label, examples.classes, subject.class_names)
     count = counted(len(examples.indices), "image")
     _log.info("Applying %s to %s of %s.", counted(len(conditions), "corruption"), count, examples.data.path)
     with shown_progress(progress, "corrupting", _LESS) as told:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from statistics import fmean
 
 from attnaudit.claims.claim import Claim, Terms
 from attnaudit.claims.meanings import RecordKind
 from attnaudit.records.training import TrainingRun
 from attnaudit.records.verdict import Finding, Verdict, VerdictWord
+from attnaudit.statistics.decisions import REJECTED_SHARE
 
 _ERROR, _OUTPUT, _PHI, _ABOVE = "projection_error_mae", "output_norm2", "phi_norm2", "output_above_phi"
+_MEASURES = (_ERROR, _OUTPUT, _PHI, _ABOVE)
+#: Batch, layer and number of a head, and the numbers of each.
+Head = tuple[str, int, int]
+ByHead = Mapping[Head, Mapping[str, float]]
 #: Up to this share of tokens may be too long for a projection, by rounding or chance.
 _FEW = 0.05
 #: The least share of ‖φ(q)‖² that a projection must explain: an output that vanishes explains nothing.
@@ -21,12 +28,14 @@ def _judge(trainings: Sequence[TrainingRun], terms: Terms) -> list[Verdict]:
 
 
 def _verdict(training: TrainingRun) -> Verdict:
-    ends = _ends(training)
-    if ends is None:
-        reason = "the monitor lacks numbers of a first or of a later step"
-        return Verdict(CLAIM.name, training.name, VerdictWord.UNDECIDED, Finding.NOT_MEASURED, reason)
-    first, last = ends
-    explained = [1 - end[_ERROR] / end[_PHI] for end in ends]
+    first_heads, last_heads, heads, steps = _ends(training)
+    if steps < 2:
+        return _not_measured(training, "the monitor lacks numbers of a first or of a later step")
+    both = first_heads.keys() & last_heads.keys()
+    if (lost := heads - len(both)) > REJECTED_SHARE * heads:
+        return _not_measured(training, f"{lost:,} of {heads:,} heads lack a number at the first or the last step")
+    first, last = _means(first_heads, both), _means(last_heads, both)
+    explained = [1 - end[_ERROR] / end[_PHI] for end in (first, last)]
     if last[_ABOVE] <= _FEW and explained[1] > max(explained[0], _MOST):
         word, finding = VerdictWord.SUPPORTED, Finding.SHOWN
     elif last[_ABOVE] > 0.5:
@@ -38,16 +47,30 @@ def _verdict(training: TrainingRun) -> Verdict:
     return Verdict(CLAIM.name, training.name, word, finding, reason)
 
 
-def _ends(training: TrainingRun) -> tuple[dict[str, float], dict[str, float]] | None:
-    """Means over batches, layers and heads at the first and the last measured step; None unless both are complete."""
-    rows = training.batch_means((_ERROR, _OUTPUT, _PHI, _ABOVE))
-    means = rows.group_by(["step", "measure"], use_threads=False).aggregate([("value", "mean")]).to_pylist()
-    steps = sorted({row["step"] for row in means})
+def _not_measured(training: TrainingRun, reason: str) -> Verdict:
+    return Verdict(CLAIM.name, training.name, VerdictWord.UNDECIDED, Finding.NOT_MEASURED, reason)
+
+
+def _ends(training: TrainingRun) -> tuple[ByHead, ByHead, int, int]:
+    """Heads that have all numbers at the first and at the last measured step; how many heads and steps there are."""
+    found: dict[int, dict[Head, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    heads = set()
+    for row in training.batch_means(_MEASURES).to_pylist():
+        head = row["input"], row["layer"], row["head"]
+        heads.add(head)
+        own = found[row["step"]][head]
+        if row["value"] is not None:
+            own[row["measure"]] = row["value"]
     first, last = (
-        {row["measure"]: row["value_mean"] for row in means if row["step"] == step} for step in (steps[0], steps[-1])
+        {head: own for head, own in found[step].items() if len(own) == len(_MEASURES)}
+        for step in (min(found), max(found))
     )
-    complete = None not in first.values() and None not in last.values()
-    return (first, last) if complete and len(steps) > 1 else None
+    return first, last, len(heads), len(found)
+
+
+def _means(by_head: ByHead, heads: Collection[Head]) -> dict[str, float]:
+    """Over batches, layers and heads."""
+    return {measure: fmean(by_head[head][measure] for head in sorted(heads)) for measure in _MEASURES}
 
 
 CLAIM = Claim(
@@ -58,7 +81,8 @@ CLAIM = Claim(
     rule=(
         "Supported if at most 5 % of tokens have ‖h‖² > ‖φ(q)‖², which is impossible for a projection, and the share "
         "1 - J/‖φ(q)‖² that outputs explain has grown to more than half; refuted if most tokens have ‖h‖² > ‖φ(q)‖². "
-        "J and ‖h‖² at the first and the last step show where a change of J comes from."
+        "Undecided if more than 5 % of heads lack a number at the first or the last step. J and ‖h‖² of the same heads "
+        "at both show where a change of J comes from."
     ),
     decided_by=(_ABOVE, _ERROR),
     shown=(_OUTPUT, _PHI),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from attnaudit.attention.resolved import ResolvedAttention
 from attnaudit.claims.claim import Claim, Terms
 from attnaudit.claims.meanings import RecordKind
 from attnaudit.records.evaluated_networks import Evaluation
 from attnaudit.records.verdict import Finding, Verdict, VerdictWord
 from attnaudit.robustness.gains import DIFFERENCES, RULE, Gain, PairedComparison
-from attnaudit.robustness.network_groups import NetworkGroup, ResolvedAttention, comparable_groups
+from attnaudit.robustness.network_groups import NetworkGroup, comparable_groups
 from attnaudit.statistics.decisions import decide_gains
 
 #: A sparse part with fewer entries than this is empty, and its positions make no difference.
@@ -57,8 +58,8 @@ def _controls(ours: NetworkGroup, groups: Sequence[NetworkGroup]) -> list[Networ
 
 
 def _is_tempered(attention: ResolvedAttention, own: ResolvedAttention) -> bool:
-    """Whether it is symmetric attention with a temperature in the layers that RPC-Attention has."""
-    return attention.name == "symmetric" and attention.tempered and attention.layers == own.layers
+    """Whether it has a temperature in the layers that RPC-Attention has, and symmetric attention in the others, too."""
+    return attention.is_tempered_symmetric and attention.layers == own.layers
 
 
 def _count_intervals(evaluations: Sequence[Evaluation]) -> int:

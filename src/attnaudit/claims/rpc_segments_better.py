@@ -42,8 +42,8 @@ CLAIM = Claim(
         "or a loss, and undecided otherwise. A gain is a difference between networks of the same size, training and "
         "seed on the same pictures; Student's t over seeds, widened for all differences of the claim (the choice of "
         "pictures is not covered). A gain is shown if the interval lies above 0, and absent if the interval contains "
-        "0 and excludes 1 point. Corruption: the mean over all corruptions and severities, against the masks of the "
-        "clean pictures."
+        "0 and excludes 1 point. Of several evaluations on other pictures, that of most seeds counts, then of most "
+        "pictures. Corruption: the mean over all corruptions and severities, against the masks of the clean pictures."
     ),
     decided_by=("difference in mIoU on clean pictures", "difference in mIoU under corruption"),
     limits="Small networks from scratch on small pictures: the paper's are pretrained on ImageNet, and larger.",

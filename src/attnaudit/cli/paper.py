@@ -70,7 +70,7 @@ def paper(
 
         attnaudit paper figure3 vit_tiny_patch16_224 --download --images imagenet/val --out figures/
 
-        attnaudit paper figure1 attnaudit-runs/study-vit-tiny attnaudit-runs/study-deit-tiny --out figures/
+        attnaudit paper figure1 attnaudit-runs/study-vit-tiny-0 attnaudit-runs/study-deit-tiny-0 --out figures/
     """
     from attnaudit.api.papers import paper as repeated
     from attnaudit.report.terminal import repetition_report

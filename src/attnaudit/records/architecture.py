@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Tag
@@ -38,6 +38,10 @@ class AttentionChoice:
                 f"other_attention is {self.other_attention}, but attention_layers leaves no other block: name the "
                 f"blocks that have {self.attention} attention, as in [0, 1]."
             )
+
+
+#: What networks that are alike otherwise may differ in.
+ATTENTION_FIELDS = tuple(own.name for own in fields(AttentionChoice))
 
 
 @dataclass(frozen=True)

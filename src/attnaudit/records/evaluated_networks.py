@@ -116,6 +116,9 @@ def open_evaluation(path: Path) -> Evaluation:
     folder = RunFolder(path)
     settings = folder.settings(EvaluationFile, RunKind.ROBUSTNESS)
     summary = folder.summary(EvaluationSummary, "the summary of an evaluation")
+    # Older versions left the summary of an earlier plan in place. Packed evaluations have no parts at all.
+    if not folder.parts.is_empty and not folder.parts.files().keys() >= {*settings.parts}:
+        raise folder.unfinished()
     networks = []
     for model in settings.models:
         if model.card is not None:

@@ -81,7 +81,8 @@ class Accuracy:
 
     `source` names the images that were shown, or made into others, and who made them. `perturbation` is the largest
     change of a pixel by an attack. Of a segmentation there are several, which `quantity` tells apart, with bootstrap
-    intervals over pictures; no picture is right or wrong as a whole, and `missing` classes have no pixel.
+    intervals over pictures, None for a single one; no picture is right or wrong as a whole, and `missing` classes have
+    no pixel.
     """
 
     model: str
@@ -90,7 +91,7 @@ class Accuracy:
     images: int
     right: int | None
     accuracy: float
-    interval: tuple[float, float]
+    interval: tuple[float, float] | None
     perturbation: float | None
     seconds: float
     quantity: Quantity = added_later(Quantity.ACCURACY, unwritten=True)
@@ -99,12 +100,12 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class EvaluationScore:
-    """A number of a model other than an accuracy, with a bootstrap interval over images."""
+    """A number of a model other than an accuracy, with a bootstrap interval over images; None for a single one."""
 
     model: str
     name: str
     value: float
-    interval: tuple[float, float]
+    interval: tuple[float, float] | None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from attnaudit.errors import RunFolderError
 from attnaudit.records import json_file
-from attnaudit.records.files import is_temporary, make_folder
+from attnaudit.records.files import is_temporary, make_folder, remove_file
 from attnaudit.records.identity import SETTINGS, begins, check_ours, read_header
 from attnaudit.records.json_file import shortened
 from attnaudit.records.lock import FolderLock, LockHolder, is_lock_file
@@ -86,7 +86,8 @@ class RunFolder:
     def open(self, identity: dict[str, Any], description: dict[str, Any]) -> bool:
         """Make the folder, or go on in it if it belongs to the same run; True if it is new.
 
-        What `run.json` said before stays, unless `description` says it anew.
+        What `run.json` said before stays, unless `description` says it anew. A summary of other parts than it plans is
+        removed first: readers must not join the old numbers to the new plan if it is never finished.
 
         Raises:
             RunFolderError: it cannot be written, holds something else, or a run with another identity.
@@ -96,6 +97,8 @@ class RunFolder:
         new = begins(self.settings_file, identity)
         kept = {} if new else self.header()
         make_folder(self.path)
+        if "parts" in description and kept.get("parts") != description["parts"]:
+            remove_file(self.summary_file)
         json_file.write(self.settings_file, {**kept, "format": FORMAT, "identity": identity, **description})
         self.parts.make()
         return new
@@ -162,7 +165,11 @@ class RunFolder:
         try:
             return json_file.read(kind, self.summary_file, what)
         except FileNotFoundError as error:
-            raise RunFolderError(f"{self.path} holds a run that is not finished: repeat its command.") from error
+            raise self.unfinished() from error
+
+    def unfinished(self) -> RunFolderError:
+        """The error for a run that lacks something which its command would compute."""
+        return RunFolderError(f"{self.path} holds a run that is not finished: repeat its command.")
 
     def _check_format(self) -> None:
         header = read_header(self.settings_file, digest_required=False)

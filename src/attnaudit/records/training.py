@@ -44,7 +44,10 @@ class TrainingIdentity:
 
 @dataclass(frozen=True)
 class TrainingFile:
-    """The `run.json` of a training; `steps` has the part of every step at which the monitor measured."""
+    """The `run.json` of a training; `steps` has the part of every step at which the monitor measured.
+
+    `test_examples` is the size of the test half, of which an accuracy is a share.
+    """
 
     format: int
     identity: TrainingIdentity
@@ -53,9 +56,10 @@ class TrainingFile:
     steps_per_epoch: int
     parts: tuple[str, ...] = added_later(())
     steps: Mapping[str, str] | None = added_later(None)
+    test_examples: int | None = added_later(None)
 
     def __post_init__(self) -> None:
-        check_range(1, steps_per_epoch=self.steps_per_epoch)
+        check_range(1, steps_per_epoch=self.steps_per_epoch, test_examples=self.test_examples)
 
 
 @dataclass(frozen=True)

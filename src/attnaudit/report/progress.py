@@ -29,14 +29,18 @@ class Pace:
 
     def __init__(self, label: str, now: Callable[[], float] = time.monotonic) -> None:
         self._label, self._now = label, now
-        self._begun = now()
+        self._begun = self._counted_since = now()
         self._start: int | None = None
         self._done = self._total = 0
 
     def told(self, done: int, total: int, words: str) -> None:
-        """Take note of what is done; what was already done at the first call took none of the time."""
+        """Take note of what is done.
+
+        The pace is that since the first call: neither what was done before it nor the time that it took, such as the
+        compilation of a model, says anything about the rest.
+        """
         if self._start is None:
-            self._start = done
+            self._start, self._counted_since = done, self._now()
         self._done, self._total = done, total
 
     @property
@@ -48,7 +52,12 @@ class Pace:
     def left(self) -> float | None:
         """Seconds that the rest will take; None before anything was finished."""
         finished = self._done - (self._start or 0)
-        return self.elapsed / finished * (self._total - self._done) if finished else None
+        return self._counted / finished * (self._total - self._done) if finished else None
+
+    @property
+    def _counted(self) -> float:
+        """Seconds that the pace is known from."""
+        return self._now() - self._counted_since
 
     @property
     def line(self) -> str:
@@ -62,7 +71,7 @@ class Pace:
 
     def advice(self, less: str) -> str | None:
         """What all of it will take, and how to do less, if it will be long and that is known."""
-        if self.left is None or self.elapsed < _FIRST or self.elapsed + self.left < _LONG:
+        if self.left is None or self._counted < _FIRST or self.elapsed + self.left < _LONG:
             return None
         return f"This will take about {duration(self.elapsed + self.left)} in all; {less}."
 

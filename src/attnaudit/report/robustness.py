@@ -168,8 +168,8 @@ def accuracy_rows(summary: EvaluationSummary) -> list[dict[str, object]]:
             "images": entry.images,
             "right": entry.right,
             "accuracy": entry.accuracy,
-            "low": entry.interval[0],
-            "high": entry.interval[1],
+            "low": None if entry.interval is None else entry.interval[0],
+            "high": None if entry.interval is None else entry.interval[1],
             "perturbation": entry.perturbation,
             "seconds": entry.seconds,
         }
@@ -188,8 +188,9 @@ def _title(words: str, entries: Sequence[Accuracy]) -> str:
 def _cell(entries: Sequence[Accuracy]) -> str:
     if len(entries) > 1:  # the same images several times: no binomial interval
         return f"{fmean(entry.accuracy for entry in entries):.1%}"
-    low, high = entries[0].interval
-    return f"{entries[0].accuracy:.1%} [{low:.1%}, {high:.1%}]"
+    (entry,) = entries
+    ends = "" if entry.interval is None else " [{:.1%}, {:.1%}]".format(*entry.interval)
+    return f"{entry.accuracy:.1%}{ends}"
 
 
 def _side_by_side(
@@ -214,7 +215,10 @@ def score_lines(summary: EvaluationSummary) -> list[tuple[str, list[str]]]:
 
 
 def _score(score: EvaluationScore | None) -> str:
-    return "–" if score is None else "{:.3f} [{:.3f}, {:.3f}]".format(score.value, *score.interval)
+    if score is None:
+        return "–"
+    ends = "" if score.interval is None else " [{:.3f}, {:.3f}]".format(*score.interval)
+    return f"{score.value:.3f}{ends}"
 
 
 def _checks(summary: EvaluationSummary) -> Table:

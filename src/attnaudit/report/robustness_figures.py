@@ -59,5 +59,5 @@ def _curve(axis: Any, summary: EvaluationSummary, model: str, panel: str, **styl
     factor = 100 if own[0].condition.kind is ConditionKind.NOISE else 255
     x = [entry.condition.strength * factor for entry in shown]
     axis.plot(x, [entry.accuracy for entry in shown], marker="o", ms=2.5, label=model, **style)
-    low, high = zip(*(entry.interval for entry in shown), strict=True)
+    low, high = zip(*(entry.interval or (entry.accuracy,) * 2 for entry in shown), strict=True)
     axis.fill_between(x, low, high, color=style["color"], alpha=0.15, lw=0)

@@ -17,7 +17,7 @@ from attnaudit.records.evidence import Evidence
 from attnaudit.records.head_table import head_table
 from attnaudit.records.training import ClassifierEpoch, TrainingRun
 from attnaudit.report.drawing import drawing, look
-from attnaudit.statistics.intervals import CONFIDENCE, student_interval
+from attnaudit.statistics.intervals import CONFIDENCE, share_coarseness, student_interval
 from attnaudit.statistics.scores import head_score
 
 #: Occurs in the names of single images, BATCH/NUMBER, which are scored; whole batches are not.
@@ -51,14 +51,16 @@ class ScoreRecord:
 
 def accuracy_records(trainings: Sequence[TrainingRun]) -> list[AccuracyRecord]:
     """By recipe and epoch, over the runs that reached it; language models have no accuracy."""
-    found: dict[tuple[str, int], list[float]] = defaultdict(list)
+    found: dict[tuple[str, int], list[tuple[float, float]]] = defaultdict(list)
     for training in trainings:
+        rounding = share_coarseness(training.settings.test_examples) / 2**0.5
         for epoch in training.history:
             if isinstance(epoch, ClassifierEpoch):
-                found[training.recipe.name, epoch.epoch].append(epoch.test_accuracy)
+                found[training.recipe.name, epoch.epoch].append((epoch.test_accuracy, rounding))
     records = []
-    for (recipe, number), values in sorted(found.items()):
-        low, high = student_interval(np.array(values), CONFIDENCE) or (None, None)
+    for (recipe, number), own in sorted(found.items()):
+        values, roundings = zip(*own, strict=True)
+        low, high = student_interval(np.array(values), CONFIDENCE, max(roundings)) or (None, None)
         records.append(AccuracyRecord(recipe, number, float(np.mean(values)), low, high, len(values)))
     return records
 

@@ -19,16 +19,12 @@ from attnaudit.records import json_file
 from attnaudit.records.engine import Progress, starting_processes, worker_pool
 from attnaudit.records.evaluation import Condition
 from attnaudit.records.files import make_folder, write_whole
-from attnaudit.records.identity import begins, read_header
+from attnaudit.records.identity import begins
+from attnaudit.robustness.corrupted_folder import CLEAN_FILE, IDENTITY_FILE
 from attnaudit.robustness.corruptions import corrupted, version
 from attnaudit.robustness.examples import Examples
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.sources.encoded_images import NAMES, encoded_without_loss
-
-#: The file of the clean images, next to the folders of the corruptions.
-CLEAN_FILE = "clean.parquet"
-#: The file that says from which images a folder was made, and how.
-IDENTITY_FILE = "set.json"
 
 
 def write_corrupted_sets(
@@ -67,24 +63,18 @@ def write_corrupted_sets(
         progress(done, len(conditions), "corrupting")
 
 
-def classes_of(folder: Path) -> int | None:
-    """The number of classes of the data set from which a folder was made; None if we did not write the folder."""
-    file = folder / IDENTITY_FILE
-    found = read_header(file)["identity"].get("classes") if file.exists() else None
-    return found if isinstance(found, int) else None
-
-
 def _identity(model: PixelModel, examples: Examples, seed: int) -> dict[str, Any]:
     """What the images depend on, besides corruption and severity."""
     return {
         "data": examples.data.fingerprint,
         "images": list(examples.indices),
-        "classes": examples.data.classes,
+        "classes": examples.classes or examples.data.classes,
         "names of classes": None if examples.data.names is None else list(examples.data.names),
         "seed": seed,
         "size": list(model.size),
         "preprocessing": model.preprocessing_digest,
         "corruptions": version(),
+        **({"preprocessed": True} if examples.preprocessed else {}),
     }
 
 

@@ -16,7 +16,8 @@ from attnaudit.errors import InputError, UsageError
 from attnaudit.numerics.digest import digest
 from attnaudit.records.evaluation import Condition, ConditionKind
 from attnaudit.robustness.conditions import OUTLIERS
-from attnaudit.robustness.corruptions import corrupted, corrupted_place
+from attnaudit.robustness.corrupted_folder import made_from
+from attnaudit.robustness.corruptions import corrupted, corrupted_place, version
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.sources.encoded_images import EncodedImages
 from attnaudit.sources.labelled import LabelledImages
@@ -84,13 +85,26 @@ class Examples:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the selected images and their places."""
-        return digest(self.selected.fingerprint, self.indices)
+        """A hash of the selected images and their places, and of how models see them."""
+        return digest(self.selected.fingerprint, self.indices, *self._prepared)
 
     def source(self, condition: Condition) -> tuple[str, int]:
-        """A name for the images on disk for this condition, and how many there are."""
+        """A name for the images on disk for this condition and for what makes others of them; how many there are."""
         images = self.images(condition)
-        return digest(images.fingerprint, self.indices), len(images)
+        return digest(images.fingerprint, self.indices, *self._making(condition)), len(images)
+
+    @property
+    def _prepared(self) -> tuple[str, ...]:
+        """Nothing for images as they are, so that older folders keep their names."""
+        return ("preprocessed",) if self.preprocessed else ()
+
+    def _making(self, condition: Condition) -> tuple[str, ...]:
+        """What decides, beside the images on disk, what a model is shown."""
+        if condition == OUTLIERS:
+            return ()
+        if condition.kind is not ConditionKind.CORRUPTION:
+            return self._prepared
+        return (*self._prepared, version()) if self.corrupted_folder is None else ()
 
     def clean(self, model: PixelModel) -> Tensor:
         """The selected images, preprocessed for the model."""
@@ -107,7 +121,7 @@ class Examples:
         """The selected images from the folder of corrupted images.
 
         Raises:
-            InputError: the labels or masks differ from those of the clean images.
+            InputError: they are others than the clean images, as far as labels, masks or the folder itself can tell.
         """
         folder = Path(self.corrupted_folder or ".")
         found = self.data.another(corrupted_place(folder, condition.name, round(condition.strength)))
@@ -116,7 +130,17 @@ class Examples:
                 f"The images of {found.path} ({len(found)}) and {self.data.path} ({len(self.data)}) differ in number "
                 "or order: give the clean images of the same data set, such as clean.parquet from attnaudit corrupt."
             )
+        if not self._belongs:
+            raise InputError(
+                f"{folder} was made from other images than those of {self.data.path}: give the images from which it "
+                "was made, or none, so that its clean.parquet is taken."
+            )
         return found.select(self.indices)
+
+    @cached_property
+    def _belongs(self) -> bool:
+        """Whether the corrupted images are these: looked up once, because all clean ones are read for it."""
+        return self.corrupted_folder is None or made_from(self.corrupted_folder, self.data)
 
 
 def model_pixels(

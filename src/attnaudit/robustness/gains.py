@@ -13,7 +13,7 @@ from attnaudit.records.verdict import Finding, VerdictWord
 from attnaudit.robustness.network_groups import NetworkGroup, comparable_groups
 from attnaudit.robustness.shared_conditions import SharedConditions, clean_accuracy
 from attnaudit.statistics.decisions import Decision, decide_gain
-from attnaudit.statistics.intervals import Numbers, student_interval
+from attnaudit.statistics.intervals import student_interval
 
 #: The smallest gain of interest: the paper reports gains of one point and more.
 SMALLEST_GAIN = 0.01
@@ -26,14 +26,16 @@ DIFFERENCES = 2
 GAIN_RULE = (
     "A gain is a difference in accuracy between networks of the same size, training and seed on the same {examples}; "
     "Student's t over seeds, widened for all differences of the claim (the choice of {examples} is not covered). A "
-    "gain is shown if the interval lies above 0, and absent if the interval contains 0 and excludes 1 point."
+    "gain is shown if the interval lies above 0, and absent if the interval contains 0 and excludes 1 point. Of "
+    "several evaluations on other {examples}, that of most seeds counts, then that of most {examples}."
 )
 RULE = (
     f"{GAIN_RULE.format(examples='images')} Corruption: the mean over all corruptions and severities. Attack: at the ε "
     "where the symmetric baseline keeps closest to half of its clean accuracy (and between 10 and 60 %), each network "
-    "under the strongest of the attacks that all had, AutoAttack included if it is one of them. A gain under attack "
-    "does not count if one of the networks that has it fails a check for gradient masking or was not checked; nor does "
-    "the absence of one, if that holds for a network it is compared with."
+    "under the strongest of the attacks that all had, AutoAttack included if it is one of them; of evaluations of as "
+    "many seeds, one with AutoAttack counts. A gain under attack does not count if one of the networks that has it "
+    "fails a check for gradient masking or was not checked; nor does the absence of one, if that holds for a network "
+    "it is compared with."
 )
 
 
@@ -72,7 +74,7 @@ class PairedComparison:
         shared = SharedConditions.of([self.ours, self.theirs], ConditionKind.CLEAN, evaluations)
         if shared is None:
             return Gain(_NOT_MEASURED, "clean inputs were not shown to both")
-        return _gain(shared.differences(clean_accuracy), shared.coarseness, "clean", level)
+        return _gain(shared, clean_accuracy, "clean", level)
 
     def clean(self, evaluations: Sequence[Evaluation]) -> str:
         """The mean gain on clean images in words, to be shown beside."""
@@ -85,7 +87,7 @@ class PairedComparison:
         if shared is None:
             return Gain(_NOT_MEASURED, f"no {kind.value} was run on both")
         words = f"{len({key.name for key in shared.keys})} {kind.value}s"
-        return _gain(shared.differences(shared.averaged), shared.coarseness, words, level)
+        return _gain(shared, shared.averaged, words, level)
 
     def _under_attack(self, evaluations: Sequence[Evaluation], level: float) -> Gain:
         shared = SharedConditions.of([self.ours, self.theirs, self.baseline], ConditionKind.ATTACK, evaluations)
@@ -99,8 +101,8 @@ class PairedComparison:
         words = f"attack at ε = {255 * chosen:.3g}/255{how} (the baseline keeps {left[chosen]:.1%})"
         if not _BASELINE_RANGE[0] <= left[chosen] <= _BASELINE_RANGE[1]:
             return Gain((VerdictWord.UNDECIDED, Finding.NOT_IDENTIFIABLE), f"{words} tells nothing apart")
-        differences = shared.differences(lambda network: shared.attacked(network, chosen))
-        return _with_masking_checks(_gain(differences, shared.coarseness, words, level), *shared.networks[:2])
+        gain = _gain(shared, lambda network: shared.attacked(network, chosen), words, level)
+        return _with_masking_checks(gain, *shared.networks[:2])
 
 
 def pursuit_comparisons(
@@ -138,13 +140,15 @@ def _doubts(whose: str, networks: Sequence[EvaluatedNetwork]) -> list[str]:
     return doubts + ([f"{unchecked} of {whose} were not checked for gradient masking"] if unchecked else [])
 
 
-def _gain(differences: Numbers, coarseness: float, words: str, level: float) -> Gain:
-    interval = student_interval(differences, level, coarseness)
+def _gain(shared: SharedConditions, accuracy: Callable[[EvaluatedNetwork], float], words: str, level: float) -> Gain:
+    differences = shared.differences(accuracy)
+    interval = student_interval(differences, level, shared.coarseness)
     mean = f"{words}: {_points(differences.mean())}"
     if interval is None:
-        return Gain((VerdictWord.UNDECIDED, Finding.TOO_FEW_INPUTS), f"{mean} on one seed, and two at least are needed")
+        lacks = "one seed{}, and two at least are needed" if len(differences) < 2 else "every seed{}, without a spread"
+        return Gain(decide_gain(None, SMALLEST_GAIN), f"{mean} on {lacks.format(shared.origin)}")
     low, high = interval
-    reason = f"{mean} [{_points(low)}, {_points(high)}] on {len(differences)} seeds"
+    reason = f"{mean} [{_points(low)}, {_points(high)}] on {len(differences)} seeds{shared.origin}"
     return Gain(decide_gain(interval, SMALLEST_GAIN), reason)
 
 

@@ -63,11 +63,7 @@ def _not_stronger(model: str, words: str, name: str, pairs: Pairs) -> MaskingChe
     """Exact sign test on the images that only one of the two attacks fools, at the ε that is worst for PGD."""
     if not pairs:
         return MaskingCheck(model, words, f"{name} was not run", None)
-    chances = {}
-    for epsilon, weaker, white in pairs:
-        only_weaker, only_white = int((white & ~weaker).sum()), int((weaker & ~white).sum())
-        chance = float(special.bdtrc(only_weaker - 1, only_weaker + only_white, 0.5)) if only_weaker else 1.0
-        chances[epsilon] = chance, weaker.mean(), white.mean()
+    chances = {epsilon: (_chance(weaker, white), weaker.mean(), white.mean()) for epsilon, weaker, white in pairs}
     worst = min(chances, key=lambda epsilon: chances[epsilon][0])
     chance, weaker_left, white_left = chances[worst]
     left = f"{name} leaves {weaker_left:.1%}, {_WHITE_BOX} {white_left:.1%}"
@@ -75,7 +71,14 @@ def _not_stronger(model: str, words: str, name: str, pairs: Pairs) -> MaskingChe
     return MaskingCheck(model, words, finding, chance >= _LEVEL)
 
 
+def _chance(less: NDArray[np.bool_], more: NDArray[np.bool_]) -> float:
+    """Sign test: the probability of so many images that only `more` gets right, if both are equally good."""
+    only_more, only_less = int((more & ~less).sum()), int((less & ~more).sum())
+    return float(special.bdtrc(only_more - 1, only_more + only_less, 0.5)) if only_more else 1.0
+
+
 def _agrees(model: str, pairs: Pairs) -> MaskingCheck:
+    """AutoAttack may leave an image that PGD, by another random start, does not: no more than by chance."""
     words = "AutoAttack leaves no more than PGD, and hardly less"
     if not pairs:
         return MaskingCheck(model, words, f"{_STRONGEST} was not run", None)
@@ -83,7 +86,9 @@ def _agrees(model: str, pairs: Pairs) -> MaskingCheck:
     worst = max(gaps, key=lambda epsilon: abs(gaps[epsilon][0]))
     _, strong, white = gaps[worst]
     finding = f"{_STRONGEST} leaves {strong:.1%}, {_WHITE_BOX} {white:.1%} at ε = {epsilon_text(worst)}"
-    return MaskingCheck(model, words, finding, all(0 <= gap <= _GAP for gap, _, _ in gaps.values()))
+    hardly_less = all(gap <= _GAP for gap, _, _ in gaps.values())
+    no_more = all(_chance(white, strong) >= _LEVEL for _, strong, white in pairs)
+    return MaskingCheck(model, words, finding, hardly_less and no_more)
 
 
 def _falls(model: str, curve: Sequence[tuple[float, NDArray[np.bool_]]]) -> MaskingCheck:
@@ -91,10 +96,7 @@ def _falls(model: str, curve: Sequence[tuple[float, NDArray[np.bool_]]]) -> Mask
     words = "a larger ε leaves less"
     if len(curve) < 2:
         return MaskingCheck(model, words, "only one ε was run", None)
-    passed = True
-    for (_, before), (_, after) in pairwise(curve):
-        back, lost = int((after & ~before).sum()), int((before & ~after).sum())
-        passed &= not back or bool(special.bdtrc(back - 1, back + lost, 0.5) >= _LEVEL)
+    passed = all(_chance(before, after) >= _LEVEL for (_, before), (_, after) in pairwise(curve))
     finding = ", ".join(f"{right.mean():.1%} at {epsilon_text(epsilon)}" for epsilon, right in curve)
     return MaskingCheck(model, words, finding, passed)
 

@@ -5,80 +5,14 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
 
-from attnaudit.attention.functional import Pursuit
+from attnaudit.attention.resolved import ResolvedAttention
 from attnaudit.errors import RunFolderError, UsageError
 from attnaudit.records import json_file
-from attnaudit.records.architecture import (
-    REFERENCE_ATTENTION,
-    ClassifierArchitecture,
-    EncoderArchitecture,
-)
+from attnaudit.records.architecture import ATTENTION_FIELDS, ClassifierArchitecture, EncoderArchitecture
 from attnaudit.records.evaluated_networks import EvaluatedNetwork, Evaluation
-
-_ATTENTION = ("attention", "attention_layers", "attention_options", "other_attention")
-_SYMMETRIC = "symmetric"
-_PURSUIT = (*(field.name for field in fields(Pursuit)), "preset")
-
-
-@dataclass(frozen=True)
-class ResolvedAttention:
-    """The attention of a network with its defaults filled in, so that equal attentions compare equal.
-
-    `asymmetric` is RPC-Attention with queries of its own. `tempered` is attention with any temperature but 1, since
-    every seed may have its own. `options` are all others.
-    """
-
-    name: str
-    layers: tuple[int, ...]
-    other: str
-    pursuit: Pursuit | None = None
-    asymmetric: bool = False
-    tempered: bool = False
-    options: str = "{}"
-
-    @staticmethod
-    def of(architecture: ClassifierArchitecture) -> ResolvedAttention:
-        """As a card describes it."""
-        name, layers = architecture.attention, architecture.attention_layers
-        depth, options = architecture.depth, dict(architecture.attention_options)
-        pursuit = _pursuit(options) if name == "rpc" else None
-        asymmetric = bool(options.pop("asymmetric", False))
-        tempered = options.pop("temperature", 1) != 1
-        everywhere = tuple(range(depth))
-        chosen = everywhere if layers is None else tuple(sorted(layer % depth for layer in layers))
-        other = name if chosen == everywhere else architecture.other_attention
-        if other == name and pursuit is None and not tempered:
-            chosen = everywhere
-        rest = json.dumps(options, sort_keys=True)
-        return ResolvedAttention(name, chosen, other, pursuit, asymmetric, tempered, rest)
-
-    @property
-    def is_plain_symmetric(self) -> bool:
-        """Whether it is the baseline of RPC-Attention."""
-        return self.name == self.other == _SYMMETRIC and not self.tempered
-
-    @property
-    def is_iterated_rpc(self) -> bool:
-        """Whether it is RPC-Attention with more than one iteration, in an otherwise symmetric network."""
-        return self._pursues and not self.asymmetric and self.other in (_SYMMETRIC, self.name)
-
-    @property
-    def is_asymmetric_rpc(self) -> bool:
-        """The same with queries of its own, in a network of softmax attention."""
-        return self._pursues and self.asymmetric and self.other in (REFERENCE_ATTENTION, self.name)
-
-    @property
-    def is_softmax(self) -> bool:
-        """Whether it is the attention of most networks."""
-        return self.name == self.other == REFERENCE_ATTENTION
-
-    @property
-    def _pursues(self) -> bool:
-        return self.pursuit is not None and self.pursuit.iterations > 1 and self.pursuit.sparse == "outliers"
 
 
 @dataclass(frozen=True)
@@ -127,8 +61,9 @@ def comparable_groups(evaluations: Sequence[Evaluation]) -> list[list[NetworkGro
     Networks are trained alike if their cards have the same number of epochs and the same `setting`, or none.
 
     Raises:
-        UsageError: two networks have the same attention and seed.
+        UsageError: two networks have the same attention and seed, or evaluations are of different protocols.
     """
+    _check_protocols(evaluations)
     found: dict[str, dict[ResolvedAttention, list[dict[int, EvaluatedNetwork]]]] = defaultdict(dict)
     for place, evaluation in enumerate(evaluations):
         for network in evaluation.networks:
@@ -153,13 +88,13 @@ def named_groups(evaluations: Sequence[Evaluation]) -> list[tuple[str, NetworkGr
     ]
 
 
-def _pursuit(options: dict[str, Any]) -> Pursuit:
-    """The settings of the pursuit, removed from the options of an attention; None means the preset's."""
-    own = {name: options.pop(name) for name in _PURSUIT if name in options}
-    given = {name: value for name, value in own.items() if value is not None}
-    preset = str(given.pop("preset", "code"))
-    typed = json_file.parse(Pursuit, given, "attention_options")
-    return Pursuit.preset(preset, **{name: getattr(typed, name) for name in given})
+def _check_protocols(evaluations: Sequence[Evaluation]) -> None:
+    """An ε of one protocol is none of the other: the one is of pixels, the other of normalised ones."""
+    protocols = sorted({evaluation.identity.settings.protocol.value for evaluation in evaluations})
+    if len(protocols) > 1:
+        raise UsageError(
+            f"The evaluations are of the protocols {' and '.join(protocols)}: judge those of one protocol."
+        )
 
 
 def _attention(network: EvaluatedNetwork) -> ResolvedAttention:
@@ -173,7 +108,9 @@ def _attention(network: EvaluatedNetwork) -> ResolvedAttention:
 
 def _training_key(network: EvaluatedNetwork) -> str:
     """Equal for networks that were trained alike."""
-    same = {name: value for name, value in json_file.plain(network.architecture).items() if name not in _ATTENTION}
+    same = {
+        name: value for name, value in json_file.plain(network.architecture).items() if name not in ATTENTION_FIELDS
+    }
     return json.dumps([same, network.facts.get("epochs"), network.facts.get("setting")], sort_keys=True)
 
 

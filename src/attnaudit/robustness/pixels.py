@@ -14,6 +14,7 @@ from attnaudit.errors import ModelError
 from attnaudit.numerics.digest import content_digest
 from attnaudit.numerics.precision import autocast
 from attnaudit.protocol import Protocol
+from attnaudit.records.card import ImageCard
 from attnaudit.sources.model import LoadedModel
 
 _ANY_SIZE = (256, 256)
@@ -29,6 +30,7 @@ class PixelModel:
 
     Mean and deviation are derived from the preprocessing of a black and a white image, which works for every source.
     `preprocessing_digest` is a hash of a preprocessed image of noise, equal for models with equal preprocessing.
+    `class_names` are those of the outputs, where they have any.
 
     Args:
         loaded: the model.
@@ -48,6 +50,7 @@ class PixelModel:
         if loaded.preprocess is None:
             raise ModelError(f"{loaded.label} has no preprocessing for images: attnaudit robust needs a vision model.")
         self.label, self.fingerprint = loaded.label, loaded.fingerprint
+        self.class_names = loaded.card.labels if isinstance(loaded.card, ImageCard) else None
         self.device, self.precision = torch.device(device), precision
         self._preprocess = loaded.preprocess(Protocol.EXACT)
         black, white = (self._preprocess(Image.new("RGB", _ANY_SIZE, colour)) for colour in ("black", "white"))

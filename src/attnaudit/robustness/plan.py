@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
+import torch
 
 from attnaudit.errors import UsageError
 from attnaudit.numerics.digest import digest
@@ -76,6 +77,12 @@ class EvaluationPlan:
                     f"{model.label} sees {own} pixels and its twin {found.model.label} {its}, so that it cannot be "
                     "shown the twin's images: give --twin a model for images of the same size."
                 )
+        for subject in self.subjects:
+            if isinstance(subject, Classifier) and not torch.equal(subject.labels, found.labels):
+                raise UsageError(
+                    f"{subject.model.label} and its twin {found.model.label} have other classes, or in another order: "
+                    "give --twin a model of the same classes."
+                )
         return found
 
     @cached_property
@@ -143,7 +150,10 @@ class EvaluationPlan:
         for subject in self.subjects:
             model = [subject.model.label, subject.model.fingerprint]
             how = json_file.plain(condition), source, json_file.plain(self.settings.conventions)
-            whole = digest(VERSION, model, *how)
+            # What is right depends on them, and is no part of the images. Where every class is its own output nothing
+            # is added, so that older folders keep their parts.
+            places = subject.places if isinstance(subject, Classifier) else None
+            whole = digest(VERSION, model, *how, *([] if places is None else [places]))
             for batch in batches(images, self.settings.batch):
                 yield EvaluationUnit(subject, condition, batch, digest(whole, batch.start))
 

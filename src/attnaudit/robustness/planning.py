@@ -21,7 +21,7 @@ from attnaudit.robustness.conditions import (
     noise_conditions,
     transfer_conditions,
 )
-from attnaudit.robustness.corrupted_sets import CLEAN_FILE, classes_of
+from attnaudit.robustness.corrupted_folder import CLEAN_FILE, classes_of, folder_of_set
 from attnaudit.robustness.corruptions import CORRUPTIONS
 from attnaudit.robustness.examples import Examples
 from attnaudit.robustness.noises import NOISES
@@ -122,18 +122,26 @@ def find_examples(
 ) -> Examples:
     """The images for a model, by default those of the data folder; `limit` of them, drawn by seed.
 
-    A folder from `corrupt` also has the clean images.
+    A folder from `corrupt` also has the clean images, which are not preprocessed once more, however they are named.
     """
-    written_by_us = images is None and corrupted is not None and (corrupted / CLEAN_FILE).exists()
-    if corrupted is not None and written_by_us:
+    if images is None and corrupted is not None and (corrupted / CLEAN_FILE).exists():
         images = corrupted / CLEAN_FILE
+    written_by_us = None if images is None else _folder_of_ours(images, corrupted)
     subject = PixelModel(model)
     return Examples.drawn(
         (segmented_for if subject.segments else labelled_for)(images, subject.outputs),
         limit,
         seed,
         corrupted_folder=corrupted,
-        preprocessed=written_by_us,
+        preprocessed=written_by_us is not None,
         outliers=None if outliers is None else read_labelled(outliers),
-        classes=classes_of(corrupted) if corrupted is not None and written_by_us else None,
+        classes=None if written_by_us is None else classes_of(written_by_us),
     )
+
+
+def _folder_of_ours(images: Path, corrupted: Path | None) -> Path | None:
+    """The folder from `corrupt` that images are from; its clean images are known even without the file beside them."""
+    clean = None if corrupted is None else corrupted / CLEAN_FILE
+    if clean is not None and clean.exists() and images.exists() and images.samefile(clean):
+        return corrupted
+    return folder_of_set(images)

@@ -25,6 +25,7 @@ from attnaudit.robustness.examples import Examples
 from attnaudit.robustness.outcome import finite_logits
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.robustness.table import NAME, Results
+from attnaudit.sources.class_outputs import may_be_same
 from attnaudit.sources.model import LoadedModel
 from attnaudit.sources.segmented import UNLABELLED, SegmentedImages
 from attnaudit.statistics.segmentation import (
@@ -69,6 +70,11 @@ class Segmenter:
         chosen = examples.selected
         if not isinstance(chosen, SegmentedImages) or chosen.classes != model.outputs:
             raise InputError(f"{model.label} segments {model.outputs} classes: {chosen.path} has no masks of these.")
+        if not may_be_same(chosen.names, model.class_names):
+            raise InputError(
+                f"{chosen.path} has other classes than {model.label}, or in another order: give masks that number "
+                "classes as those of its training do."
+            )
         masks = chosen.mask_pixels(*model.size)
         if bool((masks == UNLABELLED).all()):
             raise InputError(

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
 
+from attnaudit.display import counted
+from attnaudit.protocol import Protocol
 from attnaudit.records.evaluated_networks import EvaluatedNetwork, Evaluation
-from attnaudit.records.evaluation import ConditionKind
+from attnaudit.records.evaluation import ConditionKind, EvaluationIdentity
 from attnaudit.robustness.network_groups import NetworkGroup
-from attnaudit.statistics.intervals import Numbers
+from attnaudit.statistics.intervals import Numbers, share_coarseness
 
 #: Kinds of conditions whose accuracies are averaged.
 AVERAGED = (ConditionKind.CORRUPTION, ConditionKind.NOISE)
@@ -35,12 +37,17 @@ class ConditionKey(NamedTuple):
 
 @dataclass(frozen=True)
 class SharedConditions:
-    """Networks of the same seeds in one evaluation, a tuple per group, and the conditions of one kind that all have."""
+    """Networks of the same seeds in one evaluation, a tuple per group, and the conditions of one kind that all have.
+
+    `passed_over` is the number of evaluations on other data that have such conditions, too, and do not count.
+    """
 
     kind: ConditionKind
     networks: tuple[tuple[EvaluatedNetwork, ...], ...]
     keys: frozenset[ConditionKey]
     images: int
+    identity: EvaluationIdentity
+    passed_over: int = 0
 
     @staticmethod
     def of(
@@ -48,28 +55,32 @@ class SharedConditions:
     ) -> SharedConditions | None:
         """From the evaluation with most seeds, of these one with AutoAttack, of these that with most images, if any.
 
-        A seed without a corruption or noise that others have is left out, since a mean over fewer is a different
-        quantity. Attacks do not add up: those that all seeds have count, at strengths with a white-box attack.
+        A mean over fewer corruptions or noises is a different quantity: those that most seeds have count, and seeds
+        that lack one of them are left out. Attacks do not add up: those that all seeds have count, at strengths with a
+        white-box attack.
         """
         found = []
         for place, evaluation in enumerate(evaluations):
-            by_seed = {
-                seed: frozenset.intersection(
-                    *(frozenset(_accuracies(group.by_evaluation[place][seed], kind)) for group in groups)
-                )
-                for seed in sorted(set.intersection(*(set(group.by_evaluation[place]) for group in groups)))
-            }
-            most = max(by_seed.values(), key=len, default=frozenset())
-            seeds = [seed for seed, keys in by_seed.items() if kind not in AVERAGED or keys == most]
-            keys = frozenset.intersection(*(by_seed[seed] for seed in seeds)) if seeds else frozenset()
+            seeds, keys = _common(groups, kind, place)
             if kind is ConditionKind.ATTACK:
                 strong = {key.strength for key in keys if key.name in _WHITE_BOX}
                 keys = frozenset(key for key in keys if key.strength in strong)
             if keys:
                 networks = tuple(tuple(group.by_evaluation[place][seed] for seed in seeds) for group in groups)
-                shared = SharedConditions(kind, networks, keys, evaluation.images)
+                shared = SharedConditions(kind, networks, keys, evaluation.images, evaluation.identity)
                 found.append(((len(seeds), shared.by_autoattack(), evaluation.images), shared))
-        return max(found, key=lambda entry: entry[0])[1] if found else None
+        return replace(max(found, key=lambda entry: entry[0])[1], passed_over=len(found) - 1) if found else None
+
+    @property
+    def origin(self) -> str:
+        """Which inputs, and how they were attacked, where that does not go without saying; otherwise empty."""
+        protocol, parts = self.identity.settings.protocol, []
+        if self.passed_over:
+            others = counted(self.passed_over, "other evaluation")
+            parts.append(f"{self.images:,} inputs; {others} not counted")
+        if protocol is not Protocol.EXACT:
+            parts.append(f"protocol {protocol.value}")
+        return f" ({'; '.join(parts)})" if parts else ""
 
     @property
     def strengths(self) -> list[float]:
@@ -78,12 +89,12 @@ class SharedConditions:
 
     @property
     def coarseness(self) -> float:
-        """Standard deviation of a difference of two shares, each rounded to one image: Var = 2/12 images⁻².
+        """A lower bound of the standard deviation of a difference; 0 if none is known.
 
-        A mIoU is one of so many pixels that nothing is rounded.
+        A mIoU is one of so many pixels that nothing is rounded: differences that are all equal decide nothing.
         """
         segments = any(network.architecture.segments for group in self.networks for network in group)
-        return 0.0 if segments else 1 / (6**0.5 * self.images)
+        return 0.0 if segments else share_coarseness(self.images)
 
     def differences(self, accuracy: Callable[[EvaluatedNetwork], float]) -> Numbers:
         """The accuracy of the first group less that of the second, by seed."""
@@ -109,10 +120,30 @@ def clean_accuracy(network: EvaluatedNetwork) -> float:
     return next(own.accuracy for own in network.under(ConditionKind.CLEAN))
 
 
+def _common(
+    groups: Sequence[NetworkGroup], kind: ConditionKind, place: int
+) -> tuple[list[int], frozenset[ConditionKey]]:
+    """The seeds of one evaluation that are compared, and the conditions that they have in all groups."""
+    by_seed = {}
+    for seed in sorted(set.intersection(*(set(group.by_evaluation[place]) for group in groups))):
+        own = [frozenset(_accuracies(group.by_evaluation[place][seed], kind)) for group in groups]
+        if keys := frozenset.intersection(*own):
+            by_seed[seed] = keys
+    if not by_seed:
+        return [], frozenset()
+    if kind not in AVERAGED:
+        return list(by_seed), frozenset.intersection(*by_seed.values())
+    every = list(by_seed.values())
+    # One seed with more conditions, or with fewer, does not change what the others are compared by.
+    chosen = max(every, key=lambda keys: (every.count(keys), sum(keys <= own for own in every), len(keys)))
+    return [seed for seed, keys in by_seed.items() if chosen <= keys], chosen
+
+
 def _accuracies(network: EvaluatedNetwork, kind: ConditionKind) -> dict[ConditionKey, float]:
-    """By condition; of attacks those in the norm that is compared."""
+    """By condition; of attacks those in the norm that is compared. At strength 0, nothing is done to an input."""
     return {
         ConditionKey(own.condition.name, own.condition.strength, own.condition.steps, own.source): own.accuracy
         for own in network.under(kind)
+        if kind is ConditionKind.CLEAN or own.condition.strength > 0
         if kind is not ConditionKind.ATTACK or own.condition.norm == _NORM
     }

@@ -134,10 +134,11 @@ def _outlier_scores(results: Results, plan: EvaluationPlan, labels: Sequence[str
 
 def _bootstrapped(
     statistic: Callable[[NDArray[np.int64]], float], groups: Sequence[int], seed: int
-) -> tuple[float, tuple[float, float]]:
-    """A statistic of all images, and its interval under resampling of each group of images."""
+) -> tuple[float, tuple[float, float] | None]:
+    """A statistic of all images, and its interval under resampling of each group of images; None for a single image."""
 
     def of_each(drawn: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.array([statistic(draw) for draw in drawn])
 
-    return statistic(np.arange(sum(groups))), bootstrap(of_each, groups, seed, resamples=_RESAMPLES)
+    interval = bootstrap(of_each, groups, seed, resamples=_RESAMPLES) if min(groups) > 1 else None
+    return statistic(np.arange(sum(groups))), interval

@@ -38,10 +38,14 @@ class EvaluationSettings:
 
 @dataclass(frozen=True)
 class Classifier:
-    """A model, and the outputs that belong to the labels of the images or sentences."""
+    """A model, and the outputs that belong to the labels of the images or sentences.
+
+    `places` are the outputs of the classes; None if these are the outputs one by one.
+    """
 
     model: PixelModel | SentenceModel
     labels: Int64[Tensor, "examples"]
+    places: tuple[int, ...] | None = None
 
     @staticmethod
     def of(loaded: LoadedModel, examples: Examples, settings: EvaluationSettings) -> Classifier:
@@ -49,11 +53,12 @@ class Classifier:
         model = PixelModel(loaded, settings.device, settings.precision)
         if not isinstance(examples.data, LabelledImages) or not isinstance(examples.selected, LabelledImages):
             raise InputError(f"{model.label} is a classifier: {examples.data.path} has masks instead of labels.")
-        places = outputs_of(examples.data, model.outputs, model.label, examples.classes)
-        own = examples.selected.labels
+        found = outputs_of(examples.data, model.outputs, model.label, examples.classes, model.class_names)
+        own, places = examples.selected.labels, tuple(found.tolist())
+        moved = None if places == tuple(range(model.outputs)) else places
         if not settings.masked:
-            return Classifier(model, places[own])
-        return Classifier(PixelModel(loaded, settings.device, settings.precision, places), own)
+            return Classifier(model, found[own], moved)
+        return Classifier(PixelModel(loaded, settings.device, settings.precision, found), own, moved)
 
 
 #: What is evaluated: a model, and what is right to say of the images.

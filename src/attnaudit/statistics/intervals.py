@@ -14,6 +14,8 @@ from attnaudit.statistics.huge import shrinkage
 
 CONFIDENCE = 0.95
 _RESAMPLES = 10_000
+#: Numbers that differ by a smaller part of themselves are equal.
+_ROUNDING = 1e-9
 #: Indices held in memory at a time.
 _DRAWN_AT_ONCE = 200_000
 
@@ -98,13 +100,24 @@ def _portions(total: int, size: int) -> Iterator[int]:
 def student_interval(values: Numbers, level: float, coarseness: float = 0.0) -> tuple[float, float] | None:
     """Student's t for the mean of a few repetitions; None for fewer than two.
 
-    `coarseness` is a lower bound of the standard deviation: counts that happen to be equal are not known exactly.
+    `coarseness` is a lower bound of the standard deviation: counts that happen to be equal are not known exactly. None
+    also for numbers that are all equal while no such bound is known: that they do not differ does not make them exact.
     """
     if len(values) < 2:
         return None
     deviation = max(float(values.std(ddof=1)), coarseness)
+    if deviation <= _ROUNDING * float(np.abs(values).max()):
+        return None
     reach = float(special.stdtrit(len(values) - 1, (1 + level) / 2)) * deviation / len(values) ** 0.5
     return float(values.mean()) - reach, float(values.mean()) + reach
+
+
+def share_coarseness(examples: int | None) -> float:
+    """Standard deviation of a difference of two shares, each rounded to one example: Var = 2/12 examples⁻².
+
+    That of a single share is smaller by √2. 0 if the number of examples is not known.
+    """
+    return 0.0 if examples is None else 1 / (6**0.5 * examples)
 
 
 def wilson_interval(successes: int, trials: int, level: float = CONFIDENCE) -> tuple[float, float]:

@@ -62,11 +62,14 @@ class ClassCounts:
         """Those of one class: the mean over its classes is then the number of that class."""
         return ClassCounts(*(own[:, number : number + 1] for own in (self.right, self.true, self.predicted)))
 
-    def interval(self, quantity: Callable[[ClassCounts], Numbers], seed: int) -> tuple[float, float]:
+    def interval(self, quantity: Callable[[ClassCounts], Numbers], seed: int) -> tuple[float, float] | None:
         """The 95 % interval of one of the numbers below, under resampling of pictures.
 
-        A class that is missing from a resample is missing from its means.
+        A class that is missing from a resample is missing from its means. None if fewer than two pictures have any of
+        the classes: resamples of one picture are all alike, and do not tell how far another one would be.
         """
+        if np.count_nonzero(self.true.sum(axis=1)) < 2:
+            return None
 
         def of_each(drawn: Indices) -> Numbers:
             return quantity(self._resampled(drawn))

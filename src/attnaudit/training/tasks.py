@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sized
 from pathlib import Path
 from typing import Any, cast
 
@@ -62,6 +62,10 @@ class Task(typing.Protocol):
     @property
     def examples(self) -> int:
         """The number of training examples."""
+
+    @property
+    def test(self) -> Sized:
+        """The test half, of which an accuracy is a share."""
 
     @property
     def fingerprints(self) -> list[str]:

@@ -71,7 +71,12 @@ def open_training_folder(out: Path, task: Task, layout: Layout) -> Iterator[RunF
     # Each rank monitors its share of the inputs: with another number, a curve would change its inputs halfway.
     ranks = layout.ranks.count if task.recipe.monitored_inputs > 0 else None
     identity = json_file.plain(TrainingIdentity(task.recipe, layout.seed, tuple(task.fingerprints), ranks))
-    about = {"attnaudit": __version__, "versions": installed_versions(), "steps_per_epoch": layout.steps}
+    about = {
+        "attnaudit": __version__,
+        "versions": installed_versions(),
+        "steps_per_epoch": layout.steps,
+        "test_examples": len(task.test),
+    }
     with ExitStack() as held:
 
         def opened() -> bool:
