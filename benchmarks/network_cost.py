@@ -1,6 +1,6 @@
 """What attention variants cost in whole networks: parameters, operations, time and memory, in training and inference.
 
-    python -m benchmarks.network_cost [--device cpu|cuda] [--sizes tiny,small,base] [--batch 8] [--repeats 5]
+    python -m benchmarks.network_cost [--device cpu|cuda] [--sizes tiny,base] [--batch 8] [--repeats 5] [--out DIR]
 
 Vision transformers of DeiT's sizes (12 blocks, 224 pixels, patches of 16) with every variant in all blocks, and
 RPC-Attention in the first of a symmetric network too, as the paper has it. Operations are counted by hand
@@ -8,6 +8,7 @@ RPC-Attention in the first of a symmetric network too, as the paper has it. Oper
 (cuda: bfloat16; cpu: float32, one thread, processor time); memory is the most that torch held beyond the network
 itself. On a GPU there are two times: of plain PyTorch, which launches every kernel from Python, and of a CUDA graph of
 the same pass, which is the time of the GPU. Training is forward and backward; the optimiser's step is the same for all.
+With `--out`, the numbers go into cost.csv, and a figure of them into cost.svg.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ import gc
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import torch
+from benchmarks.cost_figure import Row, write_cost
 from benchmarks.network_flops import Flops, network_flops
 from benchmarks.pass_cost import Work, graph_seconds, peak_bytes, seconds
 from torch import Tensor, nn
@@ -88,11 +91,15 @@ def passes(model: nn.Module, images: Tensor, precision: str) -> tuple[Work, Work
     return inference, training
 
 
+def columns(cuda: bool) -> list[str]:
+    """The names of the numbers; on a GPU, times are those of plain PyTorch and of CUDA graphs."""
+    quantities = [("", "GFLOP"), ("", "ms"), *([("graph: ", "ms")] if cuda else []), ("", "MiB")]
+    return [f"{way}{work}, {unit}" for way, unit in quantities for work in ("inference", "training")]
+
+
 def table_head(cuda: bool) -> str:
-    """The first two lines of the table; on a GPU, times are those of plain PyTorch and of CUDA graphs."""
-    times = [f"{way}{work}, ms" for way in (("", "graph: ") if cuda else ("",)) for work in ("inference", "training")]
-    names = ["size", "attention", "M parameters", "GFLOP per image, inference", "training", *times,
-             "inference, MiB", "training, MiB"]  # fmt: skip
+    """The first two lines of the table; operations are those of one image."""
+    names = ["size", "attention", "M parameters", *columns(cuda)]
     return f"| {' | '.join(names)} |\n|{' --- |' * len(names)}"
 
 
@@ -125,6 +132,7 @@ def main(arguments: argparse.Namespace) -> None:
     print(f"{place}, torch {torch.__version__}, {precision}, batch {arguments.batch}, median of {arguments.repeats}\n")
     print(table_head(cuda))
     begin, wrong, reasons = time.perf_counter(), 0, []
+    rows: list[Row] = []
     for size in arguments.sizes.split(","):
         first: list[float | str] | None = None
         for name, architecture in networks(size):
@@ -137,12 +145,17 @@ def main(arguments: argparse.Namespace) -> None:
             numbers = [flops.inference / 1e9, flops.training / 1e9,
                        *measured(model, images, precision, arguments.repeats)]  # fmt: skip
             first = first or numbers
+            known = (None if isinstance(own, str) else own for own in numbers)
+            rows.append({"size": size, "attention": name, "M parameters": millions}
+                        | dict(zip(columns(cuda), known, strict=True)))  # fmt: skip
             reasons += [f"{size}, {name}: {own}" for own in numbers if isinstance(own, str)]
             cells = " | ".join(map(cell, numbers, first))
             print(f"| {size} | {name} | {millions:.2f} | {cells} |{'' if same else ' count differs'}", flush=True)
             del model, images
             gc.collect()
     print(f"\nIn brackets: over softmax attention of the same size. Took {time.perf_counter() - begin:.0f} s.")
+    if arguments.out:
+        write_cost(rows, arguments.out)
     for reason in reasons:
         print(f"No CUDA graph of {reason}")
     print("The count by hand and torch's agree in every row." if not wrong else f"The counts differ in {wrong} rows.")
@@ -155,6 +168,7 @@ if __name__ == "__main__":
     parser.add_argument("--sizes", default=",".join(SIZES))
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--out", type=Path, help="folder for cost.csv and cost.svg")
     options = parser.parse_args()
     if options.device == "cpu":
         torch.set_num_threads(1)
