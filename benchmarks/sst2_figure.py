@@ -15,7 +15,7 @@ from attnaudit.records.evaluated_networks import Evaluation
 from attnaudit.records.evaluation import ConditionKind
 from attnaudit.report.data_files import write_rows
 from attnaudit.report.drawing import drawing, look
-from attnaudit.robustness.network_groups import named_groups
+from attnaudit.robustness.network_groups import all_groups
 from attnaudit.robustness.shared_conditions import clean_accuracy
 from attnaudit.statistics.intervals import CONFIDENCE, student_interval
 
@@ -35,7 +35,7 @@ class NoiseRecord:
 
 def noise_records(evaluation: Evaluation) -> Iterator[NoiseRecord]:
     """By recipe, noise and rate."""
-    for recipe, group in named_groups([evaluation]):
+    for group in all_groups([evaluation]):
         networks = list(group.by_evaluation[0].values())
         noisy = [network.under(ConditionKind.NOISE) for network in networks]
         clean = np.array([clean_accuracy(network) for network in networks])
@@ -46,7 +46,7 @@ def noise_records(evaluation: Evaluation) -> Iterator[NoiseRecord]:
                 found[rate] = np.array([entry.accuracy for entry in at])
             for rate, values in found.items():
                 low, high = student_interval(values, CONFIDENCE, 1 / (12**0.5 * evaluation.images)) or (None, None)
-                yield NoiseRecord(recipe, noise, rate, len(values), float(values.mean()), low, high)
+                yield NoiseRecord(group.name, noise, rate, len(values), float(values.mean()), low, high)
 
 
 def write_noises(evaluation: Evaluation, folder: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from attnaudit.records.evaluated_networks import EvaluatedNetwork, Evaluation
 from attnaudit.records.evaluation import ConditionKind
-from attnaudit.robustness.network_groups import NetworkGroup, named_groups
+from attnaudit.robustness.network_groups import NetworkGroup, all_groups
 from attnaudit.robustness.shared_conditions import SharedConditions, clean_accuracy
 from attnaudit.statistics.intervals import CONFIDENCE, student_interval
 
@@ -17,21 +17,21 @@ Accuracy = Callable[[EvaluatedNetwork], float]
 
 def table(evaluation: Evaluation) -> str:
     """Markdown: accuracies in per cent, then points over softmax and over symmetric attention, paired by seed."""
-    groups = named_groups([evaluation])
+    groups = all_groups([evaluation])
     columns = _columns(evaluation)
     lines = [f"Accuracy in per cent on {evaluation.images} sentences, mean over seeds [95 %, Student's t]:", ""]
     lines += _head(["", "seeds", *columns])
-    for name, group in groups:
+    for group in groups:
         networks = list(group.by_evaluation[0].values())
         cells = [_mean(np.array([of(network) for network in networks]), evaluation.images) for of in columns.values()]
-        lines.append(f"| {name} | {len(networks)} | {' | '.join(cells)} |")
+        lines.append(f"| {group.name} | {len(networks)} | {' | '.join(cells)} |")
     for words, chosen in (("softmax", lambda a: a.is_softmax), ("symmetric", lambda a: a.is_plain_symmetric)):
-        baseline = next((group for _, group in groups if chosen(group.attention)), None)
+        baseline = next((group for group in groups if chosen(group.attention)), None)
         if baseline is not None:
             lines += ["", f"Points over {words}, paired by seed [95 %, Student's t]:", "", *_head(["", *columns])]
             lines += [
-                f"| {name} | {' | '.join(_gains(group, baseline, columns, evaluation))} |"
-                for name, group in groups
+                f"| {group.name} | {' | '.join(_gains(group, baseline, columns, evaluation))} |"
+                for group in groups
                 if group is not baseline
             ]
     return "\n".join([*lines, ""])

@@ -32,6 +32,21 @@ def enumerated(words: Sequence[str], last: str = "or") -> str:
     return f" {last} ".join([*([", ".join(words[:-1])] if words[1:] else []), *words[-1:]])
 
 
+def told_apart(names: Sequence[str], examples: Sequence[str]) -> list[str]:
+    """Names that occur once as they are, others with an example of what they stand for, or a number if that is alike.
+
+    >>> told_apart(["rpc", "softmax", "rpc"], ["runs/a", "runs/b", "runs/c"])
+    ['rpc (runs/a)', 'softmax', 'rpc (runs/c)']
+    """
+    longer = [
+        name if names.count(name) == 1 else f"{name} ({example})" for name, example in zip(names, examples, strict=True)
+    ]
+    return [
+        name if longer.count(name) == 1 else f"{name} no. {longer[: place + 1].count(name)}"
+        for place, name in enumerate(longer)
+    ]
+
+
 def readable(name: str) -> str:
     r"""The name of a file as text that every file and terminal can take; different names stay different.
 

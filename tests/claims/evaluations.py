@@ -36,9 +36,13 @@ BELOW_A_POINT, BEYOND_A_POINT = (0.0022, 0.0, -0.0022), (0.0042, 0.0, -0.0042)
 
 
 def network(
-    recipe, attention, seed, *, corrupted=0.0, attacked=0.0, pgd=0.0, masked=(), epochs=40, norm="max", sparse=0.2
-):
-    """A network ahead of the baseline, of 80 % clean, by so much; PGD, which is weaker, by `pgd` more."""
+    recipe, attention, seed, *, corrupted=0.0, attacked=0.0, pgd=0.0, masked=(), epochs=40, norm="max", sparse=0.2,
+    entropy=None
+):  # fmt: skip
+    """A network ahead of the baseline, of 80 % clean, by so much; PGD, which is weaker, by `pgd` more.
+
+    Unless it is given, its entropy is that of its kind: RPC-Attention is sharper than symmetric attention.
+    """
     own = 0.01 * seed
     conditions = [("clean", "clean", 0.0, None, 0.8 + own)]
     conditions += [
@@ -48,7 +52,10 @@ def network(
         conditions.append(("attack", "apgd", epsilon, norm, left + own + attacked))
         conditions.append(("attack", "pgd", epsilon, norm, left + own + attacked + 0.05 + pgd))
     architecture = plain(Architecture()) | {"depth": 6} | attention
-    facts = {"recipe": recipe, "seed": seed, "epochs": epochs, "attention": {"blocks.0.attn": {"nonzero": sparse}}}
+    sharp = attention["attention"] == "rpc" or attention.get("attention_options", {}).get("temperature", 1) != 1
+    layers = {f"blocks.{layer}.attn": {"entropy": entropy or (3.3 if sharp else 3.8)} for layer in range(6)}
+    layers["blocks.0.attn"] |= {} if sparse is None else {"nonzero": sparse}
+    facts = {"recipe": recipe, "seed": seed, "epochs": epochs, "attention": layers}
     card = {"architecture": architecture, "facts": facts}
     return f"{recipe}-{seed}", card, conditions, masked
 

@@ -59,7 +59,16 @@ def test_with_more_than_a_twentieth_of_heads_missing_at_either_end_nothing_is_de
     (verdict,) = judged(write_training(tmp_path / "run", course=GOOD, lost=(lost,), layers=layers, heads=1))
     assert verdict.words == words
     if layers == 19:
-        assert verdict.reason == "2 of 38 heads lack a number at the first or the last step"
+        assert verdict.reason == "2 of 38 heads of a batch lack a number at the first or the last step"
+
+
+def test_numbers_at_the_limits_of_float64_end_in_words(tmp_path):
+    """Sums of ‖φ‖² overflow; where it underflows, J is a share of nothing."""
+    huge, tiny = (GOOD | {"phi_norm2": lambda epoch, size=size: size} for size in (1e308, 0.0))
+    (verdict,) = judged(write_training(tmp_path / "huge", course=huge))
+    assert verdict.words == "undecided (in between)"  # J was small beside ‖φ‖² from the start
+    (verdict,) = judged(write_training(tmp_path / "tiny", course=tiny))
+    assert (verdict.words, verdict.reason) == ("undecided (not measured)", "‖φ(q)‖² is too small for float64")
 
 
 def test_the_same_heads_are_compared_at_both_ends(tmp_path):

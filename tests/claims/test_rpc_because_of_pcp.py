@@ -64,16 +64,62 @@ def test_only_what_is_gained_must_be_explained(tmp_path):
     assert verdict.word is VerdictWord.SUPPORTED
 
 
-@pytest.mark.parametrize(
-    ("sparse", "word"), [(0.0011, VerdictWord.REFUTED), (0.0009, VerdictWord.SUPPORTED), (None, VerdictWord.SUPPORTED)]
-)
-def test_places_of_a_sparse_part_decide_nothing_where_there_is_none(tmp_path, sparse, word):
-    networks = with_controls(0.05, one=0.0, random=0.05, tempered=0.0)
+def with_sparse_part(networks, share):
+    """The networks whose S has this share of its entries; None if their cards do not say it."""
     for _, card, _, _ in networks:
-        card["facts"]["attention"] = {"blocks.0.attn": {"entropy": 3.0} if sparse is None else {"nonzero": sparse}}
+        first = card["facts"]["attention"]["blocks.0.attn"]
+        first.pop("nonzero")
+        first |= {} if share is None else {"nonzero": share}
+    return networks
+
+
+@pytest.mark.parametrize(
+    ("sparse", "random", "words"),
+    [
+        (0.0011, 0.05, "refuted (no gain)"),
+        (0.0009, 0.05, "supported"),
+        (None, 0.05, "undecided (not measured)"),
+        (None, 0.0, "supported"),
+    ],
+)
+def test_places_of_a_sparse_part_refute_nothing_where_it_is_empty_or_may_be(tmp_path, sparse, random, words):
+    networks = with_sparse_part(with_controls(0.05, one=0.0, random=random, tempered=0.0), sparse)
     (verdict,) = judged(BECAUSE, write_evaluation(tmp_path / "run", networks))
-    assert verdict.word is word
-    assert ("decide nothing" in verdict.reason) == (word is VerdictWord.SUPPORTED)
+    assert verdict.words == words
+    assert ("decide nothing" in verdict.reason) == (sparse == 0.0009)
+    assert ("is not known" in verdict.reason) == (sparse is None)
+
+
+def test_another_control_refutes_even_where_the_sparse_part_is_not_known(tmp_path):
+    networks = with_sparse_part(with_controls(0.05, one=0.05, random=0.05, tempered=0.0), None)
+    (verdict,) = judged(BECAUSE, write_evaluation(tmp_path / "run", networks))
+    assert verdict.words == "refuted (no gain)"
+
+
+@pytest.mark.parametrize(("entropy", "judges"), [(3.3, True), (3.5, True), (3.6, False), (None, False)])
+def test_a_temperature_is_a_control_of_what_is_as_sharp(tmp_path, entropy, judges):
+    """RPC-Attention has an entropy of 3.3 and symmetric attention one of 3.8: 3.6 is nearer to the second."""
+    networks = with_controls(0.05, one=0.0, random=0.0, tempered=0.0)
+    for label, card, _, _ in networks:
+        if label.startswith("tempered"):
+            card["facts"]["attention"] = {f"blocks.{layer}.attn": {"entropy": entropy or 0.0} for layer in range(6)}
+            if entropy is None:
+                del card["facts"]["attention"]["blocks.0.attn"]["entropy"]
+    assert len(judged(BECAUSE, write_evaluation(tmp_path / "run", networks))) == judges
+
+
+def test_every_form_has_a_temperature_of_its_own(tmp_path):
+    """Six iterations are sharper, and only the control made for them gains as much."""
+    networks = with_controls(0.05, one=0.0, random=0.0, tempered=0.0)
+    for seed in range(3):
+        ahead = {"corrupted": 0.05 + 0.0001 * seed, "attacked": 0.05 + 0.0001 * seed, "entropy": 1.0}
+        networks.append(network("rpc6", {**RPC, "attention_options": {"iterations": 6}}, seed, **ahead))
+        random = {"iterations": 6, "sparse": "random"}
+        networks.append(network("random6", {**RPC, "attention_options": random}, seed))
+        sharper = {**CONTROLS["tempered"], "attention_options": {"temperature": 0.1}}
+        networks.append(network("tempered6", sharper, seed, **ahead))
+    words = {own.model: own.words for own in judged(BECAUSE, write_evaluation(tmp_path / "run", networks))}
+    assert words == {"rpc4": "supported", "rpc6": "refuted (no gain)"}
 
 
 @pytest.mark.parametrize("missing", CONTROLS)

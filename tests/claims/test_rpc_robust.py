@@ -119,7 +119,7 @@ def test_where_no_two_seeds_have_the_same_corruptions_those_that_most_share_are_
     first, others = pairs(GAIN, GAIN)[:2], pairs(GAIN, GAIN)[2:]
     networks = [*only(first, lambda c: c[1] != "snow"), *with_frost(others, (2,))]
     (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
-    assert "1 corruptions: +5.00 [" in verdict.reason
+    assert "1 corruption: +5.00 [" in verdict.reason
     assert verdict.reason.count("on 3 seeds") == 2
 
 
@@ -149,6 +149,62 @@ def test_evaluations_of_two_protocols_are_refused_and_the_papers_is_named(tmp_pa
         judged(ROBUST, exact, paper)
     (alone,) = judged(ROBUST, paper)
     assert alone.reason.count("on 3 seeds (protocol paper)") == 2
+
+
+@pytest.mark.parametrize("first", ["gain", "loss"])
+def test_evaluations_that_count_alike_and_say_different_things_decide_nothing_in_any_order(tmp_path, first):
+    gain, loss = (write_evaluation(tmp_path / n, pairs(own, own)) for n, own in (("gain", GAIN), ("loss", LOSS)))
+    (verdict,) = judged(ROBUST, *((gain, loss) if first == "gain" else (loss, gain)))
+    assert verdict.words == "undecided (measures disagree)"
+    assert "2 corruptions: +5.00 [" in verdict.reason
+    assert ", but 2 corruptions: -5.00 [" in verdict.reason
+
+
+def test_evaluations_that_count_alike_and_agree_give_one_reason_in_any_order(tmp_path):
+    one, other = (write_evaluation(tmp_path / n, pairs(own, own)) for n, own in (("one", GAIN), ("more", (0.1, 0.11))))
+    more = write_evaluation(tmp_path / "third", pairs((0.1, 0.11, 0.12), GAIN))
+    assert judged(ROBUST, one, other, more) == judged(ROBUST, more, one, other)
+    (verdict,) = judged(ROBUST, one, other, more)
+    assert verdict.word is VerdictWord.SUPPORTED
+
+
+def test_what_is_clean_is_said_of_its_own_images(tmp_path):
+    decided = write_evaluation(tmp_path / "decided", pairs(GAIN, GAIN), images=500)
+    clean = write_evaluation(tmp_path / "clean", pairs(GAIN, GAIN), images=5_000, kinds=("clean",))
+    (verdict,) = judged(ROBUST, decided, clean)
+    assert verdict.reason.endswith("clean +0.00 (5,000 inputs)")
+
+
+def test_a_corruption_from_two_sources_counts_once(tmp_path):
+    """The other source, where RPC-Attention falls behind, has one corruption of the four in one seed alone."""
+    first = write_evaluation(tmp_path / "first", pairs(GAIN, GAIN), data="same")
+    fog = only(pairs((-0.5,), (0.0,)), lambda c: c[0] == "clean" or c[1:3] == ("fog", 1.0))
+    again = write_evaluation(tmp_path / "again", fog, data="same", source="other", kinds=("clean", "corruption"))
+    (verdict,) = judged(ROBUST, first, again)
+    assert "2 corruptions: +5.00 [" in verdict.reason
+    assert verdict.word is VerdictWord.SUPPORTED
+
+
+def test_the_budget_is_chosen_among_those_at_which_the_baseline_keeps_enough_and_not_too_much(tmp_path):
+    """Of 95 % clean, 62 % is nearer to half than 15 %, and too much."""
+    kept = [("clean", "clean", 0.0, None, 0.95)]
+    kept += [("attack", "pgd", number / 255, "max", left) for number, left in ((1, 0.62), (2, 0.15))]
+    networks = []
+    for label, card, conditions, masked in pairs(GAIN, GAIN):
+        more = 0.05 * label.startswith("rpc") + card["facts"]["seed"] / 1000
+        own = [c for c in conditions if c[0] == "corruption"] + [(*c[:4], c[4] + more) for c in kept]
+        networks.append((label, card, own, masked))
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
+    assert "attack at ε = 2/255 (the baseline keeps 15.1%)" in verdict.reason
+
+
+def test_one_recipe_with_several_settings_is_told_apart(tmp_path):
+    networks = pairs(GAIN, GAIN)
+    for seed, loss in enumerate(LOSS):
+        _, *rest = network("rpc4", {**RPC, "attention_options": {"iterations": 5}}, seed, corrupted=loss)
+        networks.append((f"runs/other-{seed}", *rest))
+    words = {own.model: own.word for own in judged(ROBUST, write_evaluation(tmp_path / "run", networks))}
+    assert words == {"rpc4 (rpc4-0)": VerdictWord.SUPPORTED, "rpc4 (runs/other-0)": VerdictWord.REFUTED}
 
 
 def test_of_evaluations_on_other_images_the_one_that_counts_is_named(tmp_path):

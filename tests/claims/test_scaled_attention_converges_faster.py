@@ -151,6 +151,24 @@ def test_forms_that_are_mixed_are_a_variant_of_their_own(tmp_path):
     assert [own.model for own in judged(*paths)] == ["scaled, alpha", "scaled, exact, layers 0, scaled elsewhere"]
 
 
+def test_variants_of_two_networks_are_told_apart(tmp_path):
+    shallow, deep = courses(tmp_path / "shallow", (0.02, 0.021)), []
+    for seed in range(2):
+        for attention, accuracy in (("softmax", 0.5), ("scaled", 0.4 + 0.001 * seed)):
+            path = tmp_path / f"deep-{attention}-{seed}"
+            deep.append(write_course(path, [accuracy] * 50, seed=seed, attention=attention, depth=4))
+    first, second = judged(*shallow, *deep)
+    assert first.model.startswith("scaled, alpha (")
+    assert second.model == f"scaled, alpha ({tmp_path / 'deep-scaled-0'})"
+
+
+def test_without_a_common_seed_no_epoch_is_counted(tmp_path):
+    paths = [write_course(tmp_path / "softmax", [0.5] * 12, seed=0)]
+    paths.append(write_course(tmp_path / "scaled", [0.5] * 12, seed=1, attention="scaled"))
+    (verdict,) = judged(*paths)
+    assert verdict.reason == "no seed in common with softmax attention, but 2 seeds and 10 epochs are needed"
+
+
 def test_runs_of_another_recipe_are_not_compared(tmp_path):
     assert judged(*courses(tmp_path, (0.02, 0.02), depth=3)) == ()
 

@@ -15,9 +15,9 @@ HELD = [
     StrengthRecord("rpc4", "attack", 2 / 255, 1, 0.6, None, None),
 ]
 GAINS = [
-    GainRecord("sym", "corrupted", 2, 0.4, 0.3, 0.5, None, None, None),
-    GainRecord("rpc4", "corrupted", 2, 0.5, 0.4, 0.6, 0.1, 0.05, 0.15),
-    GainRecord("rpc6", "corrupted", 1, 0.2, None, None, -0.2, None, None),
+    GainRecord("sym", "corrupted", 500, 2, 0.4, 0.3, 0.5, None, None, None, None),
+    GainRecord("rpc4", "corrupted", 500, 2, 0.5, 0.4, 0.6, 2, 0.1, 0.05, 0.15),
+    GainRecord("rpc6", "corrupted", 500, 1, 0.2, None, None, 1, -0.2, None, None),
 ]
 
 
@@ -58,8 +58,8 @@ def test_what_was_not_run_has_no_panel(panels):
 
 
 def test_a_large_gain_is_not_cut_off_because_others_are_small(panels):
-    small = [GainRecord(str(number), "clean", 5, 0.5, 0.4, 0.6, 0.001, -0.01, 0.01) for number in range(5)]
-    seed_gains.gain_figure([*small, GainRecord("ahead", "clean", 5, 0.6, 0.5, 0.7, 0.07, 0.06, 0.08)], [])
+    small = [GainRecord(str(number), "clean", 500, 5, 0.5, 0.4, 0.6, 5, 0.001, -0.01, 0.01) for number in range(5)]
+    seed_gains.gain_figure([*small, GainRecord("ahead", "clean", 500, 5, 0.6, 0.5, 0.7, 5, 0.07, 0.06, 0.08)], [])
     assert panels[0].get_xlim() == (pytest.approx(-8.8), pytest.approx(8.8))
 
 
@@ -72,8 +72,8 @@ def test_gains_in_points_stand_in_rows_from_above_without_the_baseline(panels):
 
 
 def test_an_interval_much_wider_than_the_others_leaves_the_image_with_an_arrow(panels):
-    usual = [GainRecord(f"a{n}", "clean", 3, 0.5, 0.4, 0.6, 0.0, -0.01, 0.01) for n in range(3)]
-    wide = GainRecord("wide", "clean", 3, 0.5, 0.4, 0.6, -0.02, -0.5, 0.015)
+    usual = [GainRecord(f"a{n}", "clean", 500, 3, 0.5, 0.4, 0.6, 3, 0.0, -0.01, 0.01) for n in range(3)]
+    wide = GainRecord("wide", "clean", 500, 3, 0.5, 0.4, 0.6, 3, -0.02, -0.5, 0.015)
     seed_gains.gain_figure([*usual, wide], [])
     (axis,) = panels
     edge = pytest.approx(2.2)  # a tenth more than the largest gain
@@ -85,5 +85,5 @@ def test_an_interval_much_wider_than_the_others_leaves_the_image_with_an_arrow(p
 
 
 def test_gains_of_nothing_are_drawn(panels):
-    seed_gains.gain_figure([GainRecord("a", "clean", 1, 0.5, None, None, 0.0, None, None)], [])
+    seed_gains.gain_figure([GainRecord("a", "clean", 500, 1, 0.5, None, None, 1, 0.0, None, None)], [])
     assert panels[0].get_xlim() == (-1, 1)

@@ -83,7 +83,7 @@ def test_gains_are_as_coarse_as_the_images_that_both_saw(tmp_path):
     many = write_evaluation(tmp_path / "many", [network("rpc4", RPC, seed) for seed in range(3)], images=50_000)
     both = [network(name, own, seed) for name, own in (("sym", SYMMETRIC), ("rpc4", RPC)) for seed in range(2)]
     found = records(many, write_evaluation(tmp_path / "few", both, images=50))["rpc4", "corrupted"]
-    assert found.seeds == 3
+    assert (found.images, found.seeds, found.gain_seeds) == (50, 2, 2)  # accuracy and gain are of the same images
     assert found.gain_high - found.gain_low == pytest.approx(2 * stats.t.ppf(0.975, 1) / (6**0.5 * 50 * 2**0.5))
 
 
@@ -108,6 +108,20 @@ def test_the_baseline_is_that_of_most_attentions_whatever_comes_first(tmp_path):
     assert found["rpc4", "corrupted"].gain == pytest.approx(0)
 
 
-def test_recipes_of_one_name_are_numbered(tmp_path):
+def test_recipes_of_one_name_are_told_apart_by_a_network(tmp_path):
     twice = [network("sym", {**SYMMETRIC, "width": width}, 0) for width in (192, 195)]
-    assert {name for name, _ in records(write_evaluation(tmp_path / "run", twice))} == {"sym (1)", "sym (2)"}
+    twice = [(f"{label}-{place}", *rest) for place, (label, *rest) in enumerate(twice)]
+    assert {name for name, _ in records(write_evaluation(tmp_path / "run", twice))} == {
+        "sym (sym-0-0)",
+        "sym (sym-0-1)",
+    }
+
+
+def test_the_whole_test_half_is_not_as_coarse_as_the_images_of_an_evaluation(tmp_path):
+    networks = pairs((0.0, 0.0), (0.0, 0.0))
+    for (_, card, _, _), accuracy in zip(networks, (0.7, 0.7001, 0.7, 0.7003), strict=True):
+        card["facts"]["test_accuracy"] = accuracy
+    found = records(write_evaluation(tmp_path / "run", networks, images=50))["rpc4", "clean, whole test half"]
+    reach = stats.t.ppf(0.975, 1) * np.std([0.0001, 0.0003], ddof=1) / 2**0.5
+    assert found.images is None
+    assert (found.gain_low, found.gain_high) == (pytest.approx(0.0002 - reach), pytest.approx(0.0002 + reach))

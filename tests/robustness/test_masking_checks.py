@@ -136,5 +136,17 @@ def test_autoattack_misses_no_more_of_what_pgd_fools_than_chance_lets_it(only_pg
     assert found["AutoAttack leaves no more than PGD, and hardly less"].passed is (chance >= 0.05)
 
 
+def test_of_several_budgets_one_that_fails_is_named():
+    """The gap is larger at the first ε, and allowed there."""
+    first, second = ([1] * 50 + [0] * 50, [1] * 46 + [0] * 54), ([1] * 20 + [0] * 80, [1] * 23 + [0] * 77)
+    many = [[own * 10 for own in pair] for pair in (first, second)]
+    (pgd, strong), (pgd_at_second, strong_at_second) = many
+    check = judged(pgd=[pgd, pgd_at_second], autoattack=[strong, strong_at_second])[
+        "AutoAttack leaves no more than PGD, and hardly less"
+    ]
+    assert check.passed is False
+    assert check.finding == "autoattack leaves 23.0%, pgd 20.0% at ε = 0.2"
+
+
 def test_without_pgd_there_is_nothing_to_check():
     assert judged(fgsm=[1, 0]) == {}

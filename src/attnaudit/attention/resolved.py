@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
+from collections.abc import Collection
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from attnaudit.attention.functional import Pursuit
@@ -17,6 +18,8 @@ from attnaudit.records.architecture import (
 
 _SYMMETRIC, _SCALED = "symmetric", "scaled"
 _PURSUIT = (*(field.name for field in fields(Pursuit)), "preset")
+#: What RPC-Attention and Scaled Attention modify: the other blocks of their networks have one of these.
+_PLAIN = (REFERENCE_ATTENTION, _SYMMETRIC)
 #: The form of Scaled Attention by default.
 _FORM = ("form", "alpha")
 
@@ -27,13 +30,14 @@ AnyArchitecture = Architecture | DecoderArchitecture | EncoderArchitecture
 class ResolvedAttention:
     """The attention of a network with its defaults filled in, so that equal attentions compare equal.
 
-    `asymmetric` is RPC-Attention with queries of its own. `tempered` is attention with any temperature but 1, since
-    every seed may have its own. `options` are all others.
+    `other` is that of the blocks not in `layers`, with its default options; None if there are none. `asymmetric` is
+    RPC-Attention with queries of its own. `tempered` is attention with any temperature but 1, since every seed may have
+    its own. `options` are all others.
     """
 
     name: str
     layers: tuple[int, ...]
-    other: str
+    other: str | None
     pursuit: Pursuit | None = None
     asymmetric: bool = False
     tempered: bool = False
@@ -42,20 +46,18 @@ class ResolvedAttention:
     @staticmethod
     def of(architecture: AnyArchitecture) -> ResolvedAttention:
         """As a card describes it."""
-        name, layers = architecture.attention, architecture.attention_layers
-        depth, options = architecture.depth, dict(architecture.attention_options)
-        pursuit = _pursuit(options) if name == "rpc" else None
-        asymmetric = bool(options.pop("asymmetric", False))
-        tempered = options.pop("temperature", 1) != 1
-        everywhere = tuple(range(depth))
-        chosen = everywhere if layers is None else tuple(sorted({layer % depth for layer in layers}))
-        other = name if chosen == everywhere else architecture.other_attention
-        if name == _SCALED:  # the number of tokens follows from the network
-            options = {key: value for key, value in options.items() if (key, value) != _FORM and key != "tokens"}
-        if other == name and pursuit is None and not tempered and not options:
-            chosen = everywhere
-        rest = json.dumps(options, sort_keys=True)
-        return ResolvedAttention(name, chosen, other, pursuit, asymmetric, tempered, rest)
+        depth, layers = architecture.depth, architecture.attention_layers
+        everywhere = set(range(depth))
+        chosen = everywhere if layers is None else {layer % depth for layer in layers}
+        own = _in_layers(architecture.attention, chosen, dict(architecture.attention_options))
+        if chosen == everywhere:
+            return own
+        others = _in_layers(architecture.other_attention, everywhere - chosen, {})
+        if replace(own, layers=()) == replace(others, layers=()):
+            return replace(own, layers=tuple(range(depth)))
+        if own._is_plain(own.name) and own.name in _PLAIN and others.name not in _PLAIN:
+            return replace(others, other=own.name)  # the variant names the network, whichever was written first
+        return replace(own, other=others.name)
 
     @property
     def is_plain_symmetric(self) -> bool:
@@ -65,22 +67,22 @@ class ResolvedAttention:
     @property
     def is_tempered_symmetric(self) -> bool:
         """Whether it is symmetric attention everywhere, with a temperature in its layers."""
-        return self.name == self.other == _SYMMETRIC and self.tempered
+        return self.name == _SYMMETRIC and self.other in (None, _SYMMETRIC) and self.tempered
 
     @property
     def is_iterated_rpc(self) -> bool:
         """Whether it is RPC-Attention with more than one iteration, in an otherwise symmetric network."""
-        return self._pursues and not self.asymmetric and self.other in (_SYMMETRIC, self.name)
+        return self._pursues and not self.asymmetric and self.other in (None, _SYMMETRIC, self.name)
 
     @property
     def is_asymmetric_rpc(self) -> bool:
         """The same with queries of its own, in a network of softmax attention."""
-        return self._pursues and self.asymmetric and self.other in (REFERENCE_ATTENTION, self.name)
+        return self._pursues and self.asymmetric and self.other in (None, REFERENCE_ATTENTION)
 
     @property
     def is_scaled(self) -> bool:
         """Whether it is Scaled Attention, in an otherwise softmax network."""
-        return self.name == _SCALED and self.other in (REFERENCE_ATTENTION, _SCALED)
+        return self.name == _SCALED and self.other in (None, REFERENCE_ATTENTION, _SCALED)
 
     @property
     def is_softmax(self) -> bool:
@@ -89,11 +91,22 @@ class ResolvedAttention:
 
     def _is_plain(self, name: str) -> bool:
         """Whether all layers have this attention as it is by default: anything else is no baseline."""
-        return self.name == self.other == name and not self.tempered and self.options == "{}"
+        return self.name == name and self.other is None and not self.tempered and self.options == "{}"
 
     @property
     def _pursues(self) -> bool:
         return self.pursuit is not None and self.pursuit.iterations > 1 and self.pursuit.sparse == "outliers"
+
+
+def _in_layers(name: str, layers: Collection[int], options: dict[str, Any]) -> ResolvedAttention:
+    """One attention in its layers, whatever the others have."""
+    pursuit = _pursuit(options) if name == "rpc" else None
+    asymmetric = bool(options.pop("asymmetric", False))
+    tempered = options.pop("temperature", 1) != 1
+    if name == _SCALED:  # the number of tokens follows from the network
+        options = {key: value for key, value in options.items() if (key, value) != _FORM and key != "tokens"}
+    rest = json.dumps(options, sort_keys=True)
+    return ResolvedAttention(name, tuple(sorted(layers)), None, pursuit, asymmetric, tempered, rest)
 
 
 def _pursuit(options: dict[str, Any]) -> Pursuit:

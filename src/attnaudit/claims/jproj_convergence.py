@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from statistics import fmean
+
+import numpy as np
 
 from attnaudit.claims.claim import Claim, Terms
 from attnaudit.claims.meanings import RecordKind
 from attnaudit.records.training import TrainingRun
 from attnaudit.records.verdict import Finding, Verdict, VerdictWord
+from attnaudit.statistics import huge
 from attnaudit.statistics.decisions import REJECTED_SHARE
 
 _ERROR, _OUTPUT, _PHI, _ABOVE = "projection_error_mae", "output_norm2", "phi_norm2", "output_above_phi"
@@ -33,8 +35,12 @@ def _verdict(training: TrainingRun) -> Verdict:
         return _not_measured(training, "the monitor lacks numbers of a first or of a later step")
     both = first_heads.keys() & last_heads.keys()
     if (lost := heads - len(both)) > REJECTED_SHARE * heads:
-        return _not_measured(training, f"{lost:,} of {heads:,} heads lack a number at the first or the last step")
+        return _not_measured(
+            training, f"{lost:,} of {heads:,} heads of a batch lack a number at the first or the last step"
+        )
     first, last = _means(first_heads, both), _means(last_heads, both)
+    if not first[_PHI] or not last[_PHI]:
+        return _not_measured(training, "‖φ(q)‖² is too small for float64")
     explained = [1 - end[_ERROR] / end[_PHI] for end in (first, last)]
     if last[_ABOVE] <= _FEW and explained[1] > max(explained[0], _MOST):
         word, finding = VerdictWord.SUPPORTED, Finding.SHOWN
@@ -70,7 +76,7 @@ def _ends(training: TrainingRun) -> tuple[ByHead, ByHead, int, int]:
 
 def _means(by_head: ByHead, heads: Collection[Head]) -> dict[str, float]:
     """Over batches, layers and heads."""
-    return {measure: fmean(by_head[head][measure] for head in sorted(heads)) for measure in _MEASURES}
+    return {measure: huge.mean(np.array([by_head[head][measure] for head in sorted(heads)])) for measure in _MEASURES}
 
 
 CLAIM = Claim(
@@ -81,8 +87,8 @@ CLAIM = Claim(
     rule=(
         "Supported if at most 5 % of tokens have ‖h‖² > ‖φ(q)‖², which is impossible for a projection, and the share "
         "1 - J/‖φ(q)‖² that outputs explain has grown to more than half; refuted if most tokens have ‖h‖² > ‖φ(q)‖². "
-        "Undecided if more than 5 % of heads lack a number at the first or the last step. J and ‖h‖² of the same heads "
-        "at both show where a change of J comes from."
+        "Undecided if more than 5 % of heads lack a number of a batch at the first or the last step. J and ‖h‖² "
+        "of the same heads at both show where a change of J comes from."
     ),
     decided_by=(_ABOVE, _ERROR),
     shown=(_OUTPUT, _PHI),

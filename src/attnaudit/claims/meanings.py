@@ -61,7 +61,7 @@ MEANINGS: Mapping[RecordKind, Mapping[Finding, str]] = {
         Finding.SHOWN: "these trainings do what is claimed",
         Finding.IMPOSSIBLE: "they do what the claim excludes",
         Finding.IN_BETWEEN: "they do neither what is claimed nor what it excludes",
-        Finding.TOO_FEW_INPUTS: "too few trainings to decide",
+        Finding.TOO_FEW_INPUTS: "too few trainings to decide, or no spread between them to decide by",
     },
     RecordKind.EVALUATION: {
         **_UNDECIDED,
@@ -69,7 +69,8 @@ MEANINGS: Mapping[RecordKind, Mapping[Finding, str]] = {
         Finding.NO_GAIN: "a gain of the claimed size, or of one point where the paper gives no size, is absent; "
         "smaller gains are not excluded",
         Finding.NOT_IDENTIFIABLE: "there is no gain to explain, or the attack cannot separate the networks",
-        Finding.TOO_FEW_INPUTS: "too few seeds to decide",
+        Finding.TOO_FEW_INPUTS: "too few seeds to decide, or no spread between them to decide by",
+        Finding.MEASURES_DISAGREE: "evaluations of as many seeds and inputs say different things",
         Finding.TOO_WIDE: "too much variation between seeds, or attacks that cannot be trusted",
         Finding.NOT_MEASURED: "what is needed was not evaluated",
     },

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from attnaudit.attention.resolved import ResolvedAttention
 from attnaudit.claims.claim import Claim, Terms
 from attnaudit.claims.meanings import RecordKind
 from attnaudit.records.evaluated_networks import Evaluation
 from attnaudit.records.verdict import Finding, Verdict, VerdictWord
 from attnaudit.robustness.gains import DIFFERENCES, RULE, Gain, PairedComparison
 from attnaudit.robustness.network_groups import NetworkGroup, comparable_groups
-from attnaudit.statistics.decisions import decide_gains
+from attnaudit.statistics.decisions import Decision, decide_gains
 
 #: A sparse part with fewer entries than this is empty, and its positions make no difference.
 _EMPTY = 0.001
+_UNKNOWN = (VerdictWord.UNDECIDED, Finding.NOT_MEASURED)
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ def _subjects(evaluations: Sequence[Evaluation]) -> list[_Subject]:
         for baseline in groups
         if baseline.attention.is_plain_symmetric and baseline.classifies_images
         for ours in groups
-        if ours.attention.is_iterated_rpc and (controls := _controls(ours, groups)) is not None
+        if ours.attention.is_iterated_rpc and (controls := _controls(ours, baseline, groups)) is not None
     ]
 
 
-def _controls(ours: NetworkGroup, groups: Sequence[NetworkGroup]) -> list[NetworkGroup] | None:
+def _controls(ours: NetworkGroup, baseline: NetworkGroup, groups: Sequence[NetworkGroup]) -> list[NetworkGroup] | None:
     """One iteration, a sparse part at random places, and a temperature, in the same layers; None if one is missing."""
     own = ours.attention
     assert own.pursuit is not None
@@ -52,14 +52,28 @@ def _controls(ours: NetworkGroup, groups: Sequence[NetworkGroup]) -> list[Networ
         replace(own, pursuit=replace(own.pursuit, **change)) for change in ({"iterations": 1}, {"sparse": "random"})
     ]
     found = [next((group for group in groups if group.attention == attention), None) for attention in wanted]
-    found.append(next((group for group in groups if _is_tempered(group.attention, own)), None))
+    found.append(_tempered(ours, baseline, groups))
     controls = [group for group in found if group is not None]
     return controls if len(controls) == len(found) else None
 
 
-def _is_tempered(attention: ResolvedAttention, own: ResolvedAttention) -> bool:
-    """Whether it has a temperature in the layers that RPC-Attention has, and symmetric attention in the others, too."""
-    return attention.is_tempered_symmetric and attention.layers == own.layers
+def _tempered(ours: NetworkGroup, baseline: NetworkGroup, groups: Sequence[NetworkGroup]) -> NetworkGroup | None:
+    """The symmetric attention with a temperature in the layers of RPC-Attention that is nearest to it in entropy.
+
+    Training moves entropy away from where the temperature put it. But what stays nearer to the baseline than to
+    RPC-Attention, or has an entropy that is not known, is no control of it: such a network is made for another one.
+    """
+    layers = ours.attention.layers
+    wanted, plain = ours.entropy(layers), baseline.entropy(layers)
+    if wanted is None or plain is None:
+        return None
+    distances = []
+    for group in groups:
+        if group.attention.is_tempered_symmetric and group.attention.layers == layers:
+            entropy = group.entropy(layers)
+            if entropy is not None and abs(entropy - wanted) < abs(entropy - plain):
+                distances.append((abs(entropy - wanted), group))
+    return min(distances, key=lambda entry: entry[0])[1] if distances else None
 
 
 def _count_intervals(evaluations: Sequence[Evaluation]) -> int:
@@ -78,19 +92,23 @@ def _verdict(subject: _Subject, evaluations: Sequence[Evaluation], level: float)
     if not explained:
         words = f"No gain to explain is shown. {reason}"
         return Verdict(CLAIM.name, subject.ours.name, VerdictWord.UNDECIDED, Finding.NOT_IDENTIFIABLE, words)
-    deciding = [gains[place] for comparison, gains in others if not _is_same(comparison) for place in explained]
-    if len(deciding) < len(explained) * len(others):
-        reason = f"{reason}. The sparse part is empty, or not known not to be, so that its places decide nothing"
-    return Verdict(CLAIM.name, subject.ours.name, *decide_gains([gain.decision for gain in deciding]), reason)
+    deciding: list[Decision] = []
+    for comparison, gains in others:
+        decisions = [gains[place].decision for place in explained]
+        share = subject.ours.sparse_share
+        if not _has_random_places(comparison.theirs) or (share is not None and share >= _EMPTY):
+            deciding += decisions
+        elif share is not None:
+            reason = f"{reason}. The sparse part is empty, so that its places decide nothing"
+        else:
+            reason = f"{reason}. How full the sparse part is is not known, so that its places cannot refute the claim"
+            deciding += [_UNKNOWN if own[0] is VerdictWord.REFUTED else own for own in decisions]
+    return Verdict(CLAIM.name, subject.ours.name, *decide_gains(deciding), reason)
 
 
-def _is_same(comparison: PairedComparison) -> bool:
-    """Whether a control with S at random positions cannot differ, because S is nearly empty."""
-    pursuit = comparison.theirs.attention.pursuit
-    if pursuit is None or pursuit.sparse != "random":
-        return False
-    share = comparison.ours.sparse_share
-    return share is None or share < _EMPTY
+def _has_random_places(group: NetworkGroup) -> bool:
+    """Whether S is at random places, which makes no difference if S is nearly empty."""
+    return group.attention.pursuit is not None and group.attention.pursuit.sparse == "random"
 
 
 def _sentence(comparison: PairedComparison, gains: Sequence[Gain], evaluations: Sequence[Evaluation]) -> str:
@@ -106,8 +124,10 @@ CLAIM = Claim(
     rule=(
         "Where RPC-Attention gains over symmetric attention, under corruption or attack, it must gain over each of "
         "three controls too: one iteration, which only clips keys; a sparse part of the same density at random places, "
-        "unless S is nearly empty (below 0.1 % of its entries); symmetric attention at the temperature of the same "
-        "entropy. Refuted if the gain over one of them is absent or a loss, undecided if no gain to explain is shown. "
+        "unless S is nearly empty (below 0.1 % of its entries; where that is not known, this control refutes nothing); "
+        "symmetric attention with a temperature that brings its entropy, after training, closer to RPC-Attention's "
+        "than to that of symmetric attention. Refuted if the gain over one of them is absent or a loss, undecided if "
+        "no gain to explain is shown. "
         f"{RULE}"
     ),
     decided_by=(

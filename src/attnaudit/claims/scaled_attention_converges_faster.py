@@ -11,6 +11,7 @@ import numpy as np
 from attnaudit.attention.resolved import ResolvedAttention
 from attnaudit.claims.claim import Claim, Terms
 from attnaudit.claims.meanings import RecordKind
+from attnaudit.display import counted, told_apart
 from attnaudit.errors import UsageError
 from attnaudit.records import json_file
 from attnaudit.records.architecture import ATTENTION_FIELDS
@@ -42,14 +43,16 @@ def _comparisons(trainings: Sequence[TrainingRun]) -> list[tuple[str, BySeed, By
             if training.seed in runs:
                 raise UsageError(f"{training.path} repeats {runs[training.seed].path}: give one of them.")
             runs[training.seed] = training
-    return [
-        (_words(attention, next(iter(runs.values())).recipe.model.depth), runs, softmax)
+    found = [
+        (_words(attention), runs, softmax)
         for by_attention in groups.values()
         for baseline, softmax in by_attention.items()
         if baseline.is_softmax
         for attention, runs in by_attention.items()
         if attention.is_scaled
     ]
+    names = told_apart([words for words, _, _ in found], [str(next(iter(runs.values())).path) for _, runs, _ in found])
+    return [(name, runs, softmax) for name, (_, runs, softmax) in zip(names, found, strict=True)]
 
 
 def _judge(trainings: Sequence[TrainingRun], terms: Terms) -> list[Verdict]:
@@ -64,12 +67,12 @@ def _setting(training: TrainingRun) -> str:
     return json.dumps([same, training.data], sort_keys=True)
 
 
-def _words(attention: ResolvedAttention, depth: int) -> str:
+def _words(attention: ResolvedAttention) -> str:
     """A variant: its form, and layers and options where they are not the defaults."""
     options = {"form": "alpha"} | json.loads(attention.options)
     more = [f"{name} {value}" for name, value in options.items() if name != "form"]
-    layers = [] if len(attention.layers) == depth else [f"layers {', '.join(map(str, attention.layers))}"]
-    mixed = [f"{attention.name} elsewhere"] if layers and attention.other == attention.name else []
+    layers = [] if attention.other is None else [f"layers {', '.join(map(str, attention.layers))}"]
+    mixed = [f"{attention.name} elsewhere"] if attention.other == attention.name else []
     return ", ".join([attention.name, str(options["form"]), *layers, *mixed, *more])
 
 
@@ -80,8 +83,8 @@ def _verdict(variant: str, runs: BySeed, softmax: BySeed, level: float) -> Verdi
     gains = np.array([np.mean(ours[:epochs]) - np.mean(theirs[:epochs]) for ours, theirs in pairs])
     interval = student_interval(gains.round(_DIGITS), level, _coarseness([*runs.values(), *softmax.values()]))
     if len(seeds) < 2 or epochs < _LEAST_EPOCHS:
-        common = f"{len(seeds)} seeds and {epochs} epochs in common with softmax attention"
-        reason = f"{common}, but 2 and {_LEAST_EPOCHS} are needed"
+        common = f"{counted(len(seeds), 'seed')} and {counted(epochs, 'epoch')}" if seeds else "no seed"
+        reason = f"{common} in common with softmax attention, but 2 seeds and {_LEAST_EPOCHS} epochs are needed"
         return Verdict(CLAIM.name, variant, VerdictWord.UNDECIDED, Finding.TOO_FEW_INPUTS, reason)
     course = f"mean test accuracy over epochs 1 to {epochs} is {100 * gains.mean():+.2f} points"
     if interval is None:

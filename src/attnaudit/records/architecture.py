@@ -33,6 +33,11 @@ class AttentionChoice:
     other_attention: str = added_later(REFERENCE_ATTENTION)
 
     def __post_init__(self) -> None:
+        if self.attention_layers is not None and not self.attention_layers:
+            raise SettingError(
+                f"attention_layers is empty, so that no block has {self.attention} attention: name at least one, as in "
+                "[0], or leave it out for all."
+            )
         if self.attention_layers is None and self.other_attention != REFERENCE_ATTENTION:
             raise SettingError(
                 f"other_attention is {self.other_attention}, but attention_layers leaves no other block: name the "

@@ -29,8 +29,12 @@ _OPEN = with_config(ConfigDict(extra="allow"))
 
 @_OPEN
 class LayerFacts(TypedDict, total=False):
-    """What is known of the attention of a trained layer: `nonzero` is the share of RPC-Attention's S that is not 0."""
+    """What is known of the attention of a trained layer.
 
+    `entropy` is its mean in nats, `nonzero` the share of RPC-Attention's S that is not 0.
+    """
+
+    entropy: float
     nonzero: float
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from attnaudit.records.evaluated_networks import EvaluatedNetwork, Evaluation
 from attnaudit.records.evaluation import ConditionKind, Quantity
 from attnaudit.report.drawing import drawing, look
-from attnaudit.robustness.network_groups import NetworkGroup, named_groups
+from attnaudit.robustness.network_groups import NetworkGroup, all_groups
 from attnaudit.robustness.shared_conditions import SharedConditions, clean_accuracy
 from attnaudit.statistics.intervals import CONFIDENCE, student_interval
 
@@ -47,16 +47,11 @@ class StrengthRecord:
 def strength_records(evaluations: Sequence[Evaluation]) -> list[StrengthRecord]:
     """By attention variant, kind and strength: the mean over corruptions or noises, the lowest over attacks."""
     return [
-        record
-        for name, group in named_groups(evaluations)
-        for kind in _NAMES
-        for record in _records(name, group, kind, evaluations)
+        record for group in all_groups(evaluations) for kind in _NAMES for record in _records(group, kind, evaluations)
     ]
 
 
-def _records(
-    name: str, group: NetworkGroup, kind: ConditionKind, evaluations: Sequence[Evaluation]
-) -> Iterator[StrengthRecord]:
+def _records(group: NetworkGroup, kind: ConditionKind, evaluations: Sequence[Evaluation]) -> Iterator[StrengthRecord]:
     shared = SharedConditions.of([group], kind, evaluations)
     if shared is None:
         return
@@ -69,7 +64,7 @@ def _records(
     for strength in sorted({0.0, *shared.strengths}):
         values = np.array([at(network, strength) for network in shared.networks[0]])
         low, high = student_interval(values, CONFIDENCE, shared.coarseness / 2**0.5) or (None, None)
-        yield StrengthRecord(name, kind.value, strength, len(values), float(values.mean()), low, high, words)
+        yield StrengthRecord(group.name, kind.value, strength, len(values), float(values.mean()), low, high, words)
 
 
 def strength_figure(records: Sequence[StrengthRecord], paths: Sequence[Path]) -> None:

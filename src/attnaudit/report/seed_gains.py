@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -14,7 +14,7 @@ import numpy as np
 from attnaudit.records.evaluated_networks import EvaluatedNetwork, Evaluation
 from attnaudit.records.evaluation import ConditionKind
 from attnaudit.report.drawing import BLUE, drawing
-from attnaudit.robustness.network_groups import NetworkGroup, named_groups
+from attnaudit.robustness.network_groups import NetworkGroup, all_groups
 from attnaudit.robustness.shared_conditions import AVERAGED, SharedConditions, clean_accuracy
 from attnaudit.statistics.intervals import CONFIDENCE, student_interval
 
@@ -26,19 +26,32 @@ _FAR = 4
 class GainRecord:
     """Mean accuracy of the networks of one attention variant under one condition, and its gain over the baseline.
 
-    Intervals are Student's t over seeds, for gains over the seeds that both have; None for a single seed and for the
+    Both are of the same evaluation, of so many `images`; those of the whole test half have no number there. Intervals
+    are Student's t over seeds, for gains over the `gain_seeds` that both have; None for a single seed and for the
     baseline itself. Under attack, the strongest attack on each network counts.
     """
 
     recipe: str
     condition: str
+    images: int | None
     seeds: int
     accuracy: float
     low: float | None
     high: float | None
+    gain_seeds: int | None
     gain: float | None
     gain_low: float | None
     gain_high: float | None
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A condition by name, the accuracy of a network under it, and of how many images that is, if known."""
+
+    name: str
+    accuracy: Callable[[EvaluatedNetwork], float]
+    images: int | None
+    coarseness: float
 
 
 def gain_records(evaluations: Sequence[Evaluation]) -> list[GainRecord]:
@@ -47,43 +60,55 @@ def gain_records(evaluations: Sequence[Evaluation]) -> list[GainRecord]:
     The baseline is plain symmetric attention, from the largest list of comparable groups that has it; networks of other
     sizes are compared with it, too.
     """
-    groups = named_groups(evaluations)
-    baseline = next((group for _, group in groups if group.attention.is_plain_symmetric), None)
-    return [replace(record, recipe=name) for name, group in groups for record in _records(group, baseline, evaluations)]
+    groups = all_groups(evaluations)
+    baseline = next((group for group in groups if group.attention.is_plain_symmetric), None)
+    return [record for group in groups for record in _records(group, baseline, evaluations)]
 
 
 def _records(
     group: NetworkGroup, baseline: NetworkGroup | None, evaluations: Sequence[Evaluation]
 ) -> Iterator[GainRecord]:
     for kind in (ConditionKind.CLEAN, *AVERAGED, ConditionKind.ATTACK):
-        own = SharedConditions.of([group], kind, evaluations)
-        if own is None:
-            continue
         compared = None if baseline is None or baseline is group else [group, baseline]
         both = None if compared is None else SharedConditions.of(compared, kind, evaluations)
-        gains = {} if both is None else {name: both.differences(accuracy) for name, accuracy in _conditions(kind, both)}
-        for condition, accuracy in _conditions(kind, own):
-            values = np.array([accuracy(network) for network in own.networks[0]])
-            low, high = student_interval(values, CONFIDENCE, own.coarseness / 2**0.5) or (None, None)
-            ours = gains.get(condition, np.array([]))
-            gain = float(ours.mean()) if len(ours) else None
-            gained = student_interval(ours, CONFIDENCE, 0.0 if both is None else both.coarseness) or (None, None)
-            yield GainRecord(group.name, condition, len(values), float(values.mean()), low, high, gain, *gained)
+        own = SharedConditions.of([group], kind, evaluations, both)
+        if own is None:
+            continue
+        gains = {} if both is None else {column.name: column for column in _columns(kind, both)}
+        for column in _columns(kind, own):
+            values = np.array([column.accuracy(network) for network in own.networks[0]])
+            low, high = student_interval(values, CONFIDENCE, column.coarseness / 2**0.5) or (None, None)
+            yield GainRecord(
+                *(group.name, column.name, column.images, len(values), float(values.mean()), low, high),
+                *_gained(both, gains.get(column.name)),
+            )
 
 
-def _conditions(
-    kind: ConditionKind, shared: SharedConditions
-) -> Iterator[tuple[str, Callable[[EvaluatedNetwork], float]]]:
-    """The conditions of a kind by name, and functions from a network to its accuracy under each."""
+def _gained(
+    both: SharedConditions | None, column: _Column | None
+) -> tuple[int | None, float | None, float | None, float | None]:
+    """Seeds, mean and interval of the differences; None of each where there is nothing to compare."""
+    if both is None or column is None:
+        return None, None, None, None
+    found = both.differences(column.accuracy)
+    low, high = student_interval(found, CONFIDENCE, column.coarseness) or (None, None)
+    return len(found), float(found.mean()), low, high
+
+
+def _columns(kind: ConditionKind, shared: SharedConditions) -> Iterator[_Column]:
+    """The conditions of a kind."""
+    column = partial(_Column, images=shared.images, coarseness=shared.coarseness)
     if kind is ConditionKind.CLEAN:
         if all("test_accuracy" in network.facts for networks in shared.networks for network in networks):
-            yield "clean, whole test half", lambda network: network.facts["test_accuracy"]
-        yield "clean", clean_accuracy
+            # Cards do not say how many images that half has.
+            yield _Column("clean, whole test half", lambda network: network.facts["test_accuracy"], None, 0.0)
+        yield column("clean", clean_accuracy)
     elif kind in AVERAGED:
-        yield ("corrupted" if kind is ConditionKind.CORRUPTION else "noisy"), shared.averaged
+        yield column("corrupted" if kind is ConditionKind.CORRUPTION else "noisy", shared.averaged)
     else:
         for epsilon in shared.strengths:
-            yield f"attacked, ε = {255 * epsilon:.3g}/255", partial(shared.attacked, epsilon=epsilon)
+            name = f"attacked, ε = {255 * epsilon:.3g}/255"
+            yield column(name, partial(shared.attacked, epsilon=epsilon))
 
 
 def gain_figure(records: Sequence[GainRecord], paths: Sequence[Path]) -> None:

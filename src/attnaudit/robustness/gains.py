@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attnaudit.display import counted
 from attnaudit.records.evaluated_networks import EvaluatedNetwork, Evaluation
 from attnaudit.records.evaluation import ConditionKind
 from attnaudit.records.verdict import Finding, VerdictWord
@@ -27,15 +28,16 @@ GAIN_RULE = (
     "A gain is a difference in accuracy between networks of the same size, training and seed on the same {examples}; "
     "Student's t over seeds, widened for all differences of the claim (the choice of {examples} is not covered). A "
     "gain is shown if the interval lies above 0, and absent if the interval contains 0 and excludes 1 point. Of "
-    "several evaluations on other {examples}, that of most seeds counts, then that of most {examples}."
+    "several evaluations on other {examples}, that of most seeds counts, then that of most {examples}; where several "
+    "have as many and say different things, the claim is undecided."
 )
 RULE = (
-    f"{GAIN_RULE.format(examples='images')} Corruption: the mean over all corruptions and severities. Attack: at the ε "
-    "where the symmetric baseline keeps closest to half of its clean accuracy (and between 10 and 60 %), each network "
-    "under the strongest of the attacks that all had, AutoAttack included if it is one of them; of evaluations of as "
-    "many seeds, one with AutoAttack counts. A gain under attack does not count if one of the networks that has it "
-    "fails a check for gradient masking or was not checked; nor does the absence of one, if that holds for a network "
-    "it is compared with."
+    f"{GAIN_RULE.format(examples='images')} Corruption: the mean over all corruptions and severities. Attack: of the "
+    "ε at which the symmetric baseline keeps between 10 and 60 %, that at which it keeps closest to half of its clean "
+    "accuracy, each network under the strongest of the attacks that all had, AutoAttack included if it is one of them; "
+    "of evaluations of as many seeds, one with AutoAttack counts. A gain under attack does not count if one of the "
+    "networks that has it fails a check for gradient masking or was not checked; nor does the absence of one, if that "
+    "holds for a network it is compared with."
 )
 
 
@@ -71,38 +73,36 @@ class PairedComparison:
         return self._on_clean(evaluations, level), self._averaged(kind, evaluations, level)
 
     def _on_clean(self, evaluations: Sequence[Evaluation], level: float) -> Gain:
-        shared = SharedConditions.of([self.ours, self.theirs], ConditionKind.CLEAN, evaluations)
-        if shared is None:
+        every = SharedConditions.all_of([self.ours, self.theirs], ConditionKind.CLEAN, evaluations)
+        if not every:
             return Gain(_NOT_MEASURED, "clean inputs were not shown to both")
-        return _gain(shared, clean_accuracy, "clean", level)
+        return _agreed([_gain(shared, clean_accuracy, "clean", level) for shared in every])
 
     def clean(self, evaluations: Sequence[Evaluation]) -> str:
         """The mean gain on clean images in words, to be shown beside."""
         shared = SharedConditions.of([self.ours, self.theirs], ConditionKind.CLEAN, evaluations)
-        return "clean not run" if shared is None else f"clean {_points(shared.differences(clean_accuracy).mean())}"
+        if shared is None:
+            return "clean not run"
+        inputs = f" ({shared.images:,} inputs)" if shared.passed_over else ""
+        return f"clean {_points(shared.differences(clean_accuracy).mean())}{inputs}"
 
     def _averaged(self, kind: ConditionKind, evaluations: Sequence[Evaluation], level: float) -> Gain:
         """Under corruption, or under noise."""
-        shared = SharedConditions.of([self.ours, self.theirs], kind, evaluations)
-        if shared is None:
+        every = SharedConditions.all_of([self.ours, self.theirs], kind, evaluations)
+        if not every:
             return Gain(_NOT_MEASURED, f"no {kind.value} was run on both")
-        words = f"{len({key.name for key in shared.keys})} {kind.value}s"
-        return _gain(shared, shared.averaged, words, level)
+        return _agreed(
+            [
+                _gain(shared, shared.averaged, counted(len({key.name for key in shared.keys}), kind.value), level)
+                for shared in every
+            ]
+        )
 
     def _under_attack(self, evaluations: Sequence[Evaluation], level: float) -> Gain:
-        shared = SharedConditions.of([self.ours, self.theirs, self.baseline], ConditionKind.ATTACK, evaluations)
-        if shared is None:
+        every = SharedConditions.all_of([self.ours, self.theirs, self.baseline], ConditionKind.ATTACK, evaluations)
+        if not every:
             return Gain(_NOT_MEASURED, "no attack by gradients was run on both and the baseline")
-        base = shared.networks[2]
-        half = float(np.mean([clean_accuracy(network) for network in base])) / 2
-        left = {e: float(np.mean([shared.attacked(network, e) for network in base])) for e in shared.strengths}
-        chosen = min(left, key=lambda epsilon: abs(left[epsilon] - half))
-        how = ", AutoAttack included" if shared.by_autoattack(chosen) else ""
-        words = f"attack at ε = {255 * chosen:.3g}/255{how} (the baseline keeps {left[chosen]:.1%})"
-        if not _BASELINE_RANGE[0] <= left[chosen] <= _BASELINE_RANGE[1]:
-            return Gain((VerdictWord.UNDECIDED, Finding.NOT_IDENTIFIABLE), f"{words} tells nothing apart")
-        gain = _gain(shared, lambda network: shared.attacked(network, chosen), words, level)
-        return _with_masking_checks(gain, *shared.networks[:2])
+        return _agreed([_under_attack(shared, level) for shared in every])
 
 
 def pursuit_comparisons(
@@ -117,6 +117,30 @@ def pursuit_comparisons(
         for ours in groups
         if ours.attention.is_iterated_rpc
     ]
+
+
+def _under_attack(shared: SharedConditions, level: float) -> Gain:
+    """Of the first two groups, at an ε that the third, the baseline, chooses."""
+    base = shared.networks[2]
+    half = float(np.mean([clean_accuracy(network) for network in base])) / 2
+    left = {e: float(np.mean([shared.attacked(network, e) for network in base])) for e in shared.strengths}
+    telling = [epsilon for epsilon in left if _BASELINE_RANGE[0] <= left[epsilon] <= _BASELINE_RANGE[1]]
+    chosen = min(telling or left, key=lambda epsilon: abs(left[epsilon] - half))
+    how = ", AutoAttack included" if shared.by_autoattack(chosen) else ""
+    words = f"attack at ε = {255 * chosen:.3g}/255{how} (the baseline keeps {left[chosen]:.1%})"
+    if not telling:
+        return Gain((VerdictWord.UNDECIDED, Finding.NOT_IDENTIFIABLE), f"{words} tells nothing apart")
+    gain = _gain(shared, lambda network: shared.attacked(network, chosen), words, level)
+    return _with_masking_checks(gain, *shared.networks[:2])
+
+
+def _agreed(gains: Sequence[Gain]) -> Gain:
+    """The first of several evaluations that count alike, unless another one says something else."""
+    first, *others = gains
+    if all(gain.decision == first.decision for gain in others):
+        return first
+    reasons = ", but ".join(dict.fromkeys(gain.reason for gain in gains))
+    return Gain((VerdictWord.UNDECIDED, Finding.MEASURES_DISAGREE), reasons)
 
 
 def _with_masking_checks(gain: Gain, ours: Sequence[EvaluatedNetwork], theirs: Sequence[EvaluatedNetwork]) -> Gain:

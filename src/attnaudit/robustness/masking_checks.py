@@ -82,13 +82,15 @@ def _agrees(model: str, pairs: Pairs) -> MaskingCheck:
     words = "AutoAttack leaves no more than PGD, and hardly less"
     if not pairs:
         return MaskingCheck(model, words, f"{_STRONGEST} was not run", None)
-    gaps = {epsilon: (white.mean() - strong.mean(), strong.mean(), white.mean()) for epsilon, strong, white in pairs}
-    worst = max(gaps, key=lambda epsilon: abs(gaps[epsilon][0]))
-    _, strong, white = gaps[worst]
-    finding = f"{_STRONGEST} leaves {strong:.1%}, {_WHITE_BOX} {white:.1%} at ε = {epsilon_text(worst)}"
-    hardly_less = all(gap <= _GAP for gap, _, _ in gaps.values())
-    no_more = all(_chance(white, strong) >= _LEVEL for _, strong, white in pairs)
-    return MaskingCheck(model, words, finding, hardly_less and no_more)
+    by_gap = sorted(pairs, key=lambda pair: -abs(pair[2].mean() - pair[1].mean()))
+    failing = [
+        (epsilon, strong, white)
+        for epsilon, strong, white in by_gap
+        if white.mean() - strong.mean() > _GAP or _chance(white, strong) < _LEVEL
+    ]
+    epsilon, strong, white = (failing or by_gap)[0]
+    finding = f"{_STRONGEST} leaves {strong.mean():.1%}, {_WHITE_BOX} {white.mean():.1%} at ε = {epsilon_text(epsilon)}"
+    return MaskingCheck(model, words, finding, not failing)
 
 
 def _falls(model: str, curve: Sequence[tuple[float, NDArray[np.bool_]]]) -> MaskingCheck:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from attnaudit.attention.resolved import ResolvedAttention
+from attnaudit.display import told_apart
 from attnaudit.errors import RunFolderError, UsageError
 from attnaudit.records import json_file
 from attnaudit.records.architecture import ATTENTION_FIELDS, ClassifierArchitecture, EncoderArchitecture
@@ -17,7 +19,10 @@ from attnaudit.records.evaluated_networks import EvaluatedNetwork, Evaluation
 
 @dataclass(frozen=True)
 class NetworkGroup:
-    """Networks of one attention, by seed, in each evaluation; named after the recipe that trained them."""
+    """Networks of one attention, by seed, in each evaluation; named after the recipe that trained them.
+
+    Where two groups have one recipe, the label of a network tells them apart.
+    """
 
     name: str
     attention: ResolvedAttention
@@ -40,13 +45,17 @@ class NetworkGroup:
 
     @property
     def _architectures(self) -> list[ClassifierArchitecture]:
-        return [network.architecture for by_seed in self.by_evaluation for network in by_seed.values()]
+        return [network.architecture for network in self._networks]
+
+    @property
+    def _networks(self) -> list[EvaluatedNetwork]:
+        return [network for by_seed in self.by_evaluation for network in by_seed.values()]
 
     @property
     def sparse_share(self) -> float | None:
         """The mean share of nonzero entries in S over layers and networks; None if a card does not say."""
         shares = []
-        for network in (network for by_seed in self.by_evaluation for network in by_seed.values()):
+        for network in self._networks:
             layers = network.facts.get("attention") or {}
             own_shares = [layer["nonzero"] for layer in layers.values() if "nonzero" in layer]
             if not own_shares:
@@ -54,38 +63,48 @@ class NetworkGroup:
             shares += own_shares
         return fmean(shares) if shares else None
 
+    def entropy(self, layers: Collection[int]) -> float | None:
+        """The mean entropy of attention over these layers and all networks; None if a card does not say."""
+        found = []
+        for network in self._networks:
+            facts = network.facts.get("attention") or {}
+            known = [facts[name] for name in sorted(facts, key=_numbers)]
+            if len(known) != network.architecture.depth or not all("entropy" in known[layer] for layer in layers):
+                return None
+            found += [known[layer]["entropy"] for layer in layers]
+        return fmean(found)
+
 
 def comparable_groups(evaluations: Sequence[Evaluation]) -> list[list[NetworkGroup]]:
     """Lists of groups that differ only in their attention: networks of the same size, trained alike on the same data.
 
-    Networks are trained alike if their cards have the same number of epochs and the same `setting`, or none.
+    Networks are trained alike if their cards have the same number of epochs and the same `setting`, or none. Those with
+    a temperature, of which every seed may have its own, belong together if they are of one recipe.
 
     Raises:
         UsageError: two networks have the same attention and seed, or evaluations are of different protocols.
     """
     _check_protocols(evaluations)
-    found: dict[str, dict[ResolvedAttention, list[dict[int, EvaluatedNetwork]]]] = defaultdict(dict)
+    found: dict[str, dict[tuple[ResolvedAttention, str | None], list[dict[int, EvaluatedNetwork]]]] = defaultdict(dict)
     for place, evaluation in enumerate(evaluations):
         for network in evaluation.networks:
             if "seed" in network.facts:
-                groups = found[_training_key(network)]
-                by_evaluation = groups.setdefault(_attention(network), [{} for _ in evaluations])
+                groups, attention = found[_training_key(network)], _attention(network)
+                key = attention, network.facts["recipe"] if attention.tempered else None
+                by_evaluation = groups.setdefault(key, [{} for _ in evaluations])
                 first = by_evaluation[place].setdefault(network.facts["seed"], network)
                 if first is not network:
                     own = f"{network.label} with other weights" if network.label == first.label else network.label
                     raise UsageError(f"{first.label} and {own} have the same attention and seed: judge one of them.")
-    return [[_group(attention, runs) for attention, runs in groups.items()] for groups in found.values()]
+    comparable = [[(attention, runs) for (attention, _), runs in groups.items()] for groups in found.values()]
+    every = [_first(runs) for groups in comparable for _, runs in groups]
+    names = iter(told_apart([network.facts["recipe"] for network in every], [network.label for network in every]))
+    return [[NetworkGroup(next(names), attention, tuple(runs)) for attention, runs in groups] for groups in comparable]
 
 
-def named_groups(evaluations: Sequence[Evaluation]) -> list[tuple[str, NetworkGroup]]:
-    """All groups by name, those with most comparable ones first; names that occur twice are numbered."""
-    comparable = sorted(comparable_groups(evaluations), key=len, reverse=True)
-    groups = [group for own in comparable for group in own]
-    names = [group.name for group in groups]
-    return [
-        (name if names.count(name) == 1 else f"{name} ({names[: place + 1].count(name)})", group)
-        for place, (name, group) in enumerate(zip(names, groups, strict=True))
-    ]
+def all_groups(evaluations: Sequence[Evaluation]) -> list[NetworkGroup]:
+    """In one list, those with most comparable ones first."""
+    return [group for own in sorted(comparable_groups(evaluations), key=len, reverse=True) for group in own]
 
 
 def _check_protocols(evaluations: Sequence[Evaluation]) -> None:
@@ -114,6 +133,10 @@ def _training_key(network: EvaluatedNetwork) -> str:
     return json.dumps([same, network.facts.get("epochs"), network.facts.get("setting")], sort_keys=True)
 
 
-def _group(attention: ResolvedAttention, by_evaluation: Sequence[Mapping[int, EvaluatedNetwork]]) -> NetworkGroup:
-    name = next(network.facts["recipe"] for by_seed in by_evaluation for network in by_seed.values())
-    return NetworkGroup(name, attention, tuple(by_evaluation))
+def _numbers(name: str) -> list[int]:
+    """Those in the name of a layer, by which layers are in order: 10 comes after 2."""
+    return [int(number) for number in re.findall(r"\d+", name)]
+
+
+def _first(by_evaluation: Sequence[Mapping[int, EvaluatedNetwork]]) -> EvaluatedNetwork:
+    return next(network for by_seed in by_evaluation for network in by_seed.values())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import NamedTuple
@@ -11,6 +13,7 @@ import numpy as np
 
 from attnaudit.display import counted
 from attnaudit.protocol import Protocol
+from attnaudit.records import json_file
 from attnaudit.records.evaluated_networks import EvaluatedNetwork, Evaluation
 from attnaudit.records.evaluation import ConditionKind, EvaluationIdentity
 from attnaudit.robustness.network_groups import NetworkGroup
@@ -51,13 +54,28 @@ class SharedConditions:
 
     @staticmethod
     def of(
-        groups: Sequence[NetworkGroup], kind: ConditionKind, evaluations: Sequence[Evaluation]
+        groups: Sequence[NetworkGroup],
+        kind: ConditionKind,
+        evaluations: Sequence[Evaluation],
+        like: SharedConditions | None = None,
     ) -> SharedConditions | None:
-        """From the evaluation with most seeds, of these one with AutoAttack, of these that with most images, if any.
+        """From the evaluation that counts, if any, or from the same one as `like`; of several, always from the same."""
+        found = SharedConditions.all_of(groups, kind, evaluations, like)
+        return found[0] if found else None
 
-        A mean over fewer corruptions or noises is a different quantity: those that most seeds have count, and seeds
-        that lack one of them are left out. Attacks do not add up: those that all seeds have count, at strengths with a
-        white-box attack.
+    @staticmethod
+    def all_of(
+        groups: Sequence[NetworkGroup],
+        kind: ConditionKind,
+        evaluations: Sequence[Evaluation],
+        like: SharedConditions | None = None,
+    ) -> list[SharedConditions]:
+        """From the evaluation with most seeds, of these one with AutoAttack, of these that with most images.
+
+        Several if they have as many of all, in an order that does not depend on that of the evaluations. A mean over
+        fewer corruptions or noises is a different quantity: those that most seeds have count, and seeds that lack one
+        of them are left out. Attacks do not add up: those that all seeds have count, at strengths with a white-box
+        attack.
         """
         found = []
         for place, evaluation in enumerate(evaluations):
@@ -65,11 +83,14 @@ class SharedConditions:
             if kind is ConditionKind.ATTACK:
                 strong = {key.strength for key in keys if key.name in _WHITE_BOX}
                 keys = frozenset(key for key in keys if key.strength in strong)
-            if keys:
+            wanted = like is None or (like.identity, like.images) == (evaluation.identity, evaluation.images)
+            if keys and wanted:
                 networks = tuple(tuple(group.by_evaluation[place][seed] for seed in seeds) for group in groups)
                 shared = SharedConditions(kind, networks, keys, evaluation.images, evaluation.identity)
                 found.append(((len(seeds), shared.by_autoattack(), evaluation.images), shared))
-        return replace(max(found, key=lambda entry: entry[0])[1], passed_over=len(found) - 1) if found else None
+        most = max((rank for rank, _ in found), default=None)
+        best = [replace(shared, passed_over=len(found) - 1) for rank, shared in found if rank == most]
+        return sorted(best, key=lambda shared: json.dumps(json_file.plain(shared.identity), sort_keys=True))
 
     @property
     def origin(self) -> str:
@@ -133,10 +154,21 @@ def _common(
         return [], frozenset()
     if kind not in AVERAGED:
         return list(by_seed), frozenset.intersection(*by_seed.values())
+    by_seed = _from_one_source(by_seed)
     every = list(by_seed.values())
     # One seed with more conditions, or with fewer, does not change what the others are compared by.
     chosen = max(every, key=lambda keys: (every.count(keys), sum(keys <= own for own in every), len(keys)))
     return [seed for seed, keys in by_seed.items() if chosen <= keys], chosen
+
+
+def _from_one_source(by_seed: Mapping[int, frozenset[ConditionKey]]) -> dict[int, frozenset[ConditionKey]]:
+    """The same conditions, each from the images that most seeds have: a corruption must not count twice in a mean."""
+    seeds_with = Counter(key for keys in by_seed.values() for key in keys)
+    chosen: dict[tuple[str, float, int | None], ConditionKey] = {}
+    for key in sorted(seeds_with, key=lambda key: (-seeds_with[key], key.source)):
+        chosen.setdefault(key[:3], key)
+    kept = {seed: keys.intersection(chosen.values()) for seed, keys in by_seed.items()}
+    return {seed: keys for seed, keys in kept.items() if keys}
 
 
 def _accuracies(network: EvaluatedNetwork, kind: ConditionKind) -> dict[ConditionKey, float]:

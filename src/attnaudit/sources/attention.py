@@ -19,7 +19,7 @@ def install_attention(model: nn.Module, choice: AttentionChoice, tokens: int, *,
         chosen = {layer % depth for layer in choice.attention_layers}
         others = [layer for layer in range(depth) if layer not in chosen]
         swap(model, choice.other_attention, others, **_arguments(choice.other_attention, {}, tokens, causal))
-    if choice.attention != REFERENCE_ATTENTION:
+    if choice.attention != REFERENCE_ATTENTION or choice.attention_options:
         options = _arguments(choice.attention, choice.attention_options, tokens, causal)
         swap(model, choice.attention, choice.attention_layers, **options)
 
