@@ -62,6 +62,11 @@ def test_with_more_than_a_twentieth_of_heads_missing_at_either_end_nothing_is_de
         assert verdict.reason == "2 of 38 heads of a batch lack a number at the first or the last step"
 
 
+def test_trainings_of_one_recipe_and_seed_are_told_apart(tmp_path):
+    one, other = (write_training(tmp_path / name, course=GOOD) for name in ("one", "other"))
+    assert all(str(path) in own.model for path, own in zip((one, other), judged(one, other), strict=True))
+
+
 def test_numbers_at_the_limits_of_float64_end_in_words(tmp_path):
     """Sums of ‖φ‖² overflow; where it underflows, J is a share of nothing."""
     huge, tiny = (GOOD | {"phi_norm2": lambda epoch, size=size: size} for size in (1e308, 0.0))

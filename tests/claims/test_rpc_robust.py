@@ -207,6 +207,27 @@ def test_one_recipe_with_several_settings_is_told_apart(tmp_path):
     assert words == {"rpc4 (rpc4-0)": VerdictWord.SUPPORTED, "rpc4 (runs/other-0)": VerdictWord.REFUTED}
 
 
+@pytest.mark.parametrize(("baseline", "words"), [(0.20, "refuted (no gain)"), (0.18, "undecided (not identifiable)")])
+def test_near_chance_a_gain_cannot_be_absent(tmp_path, baseline, words):
+    """Of ten classes, a tenth of the way from chance to 1 is 19 %."""
+    networks = [
+        (label, card, [(*c[:4], c[4] - 0.61 + baseline if c[0] == "corruption" else c[4]) for c in conditions], masked)
+        for label, card, conditions, masked in pairs(NONE, GAIN)
+    ]
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
+    assert verdict.words == words
+    assert ("too near chance (10.0%) to tell" in verdict.reason) == (words != "refuted (no gain)")
+
+
+def test_a_gain_over_networks_at_chance_is_one(tmp_path):
+    networks = [
+        (label, card, [(*c[:4], c[4] - 0.5 if c[0] == "corruption" else c[4]) for c in conditions], masked)
+        for label, card, conditions, masked in pairs(GAIN, GAIN)
+    ]
+    (verdict,) = judged(ROBUST, write_evaluation(tmp_path / "run", networks))
+    assert verdict.word is VerdictWord.SUPPORTED
+
+
 def test_of_evaluations_on_other_images_the_one_that_counts_is_named(tmp_path):
     few = write_evaluation(tmp_path / "the-fewer-images", pairs(NONE, NONE), images=10_000)
     many = write_evaluation(tmp_path / "the-more-images", pairs(GAIN, GAIN), images=20_000, data="f00dcafe01")

@@ -106,6 +106,23 @@ def test_bad_input_gets_one_sentence_and_leaves_nothing(refused, arguments, code
     refused(("gaussian", *arguments), code, message)
 
 
+def test_a_run_folder_is_refused_before_anything_is_computed(cli, capsys, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text("{}")
+    assert cli("gaussian", "align", "--dim", "3", "--out", str(tmp_path / "run")) == 1
+    assert "is a run folder: give --out another folder" in " ".join(capsys.readouterr().err.split())
+    assert [file.name for file in (tmp_path / "run").iterdir()] == ["run.json"]
+
+
+def test_a_strength_that_is_named_twice_counts_once(cli, capsys):
+    tiny = ("gaussian", "regularise", "--dim", "3", "--steps", "2", "--runs", "2", "--length", "4", "--json")
+    printed = []
+    for strengths in ("1", "1,1"):
+        assert cli(*tiny, "--strengths", strengths) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]
+
+
 def test_the_claims_are_listed_and_an_audit_refuses_them(cli, capsys):
     assert cli("ls", "claims", "--json") == 0
     listed = {row["claim"]: row["judged by"] for row in json.loads(capsys.readouterr().out)}

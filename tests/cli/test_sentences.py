@@ -113,6 +113,9 @@ def test_what_is_for_images_is_refused_for_sentences(cli, place, capsys):
     ):
         assert cli("robust", "run", *options, "--device", "cpu") in (1, 2)
         assert words in " ".join(capsys.readouterr().err.split())
+    for option in (("--noises", "all"), ("--rates", "0.5")):
+        assert cli("robust", "vit-small-cifar", *option, "--attacks", "none") == 2
+        assert f"{option[0]} is for sentences: give --tsv FILE" in " ".join(capsys.readouterr().err.split())
     assert cli("robust", "vit-small-cifar", "--tsv", "data/test.tsv", "--device", "cpu") == 1
     assert "does not classify sentences" in " ".join(capsys.readouterr().err.split())
 
@@ -120,6 +123,14 @@ def test_what_is_for_images_is_refused_for_sentences(cli, place, capsys):
 def test_a_context_longer_than_the_encoder_reads_is_refused(cli, place, capsys):
     assert train(cli, "run", "--set", "model.context=65") in (1, 2)
     assert "model.context must be ≤ the 64 tokens" in capsys.readouterr().err
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(cli, place, capsys):
+    """As spreadsheets write it."""
+    assert train(cli, "run", "--epochs", "1") == 0
+    (place / "marked.tsv").write_bytes(b"\xef\xbb\xbf" + (place / "data" / "test.tsv").read_bytes())
+    options = ("--noises", "none", "--device", "cpu", "--out", "evaluation")
+    assert cli("robust", "run", "--tsv", "marked.tsv", *options) == 0
 
 
 def test_the_regulariser_is_not_for_padded_sentences(cli, place, capsys):

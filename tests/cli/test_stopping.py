@@ -8,6 +8,7 @@ import textwrap
 
 import pytest
 
+from attnaudit.cli.stopping import Stopping
 from tests.records.engine.squares import has_ended
 
 WORDS = "attnaudit: stopping; repeat the command to resume.\n"
@@ -51,6 +52,12 @@ def stopped(tmp_path, workers, number, *, how="command", group=False):
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_command_in_the_middle_of_a_computation_ends(tmp_path, number, code):
     assert stopped(tmp_path, 1, number)[:2] == (code, WORDS)
+
+
+def test_a_command_that_keeps_nothing_promises_nothing(capfd):
+    for resumes, words in ((True, "repeat the command to resume"), (False, "begins anew when repeated")):
+        Stopping(resumes).announce()
+        assert words in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -7,7 +7,9 @@ from attnaudit.errors import UsageError
 from attnaudit.protocol import Protocol
 from attnaudit.robustness import Examples, evaluate
 from attnaudit.robustness import corruptions as corruptions_module
+from attnaudit.robustness.attacks import attack_named
 from attnaudit.robustness.conditions import CLEAN, corruption_conditions, transfer_conditions
+from attnaudit.robustness.planning import evaluation_conditions
 from tests.robustness.plans import ATTACKS, EPSILON, plan_of
 from tests.robustness.subjects import SIZE, constant, loaded
 
@@ -64,6 +66,14 @@ def test_what_conditions_show_is_looked_up_once_whatever_the_number_of_models(da
     monkeypatch.setattr(Examples, "images", lambda self, own: asked.append(own) or images(self, own))
     evaluate(plan_of(data, *ATTACKS, models=(loaded("a"), loaded("b"))), tmp_path / "run")
     assert sorted(asked, key=str) == sorted((CLEAN, *ATTACKS), key=str)
+
+
+def test_the_twins_images_are_made_by_the_pgd_that_they_are_compared_with():
+    """At its ε and in as many steps; elsewhere by the usual PGD."""
+    attacks = {"attacks": ["pgd:3@1/255"], "eps": ["4/255"], "transfer": True}
+    found = evaluation_conditions(Protocol.EXACT, **attacks)
+    steps = {condition.strength: condition.steps for condition in found if condition.name == "transfer"}
+    assert steps == {4 / 255: attack_named("pgd", Protocol.EXACT).steps, 1 / 255: 3}
 
 
 def test_images_of_the_twin_are_made_on_the_twin(data, tmp_path):

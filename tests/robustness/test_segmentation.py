@@ -107,6 +107,28 @@ def test_a_corruption_changes_pictures_and_not_masks(data, tmp_path, sized):
         assert own["right"].to_pylist() != clean["right"].to_pylist()
 
 
+@pytest.mark.parametrize("named", [False, True])
+def test_a_set_made_from_more_classes_than_the_network_has_is_refused(tmp_path, named):
+    """In such a set, pixels without a class are written as 255, and the further class as the number after the last."""
+    pytest.importorskip("imagecorruptions")
+    three, two = write_segmenter(tmp_path / "three", classes=3), write_segmenter(tmp_path / "two", classes=2)
+    write_masks(tmp_path / "data.parquet", 3, unlabelled=3)
+    sets = corrupt(str(three), tmp_path / "data.parquet", corruptions=["fog"], severities=[1], out=tmp_path / "sets")
+    fog = {"corrupted": sets, "corruptions": ["fog"], "severities": [1]}
+    place = {"images": sets / "clean.parquet"} if named else fog
+    with pytest.raises(InputError, match=r"segments 2 classes, but .*clean.parquet was made from masks of 3"):
+        robust(str(two), **place, out=tmp_path / "run", progress=False)
+
+
+def test_a_twin_that_segments_is_refused(tmp_path):
+    twin = write_segmenter(tmp_path / "twin")
+    write_model(tmp_path / "model")
+    write_parquet(tmp_path / "data.parquet")
+    more = {"twin": str(twin), "attacks": ["pgd:2"], "out": tmp_path / "run", "progress": False}
+    with pytest.raises(InputError, match="twin segments pictures, and the others classify"):
+        robust(str(tmp_path / "model"), tmp_path / "data.parquet", **more)
+
+
 def test_a_class_that_no_picture_has_is_missing_and_counted(tmp_path):
     folder = write_segmenter(tmp_path / "model", classes=3)
     write_masks(tmp_path / "data.parquet", 3, unlabelled=3)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from attnaudit.attention import RPCAttention, SymmetricAttention
-from attnaudit.errors import ModelError
+from attnaudit.errors import ModelError, UsageError
 from attnaudit.records.architecture import EncoderArchitecture
 from attnaudit.sources.encoder import SentenceTokens, build_encoder, read_encoder
 from tests.sentence_data import SMALL, write_encoder
@@ -88,6 +88,14 @@ def test_longer_sentences_are_cut(encoder):
     tokens = SentenceTokens(encoder.tokenizer, 0, 6)(["the dog runs " * 9])
     assert tokens.shape == (1, 6)
     assert (tokens != 0).all()
+
+
+def test_a_length_with_no_room_for_a_token_of_the_sentence_is_refused(encoder):
+    tokenizers = pytest.importorskip("tokenizers")
+    added = tokenizers.Tokenizer.from_str(encoder.tokenizer).num_special_tokens_to_add(False)
+    SentenceTokens(encoder.tokenizer, 0, added + 1)
+    with pytest.raises(UsageError, match=f"must be ≥ {added + 1} tokens, .*got {added}"):
+        SentenceTokens(encoder.tokenizer, 0, added)
 
 
 def test_the_depth_is_that_of_the_encoder(encoder):

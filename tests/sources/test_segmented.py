@@ -21,6 +21,24 @@ def test_folders_and_parquet_have_the_same_masks(tmp_path):
     assert set(expected.unique().tolist()) == {0, 1, UNLABELLED}
 
 
+def test_a_column_of_annotations_numbers_classes_as_ade20k_does(tmp_path):
+    """The hub's ADE20K has such a column: 0 is unlabelled there, and 1 the first class."""
+    folder = read_segmented(write_ade20k(tmp_path / "ade", {"validation": 3}), 2)
+    written = [file.read_bytes() for file in sorted((tmp_path / "ade" / "annotations" / "validation").iterdir())]
+    pictures = [encoded(picture(place)[0]) for place in range(3)]
+    pq.write_table(pa.table({"image": pictures, "annotation": written}), tmp_path / "test.parquet")
+    stored = read_segmented(tmp_path / "test.parquet", 2)
+    assert torch.equal(stored.mask_pixels(*SHAPE), folder.mask_pixels(*SHAPE))
+
+
+def test_a_column_of_labels_is_none_of_masks(tmp_path):
+    """Whether its numbers begin with 0 or 1 is not known."""
+    image, mask = picture(0)
+    pq.write_table(pa.table({"image": [encoded(image)], "label": [encoded(mask)]}), tmp_path / "test.parquet")
+    with pytest.raises(InputError, match="must have columns image and mask"):
+        read_segmented(tmp_path / "test.parquet", 2)
+
+
 def test_halves_are_found_in_both_layouts(tmp_path):
     write_masks(tmp_path / "train.parquet", 4)
     write_masks(tmp_path / "test.parquet", 2)

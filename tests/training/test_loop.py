@@ -35,6 +35,13 @@ def same(one, other):
     return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
 
 
+def test_a_warm_up_that_outlasts_the_training_is_said(tmp_path, recipe_file, halves):
+    said = []
+    changes = ["epochs=1", "optimiser.warmup_epochs=2", "monitor.images=0"]
+    train(read_recipe(str(recipe_file), changes), halves, tmp_path / "run", tell=said.append)
+    assert any(line.startswith("The rate does not reach 0.003, for its warm-up takes 2 epochs") for line in said)
+
+
 def test_training_learns_what_can_be_learned(recipe_file, halves, tmp_path):
     plain = ["augmentation.kind=none", "augmentation.mix_share=0", "augmentation.erase=0", "model.drop_path=0"]
     recipe = read_recipe(str(recipe_file), [*plain, "epochs=30", "optimiser.rate=1e-2", "monitor.images=0"])

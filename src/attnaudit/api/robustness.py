@@ -64,8 +64,8 @@ def robust(
     twin: str | None = None,
     outliers: str | Path | None = None,
     mask: bool = False,
-    noises: Sequence[str] | Literal["all"] = "all",
-    rates: Sequence[float] = defaults.RATES,
+    noises: Sequence[str] | Literal["all"] | None = None,
+    rates: Sequence[float] | None = None,
     checks: bool = True,
     limit: int | None = None,
     seed: int = defaults.SEED,
@@ -99,8 +99,8 @@ def robust(
         twin: a model, such as the softmax twin, whose adversarial images are tried.
         outliers: class folders of images of no known class, such as ImageNet-O.
         mask: let only the classes of the images count, as for ImageNet-A, -R and -O.
-        noises: of sentences: names, see `attnaudit ls noises`, or `"all"`.
-        rates: shares of the words of a sentence that noise hits, above 0 and up to 1.
+        noises: of sentences: names, see `attnaudit ls noises`, or `"all"`, as if None.
+        rates: shares of the words of a sentence that noise hits, above 0 and up to 1; some if None.
         checks: look for gradient masking.
         limit: how many images or sentences to draw; all if None.
         seed: of every random choice.
@@ -128,6 +128,9 @@ def robust(
         for name, value in given.items():
             if value:
                 raise UsageError(f"--{name} is for images: with --tsv use --noises and --rates.")
+    elif noises is not None or rates is not None:
+        named = "rates" if noises is None else "noises"
+        raise UsageError(f"--{named} is for sentences: give --tsv FILE, or leave it out.")
     if baseline is not None and baseline not in names:
         raise UsageError(f"--baseline must be one of the models to evaluate ({', '.join(names)}), got {baseline}.")
     if baseline is not None and not corruptions:
@@ -150,10 +153,10 @@ def robust(
     place = device_name(device)
     examples: Examples | SentenceExamples
     if tsv is not None:
-        conditions = noise_plan(noises, rates)
+        conditions = noise_plan("all" if noises is None else noises, defaults.RATES if rates is None else rates)
         examples = SentenceExamples.drawn(read_sentences(Path(tsv)), limit, seed)
-    elif named := next((model.label for model in loaded if isinstance(model.card, SentenceCard)), None):
-        raise UsageError(f"{named} classifies sentences: give --tsv FILE, with columns sentence and label.")
+    elif sentences := next((model.label for model in loaded if isinstance(model.card, SentenceCard)), None):
+        raise UsageError(f"{sentences} classifies sentences: give --tsv FILE, with columns sentence and label.")
     else:
         if segments := PixelModel(loaded[0]).segments:
             check_segmentation(attacks=attacks, twin=twin, outliers=outliers, mask=mask, baseline=baseline)

@@ -9,6 +9,7 @@ import numpy as np
 
 from attnaudit.claims.claim import Claim, Terms
 from attnaudit.claims.meanings import RecordKind
+from attnaudit.display import told_apart
 from attnaudit.records.training import TrainingRun
 from attnaudit.records.verdict import Finding, Verdict, VerdictWord
 from attnaudit.statistics import huge
@@ -26,21 +27,23 @@ _MOST = 0.5
 
 
 def _judge(trainings: Sequence[TrainingRun], terms: Terms) -> list[Verdict]:
-    return [_verdict(training) for training in trainings if training.is_monitored]
+    monitored = [training for training in trainings if training.is_monitored]
+    names = told_apart([own.name for own in monitored], [str(own.path) for own in monitored])
+    return [_verdict(training, name) for training, name in zip(monitored, names, strict=True)]
 
 
-def _verdict(training: TrainingRun) -> Verdict:
+def _verdict(training: TrainingRun, name: str) -> Verdict:
     first_heads, last_heads, heads, steps = _ends(training)
     if steps < 2:
-        return _not_measured(training, "the monitor lacks numbers of a first or of a later step")
+        return _not_measured(name, "the monitor lacks numbers of a first or of a later step")
     both = first_heads.keys() & last_heads.keys()
     if (lost := heads - len(both)) > REJECTED_SHARE * heads:
         return _not_measured(
-            training, f"{lost:,} of {heads:,} heads of a batch lack a number at the first or the last step"
+            name, f"{lost:,} of {heads:,} heads of a batch lack a number at the first or the last step"
         )
     first, last = _means(first_heads, both), _means(last_heads, both)
     if not first[_PHI] or not last[_PHI]:
-        return _not_measured(training, "‖φ(q)‖² is too small for float64")
+        return _not_measured(name, "‖φ(q)‖² is too small for float64")
     explained = [1 - end[_ERROR] / end[_PHI] for end in (first, last)]
     if last[_ABOVE] <= _FEW and explained[1] > max(explained[0], _MOST):
         word, finding = VerdictWord.SUPPORTED, Finding.SHOWN
@@ -48,13 +51,13 @@ def _verdict(training: TrainingRun) -> Verdict:
         word, finding = VerdictWord.REFUTED, Finding.IMPOSSIBLE
     else:
         word, finding = VerdictWord.UNDECIDED, Finding.IN_BETWEEN
-    course = " ".join(f"{name} {first[m]:.3g} → {last[m]:.3g}," for name, m in (("J", _ERROR), ("‖h‖²", _OUTPUT)))
+    course = " ".join(f"{symbol} {first[m]:.3g} → {last[m]:.3g}," for symbol, m in (("J", _ERROR), ("‖h‖²", _OUTPUT)))
     reason = f"{course} and ‖h‖² > ‖φ(q)‖² for {last[_ABOVE]:.1%} of tokens at the end ({first[_ABOVE]:.1%} at first)"
-    return Verdict(CLAIM.name, training.name, word, finding, reason)
+    return Verdict(CLAIM.name, name, word, finding, reason)
 
 
-def _not_measured(training: TrainingRun, reason: str) -> Verdict:
-    return Verdict(CLAIM.name, training.name, VerdictWord.UNDECIDED, Finding.NOT_MEASURED, reason)
+def _not_measured(name: str, reason: str) -> Verdict:
+    return Verdict(CLAIM.name, name, VerdictWord.UNDECIDED, Finding.NOT_MEASURED, reason)
 
 
 def _ends(training: TrainingRun) -> tuple[ByHead, ByHead, int, int]:

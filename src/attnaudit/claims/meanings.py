@@ -68,7 +68,8 @@ MEANINGS: Mapping[RecordKind, Mapping[Finding, str]] = {
         **_OF_GAINS,
         Finding.NO_GAIN: "a gain of the claimed size, or of one point where the paper gives no size, is absent; "
         "smaller gains are not excluded",
-        Finding.NOT_IDENTIFIABLE: "there is no gain to explain, or the attack cannot separate the networks",
+        Finding.NOT_IDENTIFIABLE: "there is no gain to explain, or the attack, or networks near chance, tell nothing "
+        "apart",
         Finding.TOO_FEW_INPUTS: "too few seeds to decide, or no spread between them to decide by",
         Finding.MEASURES_DISAGREE: "evaluations of as many seeds and inputs say different things",
         Finding.TOO_WIDE: "too much variation between seeds, or attacks that cannot be trusted",

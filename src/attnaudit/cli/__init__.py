@@ -40,6 +40,10 @@ add_command(app, "bench", bench.bench)
 add_command(app, "doctor", doctor.doctor)
 
 
+#: Commands that keep nothing of what they had done when they are stopped.
+_WRITTEN_AT_THE_END = (["gaussian"], ["bench"])
+
+
 @app.callback(invoke_without_command=True)
 def _root(
     context: typer.Context,
@@ -59,7 +63,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # file names need not be UTF-8, and terminals need not take UTF-8
             stream.reconfigure(errors="attnaudit")
-    with watched_signals() as stopping:
+    with watched_signals(resumes=sys.argv[1:2] not in _WRITTEN_AT_THE_END) as stopping:
         try:
             app()
         except BaseException as error:

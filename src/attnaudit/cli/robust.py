@@ -27,7 +27,8 @@ def robust(
     models: Annotated[
         list[str],
         typer.Argument(
-            help="Models that classify or segment: vit-small-cifar, timm:NAME, or a folder from attnaudit train."
+            help="Models that classify images or sentences, or segment: vit-small-cifar, timm:NAME, or a folder from "
+            "attnaudit train."
         ),
     ],
     weights: options.Weights = None,
@@ -42,9 +43,15 @@ def robust(
         ),
     ] = None,
     noises: Annotated[
-        str, typer.Option(help="Noise in sentences (attnaudit ls noises): comma-separated, `all` or `none`.")
-    ] = "all",
-    rates: Annotated[str, typer.Option(help="Shares of the words that noise hits.")] = options.joined(defaults.RATES),
+        str | None,
+        typer.Option(
+            help="Noise in sentences (attnaudit ls noises): comma-separated, `all` or `none`.", show_default="all"
+        ),
+    ] = None,
+    rates: Annotated[
+        str | None,
+        typer.Option(help="Shares of the words that noise hits.", show_default=options.joined(defaults.RATES)),
+    ] = None,
     attacks: Annotated[
         str | None,
         typer.Option(
@@ -136,8 +143,8 @@ def robust(
         random_weights=random_weights,
         download=download,
         tsv=tsv,
-        noises=options.names_or_all(noises, "--noises"),
-        rates=options.numbers(rates, "--rates"),
+        noises=None if noises is None else options.names_or_all(noises, "--noises"),
+        rates=None if rates is None else options.numbers(rates, "--rates"),
         attacks=None if attacks is None else options.names(attacks, "--attacks"),
         eps=options.listed(eps, "--eps"),
         corruptions=options.names_or_all(corruptions, "--corruptions"),

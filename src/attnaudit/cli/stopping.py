@@ -20,7 +20,10 @@ from types import FrameType
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 #: Seconds that a command has to end by itself, which removes its temporary files.
 _GRACE = 0.5
-_WORDS = b"attnaudit: stopping; repeat the command to resume.\n"
+_WORDS = {
+    True: b"attnaudit: stopping; repeat the command to resume.\n",
+    False: b"attnaudit: stopping; the command begins anew when repeated.\n",
+}
 #: Progress bars hide it.
 _SHOW_CURSOR = b"\x1b[?25h"
 
@@ -28,7 +31,8 @@ _SHOW_CURSOR = b"\x1b[?25h"
 class Stopping:
     """Whether a signal came, and what follows from it."""
 
-    def __init__(self) -> None:
+    def __init__(self, resumes: bool) -> None:
+        self._resumes = resumes
         self._signal: int | None = None
         self._interrupted = False
         self._announced = threading.Lock()
@@ -61,7 +65,7 @@ class Stopping:
     def announce(self) -> None:
         """Say it, the first time."""
         if self._announced.acquire(blocking=False):
-            os.write(2, (_SHOW_CURSOR if os.isatty(2) else b"") + _WORDS)
+            os.write(2, (_SHOW_CURSOR if os.isatty(2) else b"") + _WORDS[self._resumes])
 
     def watch(self, signals: socket.socket) -> None:
         """In a thread of its own: wait for a signal, kill the workers, and end the process unless it ends itself."""
@@ -79,9 +83,9 @@ class Stopping:
 
 
 @contextmanager
-def watched_signals() -> Iterator[Stopping]:
-    """Stop the program within the block when a signal asks for it."""
-    stopping = Stopping()
+def watched_signals(*, resumes: bool = True) -> Iterator[Stopping]:
+    """Stop the program within the block when a signal asks for it; `resumes` is whether its work can be continued."""
+    stopping = Stopping(resumes)
     if threading.current_thread() is not threading.main_thread():  # only the main thread may set handlers
         yield stopping
         return

@@ -13,6 +13,7 @@ from operator import itemgetter
 
 import pyarrow as pa
 
+from attnaudit.display import told_apart
 from attnaudit.papers.published_curves import TRAININGS, PublishedTraining
 from attnaudit.records.architecture import Architecture
 from attnaudit.records.training import TrainingRun
@@ -92,9 +93,5 @@ def _ours(run: TrainingRun, label: str, table: pa.Table) -> list[CurveRecord]:
 
 
 def _labels(runs: Sequence[TrainingRun]) -> list[str]:
-    """The recipes' names; numbered where two runs share one."""
-    names = [run.recipe.name for run in runs]
-    return [
-        name if names.count(name) == 1 else f"{name} ({names[: place + 1].count(name)})"
-        for place, name in enumerate(names)
-    ]
+    """The recipes' names, with the folder where two runs share one."""
+    return told_apart([run.recipe.name for run in runs], [str(run.path) for run in runs])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NotRequired
@@ -9,11 +10,14 @@ from typing import Any, NotRequired
 from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
+from attnaudit.display import enumerated
 from attnaudit.errors import RunFolderError
 from attnaudit.records import json_file
 from attnaudit.records.files import cannot_write, is_temporary
 from attnaudit.records.lock import is_lock_file
 
+#: How data and weights are identified.
+_HASH = re.compile(r"[0-9a-f]{16,}")
 #: What an identity file is, in the words of an error.
 SETTINGS = "the settings of a run"
 #: The identity file of an atlas, whose runs are in folders below it.
@@ -40,13 +44,15 @@ def begins(file: Path, identity: dict[str, Any]) -> bool:
     if not file.exists():
         return True
     found = read_header(file)["identity"]
+    if found.get("kind") != identity.get("kind"):
+        raise RunFolderError(f"{folder} holds a run of another command: give --out another folder.")
     if found != identity:
         differing = [name for name in identity.keys() | found.keys() if found.get(name) != identity.get(name)]
         # Lists last: which images were drawn follows from a seed, which can be shown.
         differing.sort(key=lambda name: (isinstance(identity.get(name), list), name))
         detail = _first_difference(found, identity, differing)
         raise RunFolderError(
-            f"{folder} holds a run with other {' and '.join(differing)} ({detail}): give --out another folder."
+            f"{folder} holds a run with other {enumerated(differing, 'and')}{detail}: give --out another folder."
         )
     return False
 
@@ -86,10 +92,13 @@ def read_header(file: Path, *, digest_required: bool = True) -> RunHeader:
 
 
 def _first_difference(found: dict[str, Any], wanted: dict[str, Any], names: Sequence[str]) -> str:
+    """In brackets; nothing where only hashes differ, which say nothing to a reader."""
     old, new = found.get(names[0]), wanted.get(names[0])
     if isinstance(old, dict) and isinstance(new, dict):
         name = next(key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key))
-        return f"{name} {old.get(name)} there, {new.get(name)} here"
+        return f" ({name} {old.get(name)} there, {new.get(name)} here)"
     if isinstance(old, list) and isinstance(new, list):
-        return f"{len(old)} there, {len(new)} here" if len(old) != len(new) else "of the same number"
-    return f"{old} there, {new} here"
+        return f" ({len(old)} there, {len(new)} here)" if len(old) != len(new) else " (of the same number)"
+    if _HASH.fullmatch(str(old)) and _HASH.fullmatch(str(new)):
+        return ""
+    return f" ({old} there, {new} here)"

@@ -61,12 +61,16 @@ def _iterations(name: str, count: str, default: int | None) -> int:
     return int(number)
 
 
-def transfer_conditions(epsilons: Sequence[float], protocol: Protocol) -> list[Condition]:
-    """Transfer attacks from a twin at every ε."""
-    steps = attack_named("pgd", protocol).steps
-    return [
-        Condition(ConditionKind.ATTACK, TRANSFER, epsilon, Norm.MAX.value, steps) for epsilon in dict.fromkeys(epsilons)
-    ]
+def transfer_conditions(
+    epsilons: Sequence[float], protocol: Protocol, attacking: Sequence[Condition] = ()
+) -> list[Condition]:
+    """Transfer attacks from a twin by PGD at every ε.
+
+    Where `attacking` has PGD, the twin's images are made at its ε and in as many steps, so that the two compare.
+    """
+    steps = dict.fromkeys(epsilons, attack_named("pgd", protocol).steps)
+    steps |= {own.strength: own.steps for own in attacking if own.name == "pgd"}
+    return [Condition(ConditionKind.ATTACK, TRANSFER, own, Norm.MAX.value, count) for own, count in steps.items()]
 
 
 def corruption_conditions(names: Sequence[str], severities: Sequence[int]) -> list[Condition]:

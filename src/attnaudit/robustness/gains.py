@@ -20,6 +20,8 @@ from attnaudit.statistics.intervals import student_interval
 SMALLEST_GAIN = 0.01
 #: Range of the baseline's accuracy in which an attack can separate networks.
 _BASELINE_RANGE = (0.1, 0.6)
+#: How far above chance, on the way to 1, the networks that ours are held against must be for a gain to be absent.
+_LEARNED = 0.1
 _NOT_MEASURED = (VerdictWord.UNDECIDED, Finding.NOT_MEASURED)
 #: Differences of one comparison: under corruption and under attack, or clean and under noise.
 DIFFERENCES = 2
@@ -29,7 +31,8 @@ GAIN_RULE = (
     "Student's t over seeds, widened for all differences of the claim (the choice of {examples} is not covered). A "
     "gain is shown if the interval lies above 0, and absent if the interval contains 0 and excludes 1 point. Of "
     "several evaluations on other {examples}, that of most seeds counts, then that of most {examples}; where several "
-    "have as many and say different things, the claim is undecided."
+    "have as many and say different things, the claim is undecided. No gain is absent where the networks that these "
+    "are held against are less than a tenth of the way from chance (1 / classes) to 1."
 )
 RULE = (
     f"{GAIN_RULE.format(examples='images')} Corruption: the mean over all corruptions and severities. Attack: of the "
@@ -76,7 +79,7 @@ class PairedComparison:
         every = SharedConditions.all_of([self.ours, self.theirs], ConditionKind.CLEAN, evaluations)
         if not every:
             return Gain(_NOT_MEASURED, "clean inputs were not shown to both")
-        return _agreed([_gain(shared, clean_accuracy, "clean", level) for shared in every])
+        return _agreed([_above_chance(shared, clean_accuracy, "clean", level) for shared in every])
 
     def clean(self, evaluations: Sequence[Evaluation]) -> str:
         """The mean gain on clean images in words, to be shown beside."""
@@ -93,7 +96,9 @@ class PairedComparison:
             return Gain(_NOT_MEASURED, f"no {kind.value} was run on both")
         return _agreed(
             [
-                _gain(shared, shared.averaged, counted(len({key.name for key in shared.keys}), kind.value), level)
+                _above_chance(
+                    shared, shared.averaged, counted(len({key.name for key in shared.keys}), kind.value), level
+                )
                 for shared in every
             ]
         )
@@ -132,6 +137,22 @@ def _under_attack(shared: SharedConditions, level: float) -> Gain:
         return Gain((VerdictWord.UNDECIDED, Finding.NOT_IDENTIFIABLE), f"{words} tells nothing apart")
     gain = _gain(shared, lambda network: shared.attacked(network, chosen), words, level)
     return _with_masking_checks(gain, *shared.networks[:2])
+
+
+def _above_chance(
+    shared: SharedConditions, accuracy: Callable[[EvaluatedNetwork], float], words: str, level: float
+) -> Gain:
+    """The gain; where it is not shown, undecided if the second group is so near chance that none could be.
+
+    The mIoU of one class for all pixels is at most 1 / classes, too.
+    """
+    gain, theirs = _gain(shared, accuracy, words, level), shared.networks[1]
+    chance = 1 / theirs[0].architecture.classes
+    kept = float(np.mean([accuracy(network) for network in theirs]))
+    if gain.is_shown or kept >= chance + _LEARNED * (1 - chance):
+        return gain
+    reason = f"{gain.reason}, where the baseline has {kept:.1%}, too near chance ({chance:.1%}) to tell"
+    return Gain((VerdictWord.UNDECIDED, Finding.NOT_IDENTIFIABLE), reason)
 
 
 def _agreed(gains: Sequence[Gain]) -> Gain:

@@ -64,7 +64,7 @@ def evaluation_conditions(
         CLEAN,
         *corrupting_conditions(corruptions, severities),
         *attacking,
-        *(transfer_conditions(budgets, protocol) if transfer else ()),
+        *(transfer_conditions(budgets, protocol, attacking) if transfer else ()),
         *((EVERYTHING, GRADIENT) if masking else ()),
         *((OUTLIERS,) if outliers else ()),
     )

@@ -70,6 +70,11 @@ class Segmenter:
         chosen = examples.selected
         if not isinstance(chosen, SegmentedImages) or chosen.classes != model.outputs:
             raise InputError(f"{model.label} segments {model.outputs} classes: {chosen.path} has no masks of these.")
+        if examples.classes not in (None, model.outputs):
+            raise InputError(
+                f"{model.label} segments {model.outputs} classes, but {chosen.path} was made from masks of "
+                f"{examples.classes}: give pictures with masks of the model's classes."
+            )
         if not may_be_same(chosen.names, model.class_names):
             raise InputError(
                 f"{chosen.path} has other classes than {model.label}, or in another order: give masks that number "

@@ -51,6 +51,8 @@ class Classifier:
     def of(loaded: LoadedModel, examples: Examples, settings: EvaluationSettings) -> Classifier:
         """A classifier of images on its device; fails unless its classes are those of the images."""
         model = PixelModel(loaded, settings.device, settings.precision)
+        if model.segments:
+            raise InputError(f"{model.label} segments pictures, and the others classify: give models of one kind.")
         if not isinstance(examples.data, LabelledImages) or not isinstance(examples.selected, LabelledImages):
             raise InputError(f"{model.label} is a classifier: {examples.data.path} has masks instead of labels.")
         found = outputs_of(examples.data, model.outputs, model.label, examples.classes, model.class_names)

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from attnaudit.attention.layers import swappable_layers
-from attnaudit.errors import ModelError, first_line
+from attnaudit.errors import ModelError, UsageError, first_line
 from attnaudit.extras import optional
 from attnaudit.numerics.randomness import seeded
 from attnaudit.records.architecture import EncoderArchitecture
@@ -129,6 +129,7 @@ class SentenceTokens:
 
     Raises:
         ModelError: the rules cannot be read.
+        UsageError: no token of a sentence fits beside those that the rules add.
     """
 
     def __init__(self, rules: str, padding: int, length: int) -> None:
@@ -137,6 +138,12 @@ class SentenceTokens:
             self._rules = library.Tokenizer.from_str(rules)
         except Exception as error:  # the parser's own
             raise ModelError(f"The tokenizer of the card cannot be read ({first_line(error)}).") from error
+        added = self._rules.num_special_tokens_to_add(False)
+        if length <= added:
+            raise UsageError(
+                f"The context must be ≥ {added + 1} tokens, because {added} of a sentence are the tokenizer's own, got "
+                f"{length}."
+            )
         self._rules.enable_truncation(length)
         self._rules.no_padding()
         self._padding, self._length = padding, length

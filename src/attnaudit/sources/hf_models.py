@@ -16,6 +16,7 @@ from attnaudit.errors import AttnAuditError, ModelError, WeightsError, first_lin
 from attnaudit.numerics.digest import digest
 from attnaudit.numerics.randomness import seeded
 from attnaudit.records.engine import default_memory, format_size
+from attnaudit.records.run_folder import RunFolder
 from attnaudit.sources.embedded import EMBEDDED, check_embedded, embedded_folder
 from attnaudit.sources.hf_checkpoints import LoadedCheckpoint, load_checkpoint, parameter_count
 from attnaudit.sources.hf_configs import read_config
@@ -45,6 +46,8 @@ def check(name: str) -> None:
         embedded_folder(name)
     elif find_gguf(Path(name)) is not None:
         return
+    elif RunFolder(Path(name)).settings_file.is_file() and not (Path(name) / "config.json").is_file():
+        raise ModelError(f"{name} is a run folder without a finished model: finish its training, or give another one.")
     elif Path(name).is_dir() and not (Path(name) / "config.json").is_file():
         raise ModelError(f"{name} is not a Hugging Face model: the folder has no config.json.")
     elif (Path(name) / "adapter_config.json").is_file():

@@ -34,7 +34,8 @@ from attnaudit.sources.preprocess import centre_crop_mask
 UNLABELLED = 255
 #: Classes are numbered in a byte, of which two values are for pixels without one.
 MOST_CLASSES = 254
-_MASKS = ("mask", "annotation", "label")
+#: Columns of masks: ours and CamVid's, and that of ADE20K, whose numbers begin with 1.
+_MASK, _ANNOTATION = "mask", "annotation"
 #: The names of a half in a folder.
 _HALVES = {"train": ("training", "train"), "test": ("validation", "val", "test")}
 #: The pictures in the data folder, by number of classes.
@@ -188,7 +189,9 @@ def _from_folders(pictures: Path, annotations: Path, classes: int) -> SegmentedI
 
 def _from_parquet(files: Sequence[Path], classes: int) -> SegmentedImages:
     table = read_parquet(files)
-    columns = [next((c for c in wanted if c in table.column_names), None) for wanted in (PICTURES, _MASKS)]
+    columns = [
+        next((c for c in wanted if c in table.column_names), None) for wanted in (PICTURES, (_MASK, _ANNOTATION))
+    ]
     if None in columns or pa.types.is_integer(table[columns[1]].type):  # a column of labels is none of masks
         names = enumerated(table.column_names, "and")
         raise InputError(f"{files[0]} must have columns image and mask, with an encoded mask for each, got {names}.")
@@ -196,7 +199,8 @@ def _from_parquet(files: Sequence[Path], classes: int) -> SegmentedImages:
     if missing := table[mask].null_count:
         raise InputError(f"{files[0]}: {missing} of {len(table)} images have no mask (column {mask}).")
     encoded, masks = (encoded_column(table, column, files[0]) for column in (picture, mask))
-    return _checked(SegmentedImages(files[0], encoded, masks, classes, from_zero(classes), class_names(table)))
+    numbering = from_one() if mask == _ANNOTATION else from_zero(classes)
+    return _checked(SegmentedImages(files[0], encoded, masks, classes, numbering, class_names(table)))
 
 
 def _checked(found: SegmentedImages) -> SegmentedImages:

@@ -62,7 +62,7 @@ class TextFiles:
 
 
 def _chunks(file: Path) -> Iterator[str]:
-    decoder, empty = codecs.getincrementaldecoder("utf-8")(), True
+    decoder, empty = codecs.getincrementaldecoder("utf-8-sig")(), True
     try:
         with file.open("rb") as content:
             while True:

@@ -83,6 +83,11 @@ def train(
     layout = Layout(task.examples, recipe.batch, seed, settings.ranks, recipe.examples)
     with open_training_folder(out, task, layout) as folder, preserved_random_state():
         tell(f"Training {recipe.name}, seed {seed}, on {task.data_summary}, on {settings.device}, in {out}.")
+        if recipe.epochs <= (warmup := recipe.optimiser.warmup_epochs):
+            tell(
+                f"The rate does not reach {recipe.optimiser.rate:g}, for its warm-up takes {warmup:g} epochs "
+                f"and the training {recipe.epochs}: --set optimiser.warmup_epochs=0 begins with it."
+            )
         return _Training(task, folder, settings, layout, tell).run(progress)
 
 

@@ -58,7 +58,7 @@ def align(
         "Training 6 x %d heads of dimension %d on prompts of %d tokens, %d prompts per step.",
         *(runs, len(sigma), length, recipe.prompts),
     )
-    with timed(progress, "training") as told:
+    with timed(progress, "training", out) as told:
         findings = align_heads(sigma, length, runs=runs, recipe=recipe, seed=seed, progress=told)
     theory = {check.quantity: check.theory for check in findings.checks}
     sizes = {kernel: theory[f"{kernel}: s = μᵀΣμ"] or 0.0 for kernel in ("linear", "softmax")}

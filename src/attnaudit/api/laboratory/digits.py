@@ -43,7 +43,7 @@ def digits(
     """
     check_length(length)
     rows = digit_rows()
-    with timed(progress, "training") as told:
+    with timed(progress, "training", out) as told:
         found = against_pca(
             torch.tensor(rows), ranks, length=length, recipe=HeadRecipe(steps=steps), seed=seed, progress=told
         )

@@ -43,7 +43,7 @@ def finite_prompt(
         progress: a function that is told how far it is; True for a bar, False for none.
     """
     sigma = covariance_for(dim, path_of(covariance), seed, device_name(device), default=10)
-    with timed(progress, "fitting data sets") as told:
+    with timed(progress, "fitting data sets", out) as told:
         findings = finite_prompt_error(
             sigma,
             lengths,

@@ -50,7 +50,7 @@ def in_context(
         out: the folder for figure and data, by default in `attnaudit-runs`.
         progress: a function that is told how far it is; True for a bar, False for none.
     """
-    with timed(progress, "training and recovering") as told:
+    with timed(progress, "training and recovering", out) as told:
         findings = train_over_tasks(
             dim,
             theta,

@@ -44,7 +44,7 @@ def landscape(
     if len(axes) != 2:
         raise UsageError(f"--axes must be two numbers, such as 1,2, got {','.join(map(str, axes))}.")
     sigma = covariance_for(dim, path_of(covariance), seed, device_name(device), default=5)
-    with timed(progress, "simulating") as told:
+    with timed(progress, "simulating", out) as told:
         findings = draw_landscape(sigma, length, (axes[0], axes[1]), seed=seed, progress=told)
     first, second = (rf"$\langle\mu, v_{{{axis}}}\rangle$" for axis in axes)
     title = f"Critical points, d = {len(sigma)}, L = {'∞' if length is None else length}, seed {seed}"

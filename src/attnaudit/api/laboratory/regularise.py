@@ -52,7 +52,7 @@ def regularise(
     check_whole(2, runs=runs)
     sigma = covariance_for(dim, path_of(covariance), seed, device_name(device), default=20)
     recipe = recipe_for(steps, None, 16, rate, optimiser, length)
-    with timed(progress, "training") as told:
+    with timed(progress, "training", out) as told:
         findings = regularise_heads(
             sigma, length, strengths=strengths, runs=runs, recipe=recipe, seed=seed, progress=told
         )

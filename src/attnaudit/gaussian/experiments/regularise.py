@@ -60,6 +60,7 @@ def regularise(
     """
     if not strengths or min(strengths) <= 0:
         raise UsageError(f"Strengths of the regulariser must be > 0, got {', '.join(map(str, strengths)) or 'none'}.")
+    strengths = list(dict.fromkeys(strengths))  # duplicates count once
     dim, device = len(covariance), str(covariance.device)
     axes = principal_axes(covariance)[1]
     level = torch.eye(dim, dtype=covariance.dtype, device=device) * covariance.trace() / dim
