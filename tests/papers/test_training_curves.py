@@ -81,4 +81,8 @@ def test_the_head_width_says_which_published_curve_is_marked(tmp_path, dim, name
 
 def test_runs_of_one_recipe_are_told_apart_by_their_folders(tmp_path):
     paths = [write_training(tmp_path / place, name=name) for place, name in (("a", "x"), ("b", "y"), ("c", "x"))]
-    assert [drawn.run for drawn in curves([open_training(p) for p in paths], FIGURE1)] == [f"x ({tmp_path / 'a'})", "y", f"x ({tmp_path / 'c'})"]
+    assert [drawn.run for drawn in curves([open_training(p) for p in paths], FIGURE1)] == [
+        f"x ({tmp_path / 'a'})",
+        "y",
+        f"x ({tmp_path / 'c'})",
+    ]
