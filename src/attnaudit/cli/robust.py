@@ -39,7 +39,7 @@ def robust(
     tsv: Annotated[
         Path | None,
         typer.Option(
-            help="Sentences for models that name them: tab-separated, columns sentence and label.", show_default=False
+            help="Sentences for models that classify them: tab-separated; columns sentence, label.", show_default=False
         ),
     ] = None,
     noises: Annotated[

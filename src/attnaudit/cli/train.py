@@ -21,7 +21,8 @@ def train(
         typer.Option(
             help="Images: folder with train*.parquet and test*.parquet (columns img, label), or with train/ and val/ "
             "of class folders. Segmentation: the same Parquet files with columns image and mask, or ADE20K's images/ "
-            "and annotations/. Text: folder with train*.txt and test*.txt, WikiText's, or a file. Default: the "
+            "and annotations/. Text: folder with train*.txt and test*.txt, WikiText's, or a file. "
+            "Sentences: folder with train.tsv and test.tsv (columns sentence, label). Default: the "
             "recipe's folder in $ATTNAUDIT_DATA.",
             show_default=False,
         ),
@@ -35,7 +36,7 @@ def train(
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(min=1, help="Number of images or lines per half. Default: all.", show_default=False),
+        typer.Option(min=1, help="Number of images, sentences or lines per half. Default: all.", show_default=False),
     ] = None,
     seed: options.Seed = defaults.SEED,
     device: options.DeviceOption = Device(defaults.DEVICE),
@@ -51,7 +52,7 @@ def train(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Train a vision transformer or a language model by a recipe; after an interruption the same command resumes.
+    """Train a vision transformer or language model, or fine-tune an encoder, by a recipe; repeating it resumes.
 
     On several GPUs: torchrun --nproc-per-node 8 -m attnaudit train deit-tiny --data /data/imagenet
 

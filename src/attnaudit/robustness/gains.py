@@ -16,7 +16,7 @@ from attnaudit.robustness.shared_conditions import SharedConditions, clean_accur
 from attnaudit.statistics.decisions import Decision, decide_gain
 from attnaudit.statistics.intervals import student_interval
 
-#: The smallest gain of interest: the paper reports gains of one point and more.
+#: The smallest gain of interest: the paper speaks of over 1 % on clean images.
 SMALLEST_GAIN = 0.01
 #: Range of the baseline's accuracy in which an attack can separate networks.
 _BASELINE_RANGE = (0.1, 0.6)
@@ -31,8 +31,8 @@ GAIN_RULE = (
     "Student's t over seeds, widened for all differences of the claim (the choice of {examples} is not covered). A "
     "gain is shown if the interval lies above 0, and absent if the interval contains 0 and excludes 1 point. Of "
     "several evaluations on other {examples}, that of most seeds counts, then that of most {examples}; where several "
-    "have as many and say different things, the claim is undecided. No gain is absent where the networks that these "
-    "are held against are less than a tenth of the way from chance (1 / classes) to 1."
+    "have as many and say different things, the claim is undecided. No gain is absent where the baseline networks "
+    "are less than a tenth of the way from chance (1 / classes) to 1."
 )
 RULE = (
     f"{GAIN_RULE.format(examples='images')} Corruption: the mean over all corruptions and severities. Attack: of the "
