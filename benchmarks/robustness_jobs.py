@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import shlex
 import subprocess
 import sys
@@ -12,7 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from attnaudit.display import enumerated
 from attnaudit.errors import UsageError
+from attnaudit.records.files import write_whole
 
 #: A folder with this file is finished.
 SUMMARY = "summary.json"
@@ -110,6 +113,30 @@ def finished(job: Job) -> bool:
     return (job.folder / SUMMARY).exists()
 
 
+def check_command(job: Job) -> None:
+    """Refuse results of another command: with other options, the names of folders are the same.
+
+    What waits for others, such as a temperature, is not known before, and is left to `attnaudit train`.
+
+    Raises:
+        UsageError: the folder was written by another command.
+    """
+    record = command_file(job)
+    if not record.exists() or any(isinstance(other, Training) and isinstance(job, Training) for other in job.needs):
+        return
+    before, now = json.loads(record.read_text()), job.words()
+    if before != now:
+        changed = enumerated([word for word in now if word not in before] or ["fewer options"], "and")
+        raise UsageError(
+            f"{job.folder} is of another command, without {changed}: give --runs another folder, or remove it."
+        )
+
+
+def command_file(job: Job) -> Path:
+    """Where the words of a job's command are written down, next to its folder and its log."""
+    return job.folder.with_name(f"{job.folder.name}.command.json")
+
+
 def start(words: list[str], log: Path) -> subprocess.Popen[bytes]:
     """A command of attnaudit whose talk is kept."""
     with log.open("ab") as file:
@@ -121,6 +148,8 @@ def run_jobs(jobs: Sequence[Job], at_a_time: int, deadline: float) -> bool:
 
     One that fails is said and not tried again, nor is what needs it. What runs when the time is over is stopped.
     """
+    for job in filter(finished, jobs):
+        check_command(job)
     waiting = [job for job in jobs if not finished(job)]
     running: dict[Job, subprocess.Popen[bytes]] = {}
     failed: set[Job] = set()
@@ -140,6 +169,7 @@ def run_jobs(jobs: Sequence[Job], at_a_time: int, deadline: float) -> bool:
                 print(f"{job.folder.name}: not started: {error}", flush=True)
                 failed.add(job)
                 continue
+            write_whole(command_file(job), json.dumps(words).encode())
             running[job] = start(words, job.folder.with_suffix(".log"))
         if waiting and not ready and not running:
             break

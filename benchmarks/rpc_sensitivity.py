@@ -114,12 +114,16 @@ def shares_of(settings: Sequence[Setting], arguments: argparse.Namespace) -> Ite
     for start in range(0, len(settings), TOGETHER):
         networks = tuple(settings[start : start + TOGETHER])
         for name, words in options.items():
-            yield Share(arguments.runs / "shares" / f"{name}-{start}", networks, words)
+            yield Share(arguments.runs / "shares" / f"{name}-{networks[0].folder.name}", networks, words)
 
 
 def uniform_share(key: torch.Tensor, value_mean: torch.Tensor, tau: torch.Tensor, iterations: int) -> float:
-    """The share of entries with n·|k - v̄| > τ: S after n iterations, if attention were uniform until then."""
-    return float((iterations * (key - value_mean).abs() > tau).double().mean())
+    """The share of entries with n·|k - v̄| > τ: S after n iterations, if attention were uniform until then.
+
+    The first iteration shrinks the keys themselves, before anything was attended to: |k| > τ.
+    """
+    moved = key if iterations == 1 else key - value_mean
+    return float((iterations * moved.abs() > tau).double().mean())
 
 
 def layer_facts(setting: Setting) -> dict[str, float]:

@@ -120,6 +120,14 @@ def test_what_is_finished_is_not_started_again(arguments, started):
     assert list(started) == ["robust-symmetric-0"]
 
 
+def test_results_of_other_options_are_refused_and_not_shown_as_these(arguments, started):
+    (first,) = trainings(arguments, "rpc4")
+    jobs.run_jobs([first], 2, float("inf"))
+    arguments.train = "--epochs 2"
+    with pytest.raises(UsageError, match=r"robust-rpc4-0 is of another command, without 2: give --runs another folder"):
+        jobs.run_jobs([first], 2, float("inf"))
+
+
 def test_a_failure_is_said_and_what_needs_it_is_left(arguments, started, capsys):
     started["failing"] = ("robust-rpc4-0",)
     wanted = trainings(arguments, "rpc4", "symmetric-temperature", "softmax")

@@ -25,6 +25,27 @@ def test_with_outputs_that_are_alike_the_prediction_is_exact(preset, iterations)
         assert 0 < found < 1
 
 
+@pytest.mark.parametrize("preset", PRESETS)
+def test_the_first_iteration_shrinks_the_keys_themselves(preset):
+    source = torch.Generator().manual_seed(0)
+    key, value = (torch.randn(2, 3, 50, 16, generator=source, dtype=torch.float64) for _ in range(2))
+    rule, passes = Pursuit.preset(preset, iterations=1, lam=0.3), []
+    pursue(key, value, rule, observe=passes.append)
+    found = float((passes[-1].sparse != 0).double().mean())
+    assert 0 < found < 1
+    assert found == uniform_share(key, value.mean(dim=-2, keepdim=True), rule.tau(key, None, False), 1)
+
+
+def test_evaluations_are_named_by_their_networks_whatever_other_seeds_there_are(tmp_path):
+    (tmp_path / "test.parquet").touch()
+    names = []
+    for seeds in (("1",), ("0", "1")):
+        arguments = options().parse_args(["--data", str(tmp_path), "--corrupted", str(tmp_path), "--seeds", *seeds])
+        shares = shares_of(settings_of(arguments), arguments)
+        names.append({share.folder for share in shares if all(own.seed == 1 for own in share.networks)})
+    assert names[0] == names[1]
+
+
 def test_every_network_is_evaluated_once_under_each_condition(tmp_path):
     (tmp_path / "test.parquet").touch()
     arguments = options().parse_args(["--data", str(tmp_path), "--corrupted", str(tmp_path), "--seeds", "0", "1"])

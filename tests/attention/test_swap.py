@@ -282,3 +282,11 @@ def test_decoders_are_refused():
                                      vocab_size=50, is_decoder=True)  # fmt: skip
     with pytest.raises(AttnAuditError, match="decoder"):
         swap(transformers.BertModel(config), "rpc")
+
+
+def test_a_layer_that_is_named_twice_is_swapped_once():
+    model, run, _ = vit()
+    before = run(model)
+    with swap(model, "symmetric", [0, -3]) as change:
+        assert [layer.layer for layer in change.layers] == [0]
+    assert torch.equal(run(model), before)

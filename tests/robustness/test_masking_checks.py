@@ -92,7 +92,7 @@ def test_the_budget_that_is_worst_for_pgd_decides(worst):
     fgsm[worst] = [0] * 8
     check = judged(pgd=[[1] * 8, [1] * 8], fgsm=fgsm)["one step is not stronger than many"]
     assert check.passed is False
-    assert f"at ε = 0.{worst + 1} (p = 0.0039)" in check.finding
+    assert f"at ε = 0.{worst + 1} (p = 0.0078)" in check.finding  # the worst of two
 
 
 @pytest.mark.parametrize(("back", "lost", "chance"), SIGN_TESTS)
@@ -134,6 +134,16 @@ def test_autoattack_misses_no_more_of_what_pgd_fools_than_chance_lets_it(only_pg
         pgd=[0] * only_pgd + [1] * only_autoattack + rest, autoattack=[1] * only_pgd + [0] * only_autoattack + rest
     )
     assert found["AutoAttack leaves no more than PGD, and hardly less"].passed is (chance >= 0.05)
+
+
+def test_more_budgets_do_not_make_a_failure_more_probable():
+    """Five images of five have p = 1/32: enough at one ε, and not at one of six."""
+    even, odd = [1] * 5 + [0] * 5, [0] * 5 + [0] * 5
+    alone = judged(pgd=even, fgsm=odd, autoattack=even)
+    assert alone["one step is not stronger than many"].passed is False
+    several = judged(pgd=[even] * 6, fgsm=[odd] + [even] * 5, autoattack=[even] * 6)
+    assert several["one step is not stronger than many"].passed is True
+    assert "(p = 0.19)" in several["one step is not stronger than many"].finding
 
 
 def test_of_several_budgets_one_that_fails_is_named():

@@ -59,6 +59,7 @@ def test_the_share_of_words_is_the_rate():
 @given(st.text(st.characters(categories=["L"]), min_size=2, max_size=12), st.integers(0, 1000))
 def test_a_typing_error_is_one_letter_or_two_neighbours(word, seed):
     found = misspelt(word, random.Random(seed))
+    assert found != word
     assert abs(len(found) - len(word)) <= 1
     if len(found) == len(word):
         places = [place for place, (a, b) in enumerate(zip(word, found, strict=True)) if a != b]

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 import attnaudit
+from attnaudit.attention import SoftmaxAttention
 from attnaudit.capture import HeadId
 from attnaudit.records.schema import SCHEMA
 from attnaudit.training import Monitor
@@ -40,6 +41,37 @@ def test_numbers_are_those_of_a_plain_pass_over_the_batch():
             }
             for name, number in expected.items():
                 assert value(table, name, layer=layer, head=head) == pytest.approx(number.item(), rel=1e-9)
+
+
+class Padded(nn.Module):
+    """One layer that sees the real tokens alone."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.attention = SoftmaxAttention(16, 2)
+
+    def forward(self, x, attention_mask):
+        return self.attention(x, attention_mask[:, None, None].bool())
+
+
+def test_a_padded_batch_counts_the_tokens_of_all_its_inputs():
+    """Inputs of one length are captured together: the lengths of a batch must be joined again."""
+    model, lengths = Padded(), (6, 12, 9, 12)
+    x = torch.randn(len(lengths), 12, 16, generator=torch.Generator().manual_seed(1))
+    mask = torch.tensor([[place < length for place in range(12)] for length in lengths]).long()
+    together = Monitor(model, {"train": {"x": x, "attention_mask": mask}}, scores=2, tell=quiet).measure(0)
+    sums = dict.fromkeys(range(2), 0.0)
+    for own, length in zip(x, lengths, strict=True):
+        alone = {"x": own[None, :length], "attention_mask": torch.ones(1, length).long()}
+        table = Monitor(model, {"train": alone}, tell=quiet).measure(0)
+        for head in sums:
+            sums[head] += length * value(table, "output_norm2", batch="train", head=head)
+    for head, total in sums.items():
+        found = value(together, "output_norm2", batch="train", head=head)
+        assert found == pytest.approx(total / sum(lengths), rel=1e-6)
+    scored = {name for name in together["input"].to_pylist() if name.startswith("train/")}
+    assert scored == {"train/0", "train/1"}
 
 
 def test_scored_inputs_have_the_evidence_of_an_audit():

@@ -11,6 +11,8 @@ from attnaudit.sources import load_model, parse_model
 from attnaudit.sources.cards import read_card
 from attnaudit.sources.corpora import training_and_test_text
 from attnaudit.sources.words import Vocabulary, words_of
+from attnaudit.training.batching import Layout
+from attnaudit.training.distributed import Ranks
 from attnaudit.training.loop import train
 from attnaudit.training.perplexity import robust_perplexity
 from attnaudit.training.recipe_file import read_recipe
@@ -126,6 +128,17 @@ def test_wikitext_without_its_training_part_is_learned_from_one_part_and_tested_
     unknown = (vocabulary.numbers(test_half.words()) == 0).double().mean()
     assert 5_000 < len(vocabulary) < 20_000
     assert unknown < 0.2  # the two are split into words alike
+
+
+def test_ranks_monitor_other_contexts_of_the_test_half(recipe_file, halves):
+    task = make_task(read_recipe(str(recipe_file), []), halves)
+    seen = []
+    for rank in range(2):
+        layout = Layout(task.examples, task.recipe.batch, 0, Ranks(rank, 2), task.recipe.examples)
+        seen += task.feed(layout, "cpu", 0).monitor_inputs(0, 2)["test"].tolist()
+    one = task.feed(Layout(task.examples, task.recipe.batch, 0, Ranks(), task.recipe.examples), "cpu", 0)
+    assert sorted(seen) == sorted(one.monitor_inputs(0, 4)["test"].tolist())
+    assert len(seen) == 4
 
 
 def test_language_models_say_nothing_of_accuracy_and_what_the_monitor_saw_counts(recipe_file, halves, tmp_path):

@@ -105,7 +105,8 @@ def swap(model: nn.Module, variant: str, layers: Sequence[int] | None = None, **
     if isinstance(layers, (int, str)):
         raise UsageError(f"layers must be a list of numbers, such as [{layers}], got {layers}.")
     built = []
-    for number in range(len(found)) if layers is None else [_index(layer, len(found)) for layer in layers]:
+    chosen = range(len(found)) if layers is None else dict.fromkeys(_index(layer, len(found)) for layer in layers)
+    for number in chosen:
         old = found[number]
         try:
             new = kind.module(old.width, old.num_heads, **{**old.arguments, **options})

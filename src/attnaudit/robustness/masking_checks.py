@@ -60,12 +60,16 @@ def masking_checks(results: Results, model: str, conditions: Sequence[Condition]
 
 
 def _not_stronger(model: str, words: str, name: str, pairs: Pairs) -> MaskingCheck:
-    """Exact sign test on the images that only one of the two attacks fools, at the ε that is worst for PGD."""
+    """Exact sign test on the images that only one of the two attacks fools, at the ε that is worst for PGD.
+
+    p is that of the worst of all ε (Bonferroni), so that more of them do not make a failure more probable.
+    """
     if not pairs:
         return MaskingCheck(model, words, f"{name} was not run", None)
     chances = {epsilon: (_chance(weaker, white), weaker.mean(), white.mean()) for epsilon, weaker, white in pairs}
     worst = min(chances, key=lambda epsilon: chances[epsilon][0])
     chance, weaker_left, white_left = chances[worst]
+    chance = min(1.0, chance * len(pairs))
     left = f"{name} leaves {weaker_left:.1%}, {_WHITE_BOX} {white_left:.1%}"
     finding = f"{left} at ε = {epsilon_text(worst)} (p = {chance:.2g})"
     return MaskingCheck(model, words, finding, chance >= _LEVEL)
@@ -86,7 +90,7 @@ def _agrees(model: str, pairs: Pairs) -> MaskingCheck:
     failing = [
         (epsilon, strong, white)
         for epsilon, strong, white in by_gap
-        if white.mean() - strong.mean() > _GAP or _chance(white, strong) < _LEVEL
+        if white.mean() - strong.mean() > _GAP or _chance(white, strong) * len(pairs) < _LEVEL
     ]
     epsilon, strong, white = (failing or by_gap)[0]
     finding = f"{_STRONGEST} leaves {strong.mean():.1%}, {_WHITE_BOX} {white.mean():.1%} at ε = {epsilon_text(epsilon)}"
@@ -98,7 +102,8 @@ def _falls(model: str, curve: Sequence[tuple[float, NDArray[np.bool_]]]) -> Mask
     words = "a larger ε leaves less"
     if len(curve) < 2:
         return MaskingCheck(model, words, "only one ε was run", None)
-    passed = all(_chance(before, after) >= _LEVEL for (_, before), (_, after) in pairwise(curve))
+    level = _LEVEL / (len(curve) - 1)
+    passed = all(_chance(before, after) >= level for (_, before), (_, after) in pairwise(curve))
     finding = ", ".join(f"{right.mean():.1%} at {epsilon_text(epsilon)}" for epsilon, right in curve)
     return MaskingCheck(model, words, finding, passed)
 

@@ -16,7 +16,7 @@ from attnaudit.numerics.randomness import derived_seed
 #: The word that replaces others (Teo & Nguyen 2024, word swap).
 REPLACEMENT = "AAA"
 #: To be increased when the same seed gives a different sentence.
-VERSION = 1
+VERSION = 2
 _SHORTEST = 2
 
 
@@ -38,10 +38,19 @@ def typos(words: Sequence[str], hit: Sequence[bool], draw: random.Random) -> lis
 
 
 def misspelt(word: str, draw: random.Random) -> str:
-    """Two neighbouring characters exchanged, one left out, one doubled, or one replaced by a random letter."""
-    place, kind, letter = draw.random(), draw.randrange(4), draw.choice(string.ascii_lowercase)
+    """Two neighbouring characters exchanged, one left out, one doubled, or one replaced by a random letter.
+
+    Drawn again while that gives the same word, as where the two are alike.
+    """
     if len(word) < _SHORTEST or not any(character.isalpha() for character in word):
         return word
+    while (wrong := _with_error(word, draw)) == word:
+        pass
+    return wrong
+
+
+def _with_error(word: str, draw: random.Random) -> str:
+    place, kind, letter = draw.random(), draw.randrange(4), draw.choice(string.ascii_lowercase)
     if kind == 0:
         at = int(place * (len(word) - 1))
         return word[:at] + word[at + 1] + word[at] + word[at + 2 :]

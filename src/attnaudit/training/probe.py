@@ -6,7 +6,7 @@ measured as an audit measures them.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -140,23 +140,29 @@ class Observation:
 def observe(model: nn.Module, batch: FixedBatch, *, label: str, scores: int, legacy: bool) -> Observation:
     """Run the model once; keep the token numbers of every layer, and the heads of the first `scores` inputs.
 
+    Of a padded batch, inputs of one length come together, so that a layer may come in several parts.
+
     Raises:
         CaptureError: no layer can be captured.
         InputError: the model cannot be called with the batch.
     """
-    layers: dict[int, tuple[Heads, TokenNumbers]] = {}
+    firsts: dict[int, Heads] = {}
+    parts: dict[int, list[TokenNumbers]] = defaultdict(list)
     scored: list[Heads] = []
+    names = batch.input_names
 
     def keep(heads: Heads) -> None:
         number = heads.index[0].layer
         each = heads.per_input
-        names = tuple(HeadId(label, batch.name, number, head) for head in range(each))
-        layers[number] = replace(_first(heads, each), index=names), token_numbers(heads, legacy=legacy)
-        if scores:
-            scored.append(_first(heads, len(heads) // len(batch) * min(scores, len(batch))))
+        if number not in firsts:
+            own = tuple(HeadId(label, batch.name, number, head) for head in range(each))
+            firsts[number] = replace(_first(heads, each), index=own)
+        parts[number].append(token_numbers(heads, legacy=legacy))
+        # Inputs are in the order of the batch, also within a part.
+        if count := sum(entry.input in names[:scores] for entry in heads.index):
+            scored.append(_first(heads, count))
 
     device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
-    names = batch.input_names
     try:
         log = capture_each(model, batch.on(device), names, keep, model_name=label, primal_inputs=scores)
     except AttnAuditError:
@@ -167,6 +173,7 @@ def observe(model: nn.Module, batch: FixedBatch, *, label: str, scores: int, leg
             "pass the arguments of its forward."
         ) from error
     log.require_heads(label)
+    layers = {number: (first, torch.cat(parts[number], dim=-1)) for number, first in firsts.items()}
     return Observation(layers, tuple(scored), log)
 
 

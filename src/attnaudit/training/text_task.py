@@ -128,9 +128,12 @@ class TextFeed:
         return {**_numbers("test", found.clean), **_numbers("swapped", found.swapped)}
 
     def monitor_inputs(self, batch: int, count: int) -> dict[str, Tensor]:
-        """Contexts of words."""
+        """Contexts of words, on every rank others; the last of a text, which is padded, only if there is no other."""
         train, _ = next(iter(self._train.training(0, batch)))
-        return {"train": train[:count], "test": contexts(self._test, self._recipe.model.context)[0][:count]}
+        context, ranks = self._recipe.model.context, self._layout.ranks
+        complete = max(1, (len(self._test) - 1) // context)
+        test = contexts(self._test, context)[0][:complete]
+        return {"train": train[:count], "test": test[ranks.rank :: ranks.count][:count]}
 
 
 def _numbers(name: str, found: Perplexity) -> dict[str, float]:
