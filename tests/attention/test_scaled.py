@@ -97,6 +97,24 @@ def test_a_huge_key_to_come_does_not_matter():
         causal = rescaled_values(key.to(dtype), value.to(dtype), is_causal=True)
         cut = rescaled_values(key[..., :5, :].to(dtype), value[..., :5, :].to(dtype), is_causal=True)
         torch.testing.assert_close(causal[..., :5, :], cut)
+        shown = torch.ones(2, 1, 1, TOKENS, dtype=torch.bool)  # no padding, in so many words
+        masked = rescaled_values(key.to(dtype), value.to(dtype), mask=shown, is_causal=True)
+        torch.testing.assert_close(masked[..., :5, :], cut)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_padding_of_a_causal_text_changes_nothing_of_its_words(side):
+    """Whatever the padding holds, on either side; and its own rows stay finite."""
+    query, key, value = heads()
+    words = slice(3, None) if side == "left" else slice(None, TOKENS - 3)
+    real = torch.zeros(TOKENS, dtype=torch.bool)
+    real[words] = True
+    padded = [part.detach().masked_fill(~real[:, None], 30.0) for part in (query, key, value)]
+    found = scaled(*padded, mask=real.expand(2, 1, 1, TOKENS), is_causal=True)
+    alone = scaled(*(part.detach()[..., words, :] for part in (query, key, value)), is_causal=True)
+    torch.testing.assert_close(found[..., words, :], alone)
+    moved = rescaled_values(*padded[1:], mask=real.expand(2, 1, 1, TOKENS), is_causal=True)
+    assert moved.isfinite().all()
 
 
 def test_a_scale_of_its_own_reaches_every_part():

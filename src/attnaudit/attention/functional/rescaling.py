@@ -11,6 +11,9 @@ from attnaudit.attention.functional.log_sums import log_row_sums
 from attnaudit.errors import ShapeError, UsageError
 from attnaudit.numerics.masks import Mask, merged_mask, real_tokens, visible, visible_mean
 
+#: In place of the l of padding: far below that of a real token, which is at least 0 because it sees itself.
+_UNSEEN = -1e4
+
 
 def scaled(
     query: Float[Tensor, "batch heads tokens dim"],
@@ -66,18 +69,31 @@ def _rank_one(key: Tensor, value: Tensor, mask: Mask | None, is_causal: bool, sc
     wide = torch.promote_types(value.dtype, torch.float64 if is_causal or mask is not None else torch.float32)
     value = value.to(wide)
     log_sums = log_row_sums(key, mask=mask, is_causal=is_causal, scale=scale)[..., None].to(wide)
-    if is_causal and mask is None:
-        # In the log domain, positive and negative parts separately: a later, larger l must not affect earlier tokens.
-        tiny = torch.finfo(wide).tiny
-        parts = (torch.logcumsumexp(log_sums + part.clamp_min(tiny).log(), dim=-2) for part in (value, -value))
-        positive, negative = (torch.exp(part - log_sums) for part in parts)
-        count = torch.arange(1, value.shape[-2] + 1, device=value.device, dtype=wide)
-        return (positive - negative) / count[:, None]
     real = real_tokens(mask)
+    if is_causal and (mask is None or mask.shape[-2] == 1):
+        return _running(log_sums, value, None if real is None else real[..., None])
     shown = log_sums if real is None else log_sums.masked_fill(~real[..., None], -torch.inf)
     top = shown.amax(dim=-2, keepdim=True).detach()
     mean = visible_mean((shown - top).exp() * value, mask, is_causal)
     return (top - log_sums).exp() * mean
+
+
+def _running(log_sums: Tensor, value: Tensor, real: Tensor | None) -> Tensor:
+    """The same for a causal mask, with or without padding: exp(-l_j)·mean_{j' ≤ j}(exp(l_j') V_j') over real tokens.
+
+    In the log domain, positive and negative parts separately: a later, larger l must not affect earlier tokens.
+    """
+    seen, own = log_sums, log_sums
+    count = torch.arange(1, value.shape[-2] + 1, device=value.device, dtype=value.dtype)[:, None]
+    if real is not None:
+        seen = log_sums.masked_fill(~real, _UNSEEN)
+        # Rows of padding are nobody's, and must be finite all the same.
+        own = torch.where(real, log_sums, seen.cummax(dim=-2).values.detach())
+        count = real.cumsum(dim=-2).clamp_min(1).to(value.dtype)
+    tiny = torch.finfo(value.dtype).tiny
+    parts = (torch.logcumsumexp(seen + part.clamp_min(tiny).log(), dim=-2) for part in (value, -value))
+    positive, negative = (torch.exp(part - own) for part in parts)
+    return (positive - negative) / count
 
 
 def _masked(matrix: Tensor, value: Tensor, mask: Mask | None, is_causal: bool) -> Tensor:
