@@ -131,9 +131,8 @@ def test_a_folder_takes_no_images_of_another_set(written, tmp_path, monkeypatch,
         monkeypatch.setattr(corruptions_module, "_VERSION", 0)
     before = sorted(path for path in out.rglob("*"))
     more = corruption_conditions(["snow"], [1])
-    with pytest.raises(
-        RunFolderError, match=rf"sets holds a run with other .*{different}.* here\): give --out another"
-    ):
+    shown = "" if different in ("data", "preprocessing") else r".* here\)"  # hashes say nothing to a reader
+    with pytest.raises(RunFolderError, match=rf"sets holds a run with other .*{different}{shown}: give --out another"):
         write_corrupted_sets(model, examples, [*conditions, *more], out, seed=seed)
     assert sorted(path for path in out.rglob("*")) == before
 

@@ -18,6 +18,8 @@ from attnaudit.records.lock import is_lock_file
 
 #: How data and weights are identified.
 _HASH = re.compile(r"[0-9a-f]{16,}")
+#: Lists up to this length are shown, of others only the length.
+_SHORT = 4
 #: What an identity file is, in the words of an error.
 SETTINGS = "the settings of a run"
 #: The identity file of an atlas, whose runs are in folders below it.
@@ -93,12 +95,17 @@ def read_header(file: Path, *, digest_required: bool = True) -> RunHeader:
 
 def _first_difference(found: dict[str, Any], wanted: dict[str, Any], names: Sequence[str]) -> str:
     """In brackets; nothing where only hashes differ, which say nothing to a reader."""
-    old, new = found.get(names[0]), wanted.get(names[0])
+    return next(filter(None, (_difference(found.get(name), wanted.get(name)) for name in names)), "")
+
+
+def _difference(old: Any, new: Any) -> str:
     if isinstance(old, dict) and isinstance(new, dict):
         name = next(key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key))
         return f" ({name} {old.get(name)} there, {new.get(name)} here)"
-    if isinstance(old, list) and isinstance(new, list):
-        return f" ({len(old)} there, {len(new)} here)" if len(old) != len(new) else " (of the same number)"
+    if isinstance(old, list) and isinstance(new, list) and len(old) != len(new):
+        return f" ({len(old)} there, {len(new)} here)"
+    if isinstance(old, list) and isinstance(new, list) and len(old) > _SHORT:
+        return " (of the same number)"
     if _HASH.fullmatch(str(old)) and _HASH.fullmatch(str(new)):
         return ""
     return f" ({old} there, {new} here)"
