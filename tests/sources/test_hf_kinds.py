@@ -75,3 +75,11 @@ def test_texts_of_a_batch_need_no_padding_token(tmp_path):
     batch = model.tokenise(["the cat runs", "the cat runs under the tree"], 64)
     lengths = {heads.index[0].input: heads.tokens for heads in capture(model.module, batch).layers}
     assert lengths == {f"input-{place}": int(own) for place, own in enumerate(batch["attention_mask"].sum(1))}
+
+
+@pytest.mark.parametrize(("file", "words"), [("run.json", "without a finished model"), ("notes.txt", "no config.json")])
+def test_a_folder_without_a_model_is_named_for_what_it_is(tmp_path, file, words):
+    """A training that was interrupted has its settings and no card yet."""
+    (tmp_path / file).write_text("{}")
+    with pytest.raises(ModelError, match=words):
+        parse_model(str(tmp_path))
