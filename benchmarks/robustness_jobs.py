@@ -128,7 +128,7 @@ def check_command(job: Job) -> None:
     if before != now:
         changed = enumerated([word for word in now if word not in before] or ["fewer options"], "and")
         raise UsageError(
-            f"{job.folder} is of another command, without {changed}: give --runs another folder, or remove it."
+            f"{job.folder} was made with other options (new: {changed}): give --runs another folder, or remove it."
         )
 
 

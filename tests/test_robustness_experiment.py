@@ -124,7 +124,9 @@ def test_results_of_other_options_are_refused_and_not_shown_as_these(arguments, 
     (first,) = trainings(arguments, "rpc4")
     jobs.run_jobs([first], 2, float("inf"))
     arguments.train = "--epochs 2"
-    with pytest.raises(UsageError, match=r"robust-rpc4-0 is of another command, without 2: give --runs another folder"):
+    with pytest.raises(
+        UsageError, match=r"robust-rpc4-0 was made with other options \(new: 2\): give --runs another folder"
+    ):
         jobs.run_jobs([first], 2, float("inf"))
 
 

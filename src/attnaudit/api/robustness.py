@@ -99,8 +99,8 @@ def robust(
         twin: a model, such as the softmax twin, whose adversarial images are tried.
         outliers: class folders of images of no known class, such as ImageNet-O.
         mask: let only the classes of the images count, as for ImageNet-A, -R and -O.
-        noises: of sentences: names, see `attnaudit ls noises`, or `"all"`, as if None.
-        rates: shares of the words of a sentence that noise hits, above 0 and up to 1; some if None.
+        noises: of sentences: names, see `attnaudit ls noises`, or `"all"`; all if None.
+        rates: shares of the words of a sentence that noise hits, above 0 and up to 1; 0.1 and 0.3 if None.
         checks: look for gradient masking.
         limit: how many images or sentences to draw; all if None.
         seed: of every random choice.

@@ -93,15 +93,15 @@ def _verdict(subject: _Subject, evaluations: Sequence[Evaluation], level: float)
         words = f"No gain to explain is shown. {reason}"
         return Verdict(CLAIM.name, subject.ours.name, VerdictWord.UNDECIDED, Finding.NOT_IDENTIFIABLE, words)
     deciding: list[Decision] = []
+    share = subject.ours.sparse_share
     for comparison, gains in others:
         decisions = [gains[place].decision for place in explained]
-        share = subject.ours.sparse_share
         if not _has_random_places(comparison.theirs) or (share is not None and share >= _EMPTY):
             deciding += decisions
         elif share is not None:
             reason = f"{reason}. The sparse part is empty, so that its places decide nothing"
         else:
-            reason = f"{reason}. How full the sparse part is is not known, so that its places cannot refute the claim"
+            reason = f"{reason}. It is not known how full the sparse part is, so its places cannot refute the claim"
             deciding += [_UNKNOWN if own[0] is VerdictWord.REFUTED else own for own in decisions]
     return Verdict(CLAIM.name, subject.ours.name, *decide_gains(deciding), reason)
 

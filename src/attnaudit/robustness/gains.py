@@ -20,7 +20,7 @@ from attnaudit.statistics.intervals import student_interval
 SMALLEST_GAIN = 0.01
 #: Range of the baseline's accuracy in which an attack can separate networks.
 _BASELINE_RANGE = (0.1, 0.6)
-#: How far above chance, on the way to 1, the networks that ours are held against must be for a gain to be absent.
+#: How far above chance, on the way to 1, the baseline must be for a gain to be absent.
 _LEARNED = 0.1
 _NOT_MEASURED = (VerdictWord.UNDECIDED, Finding.NOT_MEASURED)
 #: Differences of one comparison: under corruption and under attack, or clean and under noise.
@@ -94,12 +94,11 @@ class PairedComparison:
         every = SharedConditions.all_of([self.ours, self.theirs], kind, evaluations)
         if not every:
             return Gain(_NOT_MEASURED, f"no {kind.value} was run on both")
+        names = [{key.name for key in shared.keys} for shared in every]
         return _agreed(
             [
-                _above_chance(
-                    shared, shared.averaged, counted(len({key.name for key in shared.keys}), kind.value), level
-                )
-                for shared in every
+                _above_chance(shared, shared.averaged, counted(len(own), kind.value), level)
+                for shared, own in zip(every, names, strict=True)
             ]
         )
 

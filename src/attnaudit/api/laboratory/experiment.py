@@ -43,9 +43,10 @@ def path_of(place: str | Path | None) -> Path | None:
 
 @contextmanager
 def timed(progress: Progress | bool, label: str, out: str | Path | None) -> Iterator[Callable[[int, int], None]]:
-    """Tell of progress and then of the time taken: as messages, so that the results are the same every time.
+    """Tell of progress and then of the time taken, as messages, so that the results are the same every time.
 
-    Runs on one CPU thread: such small products are slower on several, and their last digits depend on the number.
+    Before anything is computed, the folder for the results is checked. Runs on one CPU thread: such small products are
+    slower on several, and their last digits depend on the number.
 
     Raises:
         RunFolderError: `out` is the folder of a run, to which figures and data do not belong.
