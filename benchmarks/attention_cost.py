@@ -24,8 +24,8 @@ from torch import Tensor
 
 import explicit_attention as explicit
 from attnaudit.attention import RPCAttention, functional
+from attnaudit.cost.passes import peak_bytes
 from attnaudit.numerics.masks import Mask
-from pass_cost import peak_bytes
 
 ITERATIONS = 4
 Work = Callable[[], Tensor]

@@ -10,7 +10,7 @@ from website.package import Package, Use
 
 LEAVES = ("_version", "errors", "defaults", "protocol", "extras", "display", "numerics")
 PURE = ("kernel", "theories", "measures", "statistics")
-PRODUCERS = ("audit", "training", "robustness", "gaussian")
+PRODUCERS = ("audit", "training", "robustness", "gaussian", "cost")
 #: From the ground up: a package imports only those before it.
 ORDER = (
     *LEAVES,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from attnaudit import attention, gaussian, kernel, measures, training
     from attnaudit.api.atlas import atlas
     from attnaudit.api.audits import audit
+    from attnaudit.api.costs import cost
     from attnaudit.api.judging import diff, judge
     from attnaudit.api.papers import paper
     from attnaudit.api.reports import report
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from attnaudit.capture import Capture, Heads, capture
     from attnaudit.protocol import Protocol
 
-_PACKAGES = ("attention", "audit", "capture", "gaussian", "kernel", "measures", "report", "training")
+_PACKAGES = ("attention", "audit", "capture", "cost", "gaussian", "kernel", "measures", "report", "training")
 _HOMES = {
     "Capture": "attnaudit.capture",
     "Heads": "attnaudit.capture",
@@ -49,6 +50,7 @@ _HOMES = {
 _FUNCTIONS = {
     "audit": "attnaudit.api.audits",
     "capture": "attnaudit.capture.capture",
+    "cost": "attnaudit.api.costs",
     "report": "attnaudit.api.reports",
 }
 
@@ -64,6 +66,7 @@ __all__ = [
     "audit",
     "capture",
     "corrupt",
+    "cost",
     "diff",
     "gaussian",
     "judge",

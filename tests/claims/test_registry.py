@@ -31,6 +31,8 @@ OF_OWN_RULES = {
     "jproj-convergence": {Finding.SHOWN, Finding.IMPOSSIBLE, Finding.IN_BETWEEN, Finding.NOT_MEASURED},
     "rpc-robust": OF_GAINS,
     "rpc-because-of-pcp": OF_GAINS,
+    "rpc-iterations": OF_GAINS,
+    "rpc-cost": {Finding.SHOWN, Finding.OTHER_NUMBERS, Finding.TOO_FEW_INPUTS, Finding.TOO_WIDE},
     "rpc-segments-better": OF_GAINS,
     "rpc-fine-tuned": OF_GAINS,
     "gaussian-regulariser": OF_GAINS,
@@ -58,8 +60,8 @@ def test_claims_about_audits_name_measures_and_scored_ones_have_a_direction(clai
         assert all(measure_named(name).closer in ("higher", "lower") for name in claim.decided_by)
 
 
-def test_there_are_twenty_four_claims_each_under_its_own_name():
-    assert len(CLAIMS) == 24
+def test_there_are_twenty_six_claims_each_under_its_own_name():
+    assert len(CLAIMS) == 26
     assert all(name == claim.name for name, claim in CLAIMS.items())
     found = {claim.name for kind in RecordKind for claim in claims_about(kind)}
     assert found == {name for name, claim in CLAIMS.items() if not claim.on_request}

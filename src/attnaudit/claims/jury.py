@@ -10,6 +10,7 @@ from attnaudit.claims.claim import Claim, Terms
 from attnaudit.claims.meanings import RecordKind
 from attnaudit.measures import Measure, Reference
 from attnaudit.records.audit import AuditedModel
+from attnaudit.records.cost import CostTable
 from attnaudit.records.evaluated_networks import Evaluation
 from attnaudit.records.training import TrainingRun
 from attnaudit.records.trials import Trials
@@ -24,6 +25,7 @@ RECORDS: Mapping[RecordKind, type] = {
     RecordKind.TRAINING: TrainingRun,
     RecordKind.EVALUATION: Evaluation,
     RecordKind.LABORATORY: Trials,
+    RecordKind.COST: CostTable,
 }
 
 

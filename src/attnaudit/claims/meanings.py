@@ -10,12 +10,13 @@ from attnaudit.statistics.decisions import LEAST_INPUTS
 
 
 class RecordKind(StrEnum):
-    """What a claim is judged on: models of an audit, trainings, evaluations, or trials of a laboratory experiment."""
+    """What a claim is judged on: models of an audit, trainings, evaluations, trials of the laboratory, or costs."""
 
     AUDIT = "audit"
     TRAINING = "training"
     EVALUATION = "evaluation"
     LABORATORY = "laboratory"
+    COST = "cost"
 
 
 _UNDECIDED = {
@@ -75,4 +76,5 @@ MEANINGS: Mapping[RecordKind, Mapping[Finding, str]] = {
         Finding.TOO_WIDE: "too much variation between seeds, or attacks that cannot be trusted",
         Finding.NOT_MEASURED: "what is needed was not evaluated",
     },
+    RecordKind.COST: {},
 }

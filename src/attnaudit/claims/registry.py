@@ -25,7 +25,9 @@ from attnaudit.claims import (
     low_pass,
     mean_shift,
     rpc_because_of_pcp,
+    rpc_cost,
     rpc_fine_tuned,
+    rpc_iterations,
     rpc_robust,
     rpc_segments_better,
     scaled_attention_converges_faster,
@@ -61,8 +63,10 @@ CLAIMS: Mapping[str, Claim] = {
         scaled_attention_converges_faster,
         rpc_robust,
         rpc_because_of_pcp,
+        rpc_iterations,
         rpc_fine_tuned,
         rpc_segments_better,
+        rpc_cost,
     )
 }
 _RECORDS = {
@@ -70,6 +74,7 @@ _RECORDS = {
     RecordKind.TRAINING: "trainings",
     RecordKind.EVALUATION: "evaluations",
     RecordKind.LABORATORY: "heads trained in the laboratory",
+    RecordKind.COST: "costs of networks",
 }
 
 

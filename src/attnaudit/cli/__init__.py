@@ -8,7 +8,22 @@ import sys
 
 import typer
 
-from attnaudit.cli import atlas, audit, bench, corrupt, diff, doctor, gaussian, judge, ls, paper, report, robust, train
+from attnaudit.cli import (
+    atlas,
+    audit,
+    bench,
+    corrupt,
+    cost,
+    diff,
+    doctor,
+    gaussian,
+    judge,
+    ls,
+    paper,
+    report,
+    robust,
+    train,
+)
 from attnaudit.cli.help_text import add_command
 from attnaudit.cli.options import KeepMapsCommand
 from attnaudit.cli.stopping import watched_signals
@@ -36,12 +51,13 @@ add_command(app, "robust", robust.robust)
 add_command(app, "corrupt", corrupt.corrupt)
 app.add_typer(gaussian.app, name="gaussian")
 add_command(app, "ls", ls.ls)
+add_command(app, "cost", cost.cost)
 add_command(app, "bench", bench.bench)
 add_command(app, "doctor", doctor.doctor)
 
 
 #: Commands that keep nothing of what they had done when they are stopped.
-_WRITTEN_AT_THE_END = (["gaussian"], ["bench"])
+_WRITTEN_AT_THE_END = (["gaussian"], ["bench"], ["cost"])
 
 
 @app.callback(invoke_without_command=True)

@@ -92,6 +92,18 @@ def preserved_random_state() -> Iterator[None]:
             torch.cuda.set_rng_state_all(devices)
 
 
+@contextmanager
+def preserved_generators() -> Iterator[None]:
+    """Replace the generators of GPUs by copies if a CUDA graph cannot be recorded: they would give no more numbers."""
+    kept = [(generator, generator.clone_state()) for generator in torch.cuda.default_generators]
+    try:
+        yield
+    except BaseException:
+        for generator, before in kept:
+            generator.graphsafe_set_state(before)
+        raise
+
+
 def _hashed(text: str) -> int:
     """64 bits."""
     return int(content_digest([text.encode()], size=8), 16)

@@ -32,6 +32,7 @@ _INTERVALS = {
     RecordKind.TRAINING: "over inputs, or Student's t over seeds",
     RecordKind.EVALUATION: "Student's t over seeds",
     RecordKind.LABORATORY: "over independent repetitions, Student's t corrected for skewness",
+    RecordKind.COST: "Student's t over repeats of a pass",
 }
 _SCALE = (
     "Scores: 0 is chance{null}; 1 is the claim itself. A claim is supported at "
@@ -108,7 +109,7 @@ def verdict_report(verdicts: Sequence[Verdict], levels: Mapping[str, float], *, 
     """By kind of record and claim: the verdicts, the scores behind them, and the meaning of the words.
 
     Args:
-        verdicts: on trainings, evaluations or laboratory experiments.
+        verdicts: on trainings, evaluations, laboratory experiments or costs.
         levels: the confidence level of the intervals of each claim.
         wide: whether tables have all of their columns.
     """

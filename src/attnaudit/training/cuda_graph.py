@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from attnaudit.errors import AttnAuditError, ShapeError, UsageError, first_line
+from attnaudit.numerics.randomness import preserved_generators
 from attnaudit.records.recipe import Recipe
 from attnaudit.training.distributed import DeviceSettings
 
@@ -110,18 +111,6 @@ class RecordedStep:
             for group, was in zip(groups, before, strict=True):
                 group.clear()
                 group |= was
-
-
-@contextmanager
-def preserved_generators() -> Iterator[None]:
-    """Replace the generators by copies if a recording fails, after which they would give no more numbers."""
-    kept = [(generator, generator.clone_state()) for generator in torch.cuda.default_generators]
-    try:
-        yield
-    except BaseException:
-        for generator, before in kept:
-            generator.graphsafe_set_state(before)
-        raise
 
 
 def _refill(recorded: Tensor, new: Tensor, what: str) -> None:

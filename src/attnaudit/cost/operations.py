@@ -28,21 +28,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
 from attnaudit.records.architecture import Architecture
 
 _ROW_FACTOR, _RANK, _COLOURS = 10, 20, 3
 
 
 @dataclass(frozen=True)
-class Flops:
+class Operations:
     """Of one image."""
 
     inference: int
     training: int
 
 
-def network_flops(architecture: Architecture) -> Flops:
-    """The count for a network of softmax attention, or of one variant in some blocks."""
+def operations_by_hand(architecture: Architecture) -> Operations:
+    """The count by these formulas, for a network of softmax attention, or of one variant in some blocks."""
     own = architecture
     chosen = range(own.depth) if own.attention_layers is None else {n % own.depth for n in own.attention_layers}
     patches = 2 * (own.tokens - 1) * _COLOURS * own.patch_size**2 * own.width
@@ -51,7 +56,19 @@ def network_flops(architecture: Architecture) -> Flops:
     forward = patches + len(chosen) * with_variant + (own.depth - len(chosen)) * others + 2 * own.width * own.classes
     exact = own.attention == "scaled" and own.attention_options.get("form") == "exact"
     again = len(chosen) * 2 * own.tokens**2 * own.width if exact else 0
-    return Flops(forward, 3 * forward - patches + again)
+    return Operations(forward, 3 * forward - patches + again)
+
+
+def operations_by_torch(model: nn.Module, architecture: Architecture) -> Operations:
+    """The count of `torch.utils.flop_counter`, with attention that keeps its scores."""
+    image = torch.zeros(1, 3, architecture.image_size, architecture.image_size, device=next(model.parameters()).device)
+    with sdpa_kernel(SDPBackend.MATH):
+        with FlopCounterMode(display=False) as forward, torch.no_grad():
+            model(image)
+        with FlopCounterMode(display=False) as both:
+            model(image).sum().backward()
+    model.zero_grad(set_to_none=True)
+    return Operations(forward.get_total_flops(), both.get_total_flops())
 
 
 def _block(own: Architecture, attention: str, options: Mapping[str, Any]) -> int:

@@ -4,12 +4,12 @@ from contextlib import contextmanager, nullcontext
 
 import pytest
 import torch
-from benchmarks.network_cost import cell, measured, networks, table_head
-from benchmarks.pass_cost import graph_seconds, peak_bytes, seconds
 
+from attnaudit.cost.networks import networks
+from attnaudit.cost.passes import passes, peak_bytes, recorded, seconds_in_turn
 from attnaudit.sources.vision_transformer import build_vision_transformer
 
-CPU, CUDA = torch.device("cpu"), torch.device("cuda")
+CPU = torch.device("cpu")
 
 
 class Stream:
@@ -42,19 +42,21 @@ def graphs(monkeypatch):
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
 
 
-def test_time_is_of_all_repeats_after_two_that_warm_up():
+def test_passes_run_in_turn_and_two_of_each_warm_up():
     calls = []
-    assert seconds(lambda: calls.append(0), CPU, 3) >= 0
-    assert len(calls) == 5
+    found = seconds_in_turn([lambda: calls.append("a"), lambda: calls.append("b")], CPU, 3)
+    assert [len(own) for own in found] == [3, 3]
+    assert "".join(calls) == "ab" * 5
 
 
 def test_a_pass_runs_once_on_the_side_and_once_to_be_recorded_and_then_only_its_graph(graphs):
     calls = []
-    assert isinstance(graph_seconds(lambda: calls.append(0), CUDA, 4), float)
+    replay = recorded(lambda: calls.append(0))
+    seconds_in_turn([replay], CPU, 4)
     assert (len(calls), Graph.replays) == (2, 6)
 
 
-def test_what_cannot_be_recorded_has_the_first_reason_and_no_time(graphs):
+def test_what_cannot_be_recorded_has_the_first_reason(graphs):
     calls = []
 
     def waits():
@@ -62,12 +64,8 @@ def test_what_cannot_be_recorded_has_the_first_reason_and_no_time(graphs):
         if len(calls) == 2:
             raise RuntimeError("operation not permitted\nwhen a stream is recording")
 
-    assert graph_seconds(waits, CUDA, 4) == "operation not permitted"
+    assert recorded(waits) == "operation not permitted"
     assert Graph.replays == 0
-
-
-def test_a_cpu_has_no_graphs():
-    assert graph_seconds(lambda: None, CPU, 4) == "a cpu has no CUDA graphs"
 
 
 def test_peak_memory_is_what_is_held_at_a_time():
@@ -78,21 +76,9 @@ def test_peak_memory_is_what_is_held_at_a_time():
     assert peak_bytes(work, CPU) == 8000
 
 
-def test_a_network_is_measured_in_training_and_inference_and_left_without_gradients():
+def test_training_needs_more_memory_and_leaves_no_gradients():
     architecture = dict(networks("tiny", image_size=32, depth=1, classes=3))["rpc, 2 iterations, all blocks"]
     model = build_vision_transformer(architecture, 0)
-    times_and_bytes = measured(model, torch.randn(2, 3, 32, 32), "fp32", 1)
-    assert len(times_and_bytes) == table_head(False).splitlines()[0].count("|") - 6
-    assert times_and_bytes[3] > times_and_bytes[2] > 0
+    inference, training = (peak_bytes(work, CPU) for work in passes(model, torch.randn(2, 3, 32, 32), "fp32"))
+    assert training > inference > 0
     assert all(own.grad is None for own in model.parameters())
-
-
-def test_a_gpu_has_two_columns_of_time_more():
-    plain, both = (table_head(cuda).splitlines()[0].split(" | ") for cuda in (False, True))
-    assert set(both) - set(plain) == {"graph: inference, ms", "graph: training, ms"}
-
-
-def test_a_cell_has_a_ratio_where_both_are_numbers():
-    assert cell(3.0, 2.0) == "3.00 (×1.50)"
-    assert cell(3.0, "no graph") == "3.00"
-    assert cell("no graph", 2.0) == "–"

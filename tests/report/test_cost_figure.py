@@ -1,0 +1,86 @@
+"""The figure and tables of costs: multiples of softmax attention of the same size."""
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from attnaudit.claims.jury import judge
+from attnaudit.claims.registry import CLAIMS
+from attnaudit.cost.networks import networks
+from attnaudit.cost.operations import operations_by_hand
+from attnaudit.records.cost import read_costs
+from attnaudit.report.cost_figure import QUANTITIES, cost_rows, measured, ratios
+from attnaudit.report.costs import cost_report, write_costs
+from tests.cost.tables import FORMS, pass_cost, table
+
+RECORDED = Path(__file__).parents[2] / "docs" / "results" / "cost"
+TIME, GRAPH = QUANTITIES["time", "ms"], QUANTITIES["time of a CUDA graph", "graph ms"]
+COSTS = {
+    "softmax": (pass_cost(time=2, memory=4, graph=1), pass_cost()),
+    FORMS[0]: (pass_cost(time=3, memory=3), pass_cost()),
+}
+
+
+def printed(of, **settings):
+    console = Console(width=200 if settings.get("wide") else 80)
+    with console.capture() as capture:
+        console.print(cost_report(of, judge([CLAIMS["rpc-cost"]], [of]).verdicts, **settings))
+    return capture.get()
+
+
+def test_a_network_is_compared_with_softmax_attention_of_its_size():
+    found = ratios(table(COSTS, ("tiny", "base")), "inference", TIME)
+    assert found["softmax", "base"] == 1
+    assert found[FORMS[0], "tiny"] == pytest.approx(1.5)
+
+
+def test_what_was_not_measured_of_either_has_no_ratio():
+    assert ratios(table(COSTS), "inference", GRAPH) == {("softmax", "tiny"): 1}
+    assert ("time of a CUDA graph", "graph ms") not in measured(table())
+
+
+def test_a_table_is_written_whole_and_drawn_alike_every_time(tmp_path):
+    whole = table(COSTS, ("tiny", "base"))
+    write_costs(whole, tmp_path / "first")
+    write_costs(read_costs(tmp_path / "first"), tmp_path / "second")
+    names = ["cost.csv", "cost.json", "cost.pdf", "cost.svg"]
+    assert sorted(path.name for path in (tmp_path / "first").iterdir()) == names
+    for name in names:
+        assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
+    with (tmp_path / "first" / "cost.csv").open(newline="") as file:
+        assert len(list(csv.DictReader(file))) == len(whole.networks)
+
+
+def test_the_answer_comes_first_and_80_columns_are_enough():
+    text = printed(table(COSTS))
+    words = " ".join(text.split())
+    assert words.startswith("Of 4 networks with published forms of RPC-Attention, 3 cost what is claimed, 1 cost more")
+    assert max(map(len, text.splitlines())) <= 80
+    assert "…" not in text
+    assert "×0.75 ×1.00" in text
+
+
+def test_a_wide_table_has_the_numbers_too():
+    assert "300.00 (×1.50)" in printed(table(COSTS), wide=True)
+
+
+@pytest.mark.parametrize("folder", sorted(path.parent.name for path in RECORDED.glob("*/cost.json")))
+def test_recorded_tables_have_the_operations_of_the_formulas_and_their_own_csv(folder):
+    whole = read_costs(RECORDED / folder)
+    by_name = {(own.size, own.attention): own for own in whole.networks}
+    for size in whole.sizes:
+        for name, architecture in networks(size):
+            expected, own = operations_by_hand(architecture), by_name[size, name]
+            assert (own.inference.operations, own.training.operations) == (expected.inference, expected.training)
+    with (RECORDED / folder / "cost.csv").open(newline="") as file:
+        written = list(csv.DictReader(file))
+    assert written == [{name: str(value) for name, value in row.items()} for row in cost_rows(whole)]
+
+
+def test_a_size_without_softmax_attention_has_no_ratios():
+    whole = table()
+    lacking = replace(whole, networks=tuple(own for own in whole.networks if own.attention != "softmax"))
+    assert ratios(lacking, "inference", TIME) == {}
