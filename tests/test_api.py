@@ -209,7 +209,7 @@ def test_the_names_of_the_package_can_all_be_had():
         assert getattr(attnaudit, name) is not None
     functions = {name for name in attnaudit.__all__ if callable(getattr(attnaudit, name)) and name.islower()}
     assert functions == {
-        "atlas", "audit", "capture", "corrupt", "diff", "judge", "open", "paper", "report", "robust", "train",
+        "atlas", "audit", "capture", "corrupt", "cost", "diff", "judge", "open", "paper", "report", "robust", "train",
     }  # fmt: skip
 
 
