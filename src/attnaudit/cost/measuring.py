@@ -53,9 +53,7 @@ def measure_costs(
     named = {size: dict(networks(size, **changes)) for size in dict.fromkeys(sizes)}
     total = sum(map(len, named.values()))
     found: dict[tuple[str, str], NetworkCost] = {}
-    for size in sorted(
-        named, key=list(SIZES).index, reverse=True
-    ):  # the slowest first: time is then not underestimated
+    for size in sorted(named, key=list(SIZES).index, reverse=True):  # the slowest first: no estimate is then too low
         measuring = _Measuring(named[size], place, batch, repeats)
         for name, architecture in named[size].items():
             progress(len(found), total, f"{size}, {name}")
