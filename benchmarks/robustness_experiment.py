@@ -63,9 +63,9 @@ class RobustnessTraining(Training):
         return found
 
 
-def twin_of(arguments: argparse.Namespace) -> Training:
-    """The network whose adversarial images are shown to all others."""
-    return RobustnessTraining(arguments.twin, arguments.twin_seed, arguments)
+def twins_of(arguments: argparse.Namespace) -> tuple[Training, ...]:
+    """The network whose adversarial images are shown to all others, if there is to be one."""
+    return (RobustnessTraining(arguments.twin, arguments.twin_seed, arguments),) if arguments.twin else ()
 
 
 def conditions(arguments: argparse.Namespace) -> dict[str, tuple[str, ...]]:
@@ -77,7 +77,9 @@ def conditions(arguments: argparse.Namespace) -> dict[str, tuple[str, ...]]:
     common += ("--precision", arguments.precision, "--json")
     parquet = str(next(arguments.data.glob("test*.parquet")))
     corruptions = ("--corruptions", "all", "--severities", arguments.severities, "--attacks", "none")
-    drawn = ("--parquet", parquet, "--limit", str(arguments.images), "--twin", str(twin_of(arguments).folder))
+    drawn = ("--parquet", parquet, "--limit", str(arguments.images))
+    for twin in twins_of(arguments):
+        drawn += ("--twin", str(twin.folder))
     strongest = ",".join(f"autoattack@{epsilon}" for epsilon in arguments.strongest_eps.split(","))
     return {
         CORRUPTED: ("--corrupted", str(arguments.corrupted), *corruptions, *common),
@@ -101,7 +103,7 @@ def shares_of(network: Training, arguments: argparse.Namespace) -> dict[str, Sha
     for name, options in conditions(arguments).items():
         if name in (CORRUPTED, attacked):
             folder = arguments.runs / "shares" / f"{name}-{network.recipe}-{network.seed}"
-            found[name] = Share(folder, (network,), options, (twin_of(arguments),) if "--twin" in options else ())
+            found[name] = Share(folder, (network,), options, twins_of(arguments) if "--twin" in options else ())
     return found
 
 
@@ -109,7 +111,7 @@ def jobs_of(
     trainings: Sequence[Training], evaluated: Sequence[dict[str, Share]], arguments: argparse.Namespace
 ) -> list[Job]:
     """The twin, then networks, each evaluated before the next is trained: what is there is worth most complete."""
-    found: list[Job] = [] if arguments.as_they_are else [twin_of(arguments)]
+    found: list[Job] = [] if arguments.as_they_are else [*twins_of(arguments)]
     for network, own in zip(trainings, evaluated, strict=True):
         found += [network, *own.values()]
     return list(dict.fromkeys(found))
@@ -139,7 +141,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--recipes", default=",".join(RECIPES), help="without robust- before them")
     options.add_argument("--seeds", default="0,1,2")
     options.add_argument("--more-seeds", default="3,4", help="of the recipes that decide the claims")
-    options.add_argument("--twin", default=TWIN, help="recipe of the network that images are made for")
+    options.add_argument("--twin", default=TWIN, help="recipe of the network that images are made for; '' for none")
     options.add_argument("--twin-seed", type=int, default=0, help="of the network that images are made for")
     options.add_argument("--jobs", type=int, default=6, help="trainings and evaluations at a time")
     options.add_argument("--minutes", type=float, default=60.0)

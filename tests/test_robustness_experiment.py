@@ -196,6 +196,15 @@ def test_the_twin_is_trained_once_and_first_even_where_it_is_not_evaluated(argum
         assert found.count(found[0]) == 1
 
 
+def test_without_a_twin_no_network_is_trained_for_it_and_none_is_waited_for(arguments):
+    arguments.twin = ""
+    (network,) = trainings(arguments, "rpc4")
+    own = experiment.shares_of(network, arguments)
+    assert experiment.jobs_of([network], [own], arguments) == [network, *own.values()]
+    for share in own.values():
+        assert share.needs == (network,) and "--twin" not in share.words()
+
+
 def test_seeds_come_one_after_the_other_and_more_of_what_decides_last(arguments):
     found = [(one.recipe, one.seed) for one in experiment.trainings_of(arguments)]
     first = len(experiment.RECIPES)
