@@ -13,6 +13,7 @@ from tests.records.engine.squares import has_ended
 
 WORDS = "attnaudit: stopping; repeat the command to resume.\n"
 COMMAND = """
+    import signal
     import sys
     from pathlib import Path
     from attnaudit.cli import app, main
@@ -24,6 +25,7 @@ COMMAND = """
         execute(SquarePlan((1, 2), stick), out, Resources(workers=workers))
 
     if __name__ == "__main__":
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it in the background
         if sys.argv.pop(1) == "command":
             main()
         else:
@@ -45,7 +47,11 @@ def stopped(tmp_path, workers, number, *, how="command", group=False):
     )
     at_work = {process.stdout.readline().strip() for _ in range(workers)}
     (os.killpg if group else os.kill)(process.pid, number)
-    _, said = process.communicate(timeout=60)
+    try:
+        _, said = process.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)  # they would compute for an hour
+        raise
     return process.returncode, said, at_work
 
 
