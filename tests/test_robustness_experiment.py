@@ -202,7 +202,8 @@ def test_without_a_twin_no_network_is_trained_for_it_and_none_is_waited_for(argu
     own = experiment.shares_of(network, arguments)
     assert experiment.jobs_of([network], [own], arguments) == [network, *own.values()]
     for share in own.values():
-        assert share.needs == (network,) and "--twin" not in share.words()
+        assert share.needs == (network,)
+        assert "--twin" not in share.words()
 
 
 def test_seeds_come_one_after_the_other_and_more_of_what_decides_last(arguments):
