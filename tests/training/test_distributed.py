@@ -7,12 +7,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import torch
-import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from attnaudit.errors import AttnAuditError
 from attnaudit.training import Monitor
+from attnaudit.training.distributed import process_group
 from tests.training.networks import batch, network, train
+from tests.training.two_ranks import gloo_threads
 
 SIZES = (3, 2)
 
@@ -27,7 +28,13 @@ def work(rank, folder):
     if Path("/sys/class/net/lo").exists():
         os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=len(SIZES))
+    with process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=len(SIZES)):
+        results = trained(rank, folder)
+    torch.save(results | {"threads": gloo_threads()}, folder / f"{rank}.pt")
+
+
+def trained(rank, folder):
+    """What comes of it on one rank."""
     results = {"lines": []}
     for watched in (False, True):
         model = DistributedDataParallel(network())
@@ -48,8 +55,7 @@ def work(rank, folder):
         Monitor(model, shares()[rank] if rank == 0 else torch.zeros(1, 17, 2)).measure(0)
     except AttnAuditError as error:
         results["error"] = (type(error).__name__, str(error))
-    torch.save(results, folder / f"{rank}.pt")
-    dist.destroy_process_group()
+    return results
 
 
 @pytest.fixture(scope="module")
@@ -103,3 +109,8 @@ def test_what_fails_on_one_rank_fails_on_all(results):
     assert main[0] == other[0] == "InputError"
     assert "cannot be called with the batch" in other[1]
     assert main[1] == f"Rank 1: {other[1]}"
+
+
+def test_no_thread_of_gloo_outlives_the_process_group(results):
+    """It could abort the process while Python shuts down."""
+    assert [result["threads"] for result in results] == [[], []]

@@ -76,5 +76,11 @@ MEANINGS: Mapping[RecordKind, Mapping[Finding, str]] = {
         Finding.TOO_WIDE: "too much variation between seeds, or attacks that cannot be trusted",
         Finding.NOT_MEASURED: "what is needed was not evaluated",
     },
-    RecordKind.COST: {},
+    RecordKind.COST: {
+        **_UNDECIDED,
+        Finding.SHOWN: "every cost is what is claimed",
+        Finding.OTHER_NUMBERS: "at least one cost is not what is claimed",
+        Finding.TOO_FEW_INPUTS: "a time was measured once",
+        Finding.NOT_MEASURED: "what is needed was not measured",
+    },
 }

@@ -137,7 +137,6 @@ CLAIM = Claim(
         Finding.SHOWN: "every ratio is within its limit",
         Finding.OTHER_NUMBERS: "at least one ratio is beyond its limit",
         Finding.TOO_WIDE: "the interval of a time contains its limit",
-        Finding.TOO_FEW_INPUTS: "a time was measured once",
     },
     decide=_judge,
     intervals=lambda tables: 2 * sum(1 for _ in _pairs(tables)),

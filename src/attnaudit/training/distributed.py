@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+import importlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -84,10 +86,24 @@ def joined_processes(device: str) -> Iterator[tuple[Ranks, str]]:
     if device == "cuda":
         device = f"cuda:{int(os.environ['LOCAL_RANK'])}"
         torch.cuda.set_device(device)
-    dist.init_process_group("gloo" if device == "cpu" else "nccl")
-    try:
+    with process_group("gloo" if device == "cpu" else "nccl"):
         yield Ranks(dist.get_rank(), count), device
+
+
+@contextmanager
+def process_group(backend: str, **meeting: Any) -> Iterator[None]:
+    """The processes that `init_process_group` brings together, for as long as the block runs.
+
+    The threads of gloo must end with it: one that gives back a tensor while Python shuts down aborts the process. They
+    do when nothing holds the group any more.
+    """
+    # DDP imports this module, and the defaults of its functions hold the group that there is by then.
+    importlib.import_module("torch.distributed.nn.functional")
+    dist.init_process_group(backend, **meeting)
+    try:
+        yield
     finally:
+        gc.collect()  # models in DDP that are part of a cycle
         dist.destroy_process_group()
 
 
