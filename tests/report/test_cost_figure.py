@@ -42,6 +42,13 @@ def test_what_was_not_measured_of_either_has_no_ratio():
     assert ("time of a CUDA graph", "graph ms") not in measured(table())
 
 
+def test_what_was_measured_of_training_alone_is_shown():
+    whole = table({"softmax": (pass_cost(), pass_cost(graph=1))})
+    assert ("time of a CUDA graph", "graph ms") in measured(whole)
+    assert cost_rows(whole)[0]["inference, graph ms"] is None
+    assert cost_rows(whole)[0]["training, graph ms"] == pytest.approx(50)
+
+
 def test_a_table_is_written_whole_and_drawn_alike_every_time(tmp_path):
     whole = table(COSTS, ("tiny", "base"))
     write_costs(whole, tmp_path / "first")
