@@ -1,6 +1,7 @@
 """The figure and tables of costs: multiples of softmax attention of the same size."""
 
 import csv
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from attnaudit.claims.registry import CLAIMS
 from attnaudit.cost.networks import networks
 from attnaudit.cost.operations import operations_by_hand
 from attnaudit.records.cost import read_costs
-from attnaudit.report.cost_figure import QUANTITIES, cost_rows, measured, ratios
+from attnaudit.report.cost_figure import PASSES, QUANTITIES, cost_rows, measured, ratios
 from attnaudit.report.costs import cost_report, write_costs
 from tests.cost.tables import FORMS, pass_cost, table
 
@@ -85,6 +86,31 @@ def test_recorded_tables_have_the_operations_of_the_formulas_and_their_own_csv(f
     with (RECORDED / folder / "cost.csv").open(newline="") as file:
         written = list(csv.DictReader(file))
     assert written == [{name: str(value) for name, value in row.items()} for row in cost_rows(whole)]
+
+
+def test_the_tables_of_the_page_have_the_recorded_numbers():
+    whole = read_costs(RECORDED / "h200")
+    page = (RECORDED / "README.md").read_text()
+    for quantity, digits in {("operations", "GFLOP"): 2, ("memory", "MiB"): 0, ("time", "ms"): 1}.items():
+        number, rows = QUANTITIES[quantity], page.split(f"\n| {quantity[1]}")[1].split("\n\n")[0].splitlines()[2:]
+        over = {passed: ratios(whole, passed, number) for passed in PASSES}
+        for own, row in zip(whole.of_size("tiny"), rows, strict=True):
+            cells = [
+                f"{number(getattr(network, passed)):,.{digits}f} (×{over[passed][network.attention, network.size]:.2f})"
+                for network in whole.networks
+                if network.attention == own.attention
+                for passed in PASSES
+            ]
+            assert row == f"| {' | '.join([own.attention, *cells])} |"
+
+
+@pytest.mark.parametrize("folder", ["cpu", "cpu-batch-8"])
+def test_the_page_has_the_verdicts_on_the_recorded_times(folder):
+    page = (RECORDED / "README.md").read_text()
+    verdicts = judge([CLAIMS["rpc-cost"]], [read_costs(RECORDED / folder)]).verdicts
+    for verdict in verdicts:
+        inference, training = re.findall(r"time (×\S+ \[.*?\])", verdict.reason)
+        assert f"{verdict.words}: {inference}, {training} |" in page, verdict.model
 
 
 def test_a_size_without_softmax_attention_has_no_ratios():
