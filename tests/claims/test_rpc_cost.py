@@ -53,10 +53,18 @@ def test_what_is_beyond_its_limit_refutes_whatever_is_open():
 def test_a_time_of_one_run_decides_nothing():
     once = pass_cost(time=3, spread=(1.0,))
     assert decision(training=once) == (VerdictWord.UNDECIDED, Finding.TOO_FEW_INPUTS)
-    assert "time ×3.00 (one run)" in verdict_on(training=once).reason
+    assert "time ×3.00 (no interval)" in verdict_on(training=once).reason
 
 
-def test_times_of_cuda_graphs_decide_where_there_are_any():
+def test_a_time_whose_repeats_are_all_equal_decides_nothing():
+    equal = pass_cost(time=3, spread=(1.0,) * 10)
+    assert decision(training=equal) == (VerdictWord.UNDECIDED, Finding.TOO_FEW_INPUTS)
+
+
+def test_times_of_cuda_graphs_decide_where_there_are_any_and_are_called_so():
+    reason = verdict_on(training=pass_cost(time=1, graph=1.4)).reason
+    assert "time of a CUDA graph ×1.40" in reason.split("training: ")[1]
+    assert "CUDA graph" not in reason.split("training: ")[0]
     assert decision(training=pass_cost(time=3, graph=1.1)) == SUPPORTED
     assert decision(training=pass_cost(time=1, graph=1.4)) == REFUTED
 

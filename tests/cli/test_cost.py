@@ -43,6 +43,9 @@ def test_a_recorded_table_is_judged_again_without_measuring(cli, capsys, tmp_pat
         (("--sizes", "huge"), 2, "Unknown size 'huge'. Known: tiny, small, base."),
         (("--sizes", ","), 2, "--sizes must not be empty"),
         (("--recorded", "nowhere"), 1, "nowhere does not exist: give a folder written by attnaudit cost."),
+        (("--recorded", "nowhere", "--sizes", "tiny"), 2, "--sizes says what to measure, but --recorded measures noth"),
+        (("--recorded", "nowhere", "--batch", "8"), 2, "--batch says what to measure, but --recorded measures nothing"),
+        (("--sizes", "huge", "--out", "new"), 2, "Unknown size 'huge'. Known: tiny, small, base."),
     ],
 )
 def test_bad_arguments_are_one_sentence(refused, tmp_path, monkeypatch, arguments, code, message):

@@ -1,14 +1,17 @@
 """A table of costs has every variant of every size, and refuses a count that torch does not confirm."""
 
 import pytest
+import torch
 
 from attnaudit.cost import measuring
-from attnaudit.cost.measuring import measure_costs
+from attnaudit.cost.measuring import check_settings, measure_costs
 from attnaudit.cost.networks import networks
 from attnaudit.cost.operations import Operations, operations_by_hand
-from attnaudit.errors import NumericalError, UsageError
+from attnaudit.errors import AttnAuditError, NumericalError, UsageError
+from attnaudit.numerics.threads import torch_threads
 
 SMALL = {"image_size": 32, "depth": 1, "classes": 3}
+TIMES = [(0.1, 0.1)] * 2
 
 
 def measure(**settings):
@@ -46,6 +49,29 @@ def test_a_count_that_torch_does_not_confirm_is_an_error(monkeypatch):
         ({"repeats": 1}, "repeats must be ≥ 2, got 1"),
     ],
 )
-def test_what_cannot_be_measured_is_said_before_anything_runs(settings, words):
+def test_what_cannot_be_measured_is_refused(settings, words):
     with pytest.raises(UsageError, match=words):
-        measure(**settings)
+        check_settings(**{"sizes": ["tiny"], "batch": 1, "repeats": 2} | settings)
+
+
+def test_a_batch_that_does_not_fit_into_memory_is_one_sentence():
+    with pytest.raises(AttnAuditError, match=r"of 10,000,000,000,000 images does not fit into the memory of cpu: give"):
+        measure(batch=10**13)
+
+
+def test_other_errors_of_torch_are_not_about_memory(monkeypatch):
+    def fails(*_):
+        raise RuntimeError("shapes do not match")
+
+    monkeypatch.setattr(measuring, "seconds_in_turn", fails)
+    with pytest.raises(RuntimeError, match="shapes do not match"):
+        measure()
+
+
+def test_a_cpu_is_measured_on_one_thread(monkeypatch):
+    threads = []
+    monkeypatch.setattr(measuring, "seconds_in_turn", lambda *_: threads.append(torch.get_num_threads()) or TIMES)
+    with torch_threads(2):
+        measure()
+        assert torch.get_num_threads() == 2
+    assert set(threads) == {1}

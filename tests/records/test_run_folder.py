@@ -10,7 +10,7 @@ import pytest
 from attnaudit.errors import RunFolderError
 from attnaudit.records.audit import open_audit
 from attnaudit.records.evaluated_networks import open_evaluation
-from attnaudit.records.files import write_whole
+from attnaudit.records.files import check_writable, write_whole
 from attnaudit.records.run_folder import FORMAT, RunFolder
 from attnaudit.records.training import open_training
 from tests.sealed import content_of, seal
@@ -34,6 +34,14 @@ def test_a_full_disk_is_one_sentence_and_leaves_the_old_file_and_no_other(tmp_pa
     )
     assert [file.name for file in tmp_path.iterdir()] == ["summary.json"]
     assert path.read_bytes() == b"before"
+
+
+def test_a_folder_is_made_and_written_into_before_anything_takes_time(tmp_path, monkeypatch):
+    check_writable(tmp_path / "a" / "b")
+    assert list((tmp_path / "a" / "b").iterdir()) == []
+    monkeypatch.setattr(os, "open", full)
+    with pytest.raises(RunFolderError, match=r"a cannot be written \(No space left on device\): give --out another"):
+        check_writable(tmp_path / "a")
 
 
 def test_a_full_disk_is_said_of_every_file_of_a_run(tmp_path, monkeypatch):

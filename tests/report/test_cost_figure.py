@@ -1,6 +1,7 @@
 """The figure and tables of costs: multiples of softmax attention of the same size."""
 
 import csv
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from attnaudit.claims.registry import CLAIMS
 from attnaudit.cost.networks import networks
 from attnaudit.cost.operations import operations_by_hand
 from attnaudit.records.cost import read_costs
-from attnaudit.report.cost_figure import QUANTITIES, cost_rows, measured, ratios
+from attnaudit.report.cost_figure import PASSES, QUANTITIES, cost_rows, measured, ratios
 from attnaudit.report.costs import cost_report, write_costs
 from tests.cost.tables import FORMS, pass_cost, table
 
@@ -40,6 +41,13 @@ def test_a_network_is_compared_with_softmax_attention_of_its_size():
 def test_what_was_not_measured_of_either_has_no_ratio():
     assert ratios(table(COSTS), "inference", GRAPH) == {("softmax", "tiny"): 1}
     assert ("time of a CUDA graph", "graph ms") not in measured(table())
+
+
+def test_what_was_measured_of_training_alone_is_shown():
+    whole = table({"softmax": (pass_cost(), pass_cost(graph=1))})
+    assert ("time of a CUDA graph", "graph ms") in measured(whole)
+    assert cost_rows(whole)[0]["inference, graph ms"] is None
+    assert cost_rows(whole)[0]["training, graph ms"] == pytest.approx(50)
 
 
 def test_a_table_is_written_whole_and_drawn_alike_every_time(tmp_path):
@@ -78,6 +86,31 @@ def test_recorded_tables_have_the_operations_of_the_formulas_and_their_own_csv(f
     with (RECORDED / folder / "cost.csv").open(newline="") as file:
         written = list(csv.DictReader(file))
     assert written == [{name: str(value) for name, value in row.items()} for row in cost_rows(whole)]
+
+
+def test_the_tables_of_the_page_have_the_recorded_numbers():
+    whole = read_costs(RECORDED / "h200")
+    page = (RECORDED / "README.md").read_text()
+    for quantity, digits in {("operations", "GFLOP"): 2, ("memory", "MiB"): 0, ("time", "ms"): 1}.items():
+        number, rows = QUANTITIES[quantity], page.split(f"\n| {quantity[1]}")[1].split("\n\n")[0].splitlines()[2:]
+        over = {passed: ratios(whole, passed, number) for passed in PASSES}
+        for own, row in zip(whole.of_size("tiny"), rows, strict=True):
+            cells = [
+                f"{number(getattr(network, passed)):,.{digits}f} (×{over[passed][network.attention, network.size]:.2f})"
+                for network in whole.networks
+                if network.attention == own.attention
+                for passed in PASSES
+            ]
+            assert row == f"| {' | '.join([own.attention, *cells])} |"
+
+
+@pytest.mark.parametrize("folder", ["cpu", "cpu-batch-8"])
+def test_the_page_has_the_verdicts_on_the_recorded_times(folder):
+    page = (RECORDED / "README.md").read_text()
+    verdicts = judge([CLAIMS["rpc-cost"]], [read_costs(RECORDED / folder)]).verdicts
+    for verdict in verdicts:
+        inference, training = re.findall(r"time (×\S+ \[.*?\])", verdict.reason)
+        assert f"{verdict.words}: {inference}, {training} |" in page, verdict.model
 
 
 def test_a_size_without_softmax_attention_has_no_ratios():

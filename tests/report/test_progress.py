@@ -41,6 +41,12 @@ def test_no_bar_is_drawn_if_it_is_not_wanted(terminal):
     assert terminal.getvalue() == ""
 
 
+def test_no_bar_is_drawn_where_its_work_would_be_measured(terminal):
+    with shown_progress(True, "measuring", bar=False) as told:
+        told(2, 2, "done")
+    assert terminal.getvalue() == ""
+
+
 def test_a_function_is_told_instead_of_a_bar(terminal):
     told = []
     move(lambda *state: told.append(state))

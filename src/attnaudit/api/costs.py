@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,14 +10,18 @@ from attnaudit import defaults
 from attnaudit.claims.jury import Judgement, judge
 from attnaudit.claims.meanings import RecordKind
 from attnaudit.claims.registry import claims_about
-from attnaudit.cost.measuring import measure_costs
+from attnaudit.cost.measuring import check_settings, measure_costs
 from attnaudit.cost.networks import SIZES
 from attnaudit.numerics.devices import device_name
-from attnaudit.numerics.threads import single_threaded
 from attnaudit.records.cost import CostTable, read_costs
 from attnaudit.records.engine import Progress
+from attnaudit.records.files import check_writable
+from attnaudit.records.run_folder import check_no_run
 from attnaudit.report.costs import write_costs
 from attnaudit.report.progress import shown_progress
+
+#: How a command does less.
+_LESS = "a smaller --batch, fewer --repeats or fewer --sizes take less time"
 
 
 @dataclass(frozen=True)
@@ -51,16 +54,23 @@ def cost(
         device: `auto`, `cpu` or `cuda`.
         recorded: a folder that an earlier call wrote: its numbers are judged and drawn again, and nothing is measured.
         out: a folder for the table and the figure.
-        progress: a function that is told how far it is; True for a bar, False for none.
+        progress: a function that is told how far it is; True for lines, False for none.
+
+    Raises:
+        RunFolderError: `out` cannot be written or is the folder of a run, or `recorded` has no table.
     """
-    table = read_costs(Path(recorded)) if recorded is not None else _measured(sizes, batch, repeats, device, progress)
-    if out is not None:
-        write_costs(table, Path(out))
+    folder = None if out is None else Path(out)
+    if folder is not None:
+        check_no_run(folder)
+    if recorded is not None:
+        table = read_costs(Path(recorded))
+    else:
+        device = device_name(device)
+        check_settings(sizes, batch, repeats)
+        if folder is not None:
+            check_writable(folder)  # a measurement that could not be written would be lost
+        with shown_progress(progress, "measuring", _LESS, bar=False) as told:
+            table = measure_costs(sizes, batch=batch, repeats=repeats, device=device, progress=told)
+    if folder is not None:
+        write_costs(table, folder)
     return Costs(table, judge(claims_about(RecordKind.COST), [table]))
-
-
-def _measured(sizes: Sequence[str], batch: int, repeats: int, device: str, progress: Progress | bool) -> CostTable:
-    device = device_name(device)
-    less = "--sizes tiny measures fewer networks"
-    with shown_progress(progress, "measuring", less) as told, single_threaded() if device == "cpu" else nullcontext():
-        return measure_costs(sizes, batch=batch, repeats=repeats, device=device, progress=told)

@@ -80,7 +80,7 @@ MEANINGS: Mapping[RecordKind, Mapping[Finding, str]] = {
         **_UNDECIDED,
         Finding.SHOWN: "every cost is what is claimed",
         Finding.OTHER_NUMBERS: "at least one cost is not what is claimed",
-        Finding.TOO_FEW_INPUTS: "a time was measured once",
+        Finding.TOO_FEW_INPUTS: "a time was measured once, or its repeats are all equal",
         Finding.NOT_MEASURED: "what is needed was not measured",
     },
 }

@@ -26,7 +26,7 @@ _FIRST_BLOCK, _ALL_BLOCKS = (4, 5, 6), (2,)
 
 @dataclass(frozen=True)
 class _Ratio:
-    """A cost over that of symmetric attention: exact, or the mean of repeats with an interval, if there are two."""
+    """A cost over that of symmetric attention: exact, or the mean of repeats with an interval, if they have one."""
 
     name: str
     limit: float
@@ -48,7 +48,7 @@ class _Ratio:
     def __str__(self) -> str:
         low, high = self.interval or (self.mean, self.mean)
         bracket = f" [{low:.2f}, {high:.2f}]" if low < high else ""
-        return f"{self.name} ×{self.mean:.2f}{bracket}{' (one run)' if self.interval is None else ''}"
+        return f"{self.name} ×{self.mean:.2f}{bracket}{' (no interval)' if self.interval is None else ''}"
 
 
 def _pairs(tables: Sequence[CostTable]) -> Iterator[tuple[NetworkCost, NetworkCost]]:
@@ -82,11 +82,11 @@ def _ratios(own: PassCost, baseline: PassCost, limit: float, level: float) -> li
     """Operations and memory, which are counts, and time, by CUDA graphs where there are any."""
     counts = {"operations": own.operations / baseline.operations, "memory": own.memory / baseline.memory}
     found = [_Ratio(name, limit, ratio, (ratio, ratio)) for name, ratio in counts.items()]
-    times = own.times if own.graph is None else own.graph
+    name, times = ("time", own.times) if own.graph is None else ("time of a CUDA graph", own.graph)
     logarithms = np.log(times.own) - np.log(times.symmetric)
     interval = student_interval(logarithms, level)
     bounds = None if interval is None else (float(np.exp(interval[0])), float(np.exp(interval[1])))
-    return [*found, _Ratio("time", limit, float(np.exp(logarithms.mean())), bounds)]
+    return [*found, _Ratio(name, limit, float(np.exp(logarithms.mean())), bounds)]
 
 
 def _decide(decisions: Sequence[Decision]) -> Decision:
@@ -120,7 +120,7 @@ CLAIM = Claim(
     rule=(
         f"Comparable is at most {COMPARABLE - 1:.0%} more, and slightly less efficient at most {SLIGHTLY - 1:.0%} "
         "more: the paper has words, and these limits are ours. Operations and memory are counts. Time is the mean "
-        "ratio of passes that run in turn, by Student's t over the logarithms of repeats, widened for all ratios; of "
+        "ratio of passes that run in turn, by Student's t over the logarithms of repeats, widened for all times; of "
         "CUDA graphs where there are any. Supported if all six ratios are within their limits, refuted if one is "
         "beyond, with all of its interval, and undecided otherwise. Judged are the published forms: four, five and six "
         "iterations in the first block, and two in all blocks."
@@ -129,7 +129,8 @@ CLAIM = Claim(
         "ratio of operations, memory and time at inference",
         "ratio of operations, memory and time in training",
     ),
-    limits="Time and memory are of this implementation and device; the authors' own differs, and keeps every score.",
+    limits="Time and memory are of this implementation and device; the authors' own differs, and keeps every score. "
+    "Intervals are over the repeats of one run, and do not cover another run or machine.",
     reads=(RecordKind.COST,),
     needs="its command, which measures the networks",
     command="attnaudit cost",

@@ -12,13 +12,18 @@ import typer
 from attnaudit import defaults
 from attnaudit.cli import options
 from attnaudit.cli.options import Device
+from attnaudit.errors import UsageError
 from attnaudit.report.console import data_console, print_json
 
 #: torch's profiler, which counts memory on a CPU, writes lines of its own unless it is told before torch is imported.
 _QUIET = {"KINETO_LOG_LEVEL": "99", "TORCH_CPP_LOG_LEVEL": "ERROR"}
 
+#: Options that say what is measured.
+_MEASURED = ("sizes", "batch", "repeats", "device")
+
 
 def cost(
+    context: typer.Context,
     sizes: Annotated[str, typer.Option(help="Sizes of DeiT, comma-separated.")] = "tiny,small,base",
     batch: Annotated[int, typer.Option(min=1, help="Images of a pass.")] = 8,
     repeats: Annotated[int, typer.Option(min=2, help="Passes that are timed.")] = 10,
@@ -44,6 +49,8 @@ def cost(
 
         attnaudit cost --recorded cost/ --wide
     """
+    if recorded is not None:
+        _refuse_ignored(context)
     os.environ.update(_QUIET)
     from attnaudit.api.costs import cost as measured
     from attnaudit.records import json_file
@@ -65,3 +72,15 @@ def cost(
     console, judgement = data_console(wide=wide), found.judgement
     console.print(cost_report(found.table, judgement.verdicts, wide=wide))
     console.print(verdict_report(judgement.verdicts, judgement.levels, wide=wide))
+
+
+def _refuse_ignored(context: typer.Context) -> None:
+    """Options of a measurement say nothing of a recorded one.
+
+    Raises:
+        UsageError: one of them is given.
+    """
+    for name in _MEASURED:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise UsageError(f"--{name} says what to measure, but --recorded measures nothing: give only one.")

@@ -6,6 +6,7 @@ import gc
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +14,10 @@ from torch import Tensor, nn
 from attnaudit.cost.networks import SIZES, SYMMETRIC, networks
 from attnaudit.cost.operations import operations_by_hand, operations_by_torch
 from attnaudit.cost.passes import Work, passes, peak_bytes, recorded, seconds_in_turn
-from attnaudit.errors import NumericalError, UsageError, unknown
+from attnaudit.display import counted
+from attnaudit.errors import AttnAuditError, NumericalError, UsageError, unknown
+from attnaudit.numerics.memory import is_out_of_memory
+from attnaudit.numerics.threads import single_threaded
 from attnaudit.records.architecture import Architecture
 from attnaudit.records.cost import CostTable, NetworkCost, PassCost, PassTimes
 from attnaudit.records.engine import Progress
@@ -25,10 +29,25 @@ _log = logging.getLogger(__name__)
 _PRECISION = {"cuda": "bf16", "cpu": "fp32"}
 
 
+def check_settings(sizes: Sequence[str], batch: int, repeats: int) -> None:
+    """Refuse what cannot be measured, before anything takes time.
+
+    Raises:
+        UsageError: a size is unknown, there is none, or a number is too small.
+    """
+    check_whole(1, batch=batch)
+    check_whole(2, repeats=repeats)
+    for size in sizes:
+        if size not in SIZES:
+            raise unknown("size", size, SIZES)
+    if not sizes:
+        raise UsageError(f"No size is given: name at least one of {', '.join(SIZES)}.")
+
+
 def measure_costs(
     sizes: Sequence[str], *, batch: int, repeats: int, device: str, progress: Progress, **changes: int
 ) -> CostTable:
-    """Measure every variant of these sizes; on a CPU, whoever calls decides how many threads there are.
+    """Measure every variant of these sizes, which `check_settings` accepts; on a CPU, on one thread.
 
     Args:
         sizes: names in `SIZES`.
@@ -39,26 +58,33 @@ def measure_costs(
         changes: numbers of the architecture, such as `depth`.
 
     Raises:
-        UsageError: a size is unknown, or a number too small.
         NumericalError: the operations counted by hand are not those that torch counts.
+        AttnAuditError: the batch does not fit into memory.
     """
-    check_whole(1, batch=batch)
-    check_whole(2, repeats=repeats)
-    for size in sizes:
-        if size not in SIZES:
-            raise unknown("size", size, SIZES)
-    if not sizes:
-        raise UsageError(f"No size is given: name at least one of {', '.join(SIZES)}.")
+    try:
+        return _measured(sizes, batch, repeats, device, progress, **changes)
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+        raise AttnAuditError(
+            f"A batch of {counted(batch, 'image')} does not fit into the memory of {device}: give a smaller --batch."
+        ) from error
+
+
+def _measured(
+    sizes: Sequence[str], batch: int, repeats: int, device: str, progress: Progress, **changes: int
+) -> CostTable:
     begun, place = time.perf_counter(), torch.device(device)
     named = {size: dict(networks(size, **changes)) for size in dict.fromkeys(sizes)}
     total = sum(map(len, named.values()))
     found: dict[tuple[str, str], NetworkCost] = {}
-    for size in sorted(named, key=list(SIZES).index, reverse=True):  # the slowest first: no estimate is then too low
-        measuring = _Measuring(named[size], place, batch, repeats)
-        for name, architecture in named[size].items():
-            progress(len(found), total, f"{size}, {name}")
-            found[size, name] = measuring.cost(size, name, architecture)
-            gc.collect()
+    with single_threaded() if device == "cpu" else nullcontext():
+        for size in sorted(named, key=list(SIZES).index, reverse=True):  # the slowest first: no estimate is too low
+            measuring = _Measuring(named[size], place, batch, repeats)
+            for name, architecture in named[size].items():
+                progress(len(found), total, f"{size}, {name}")
+                found[size, name] = measuring.cost(size, name, architecture)
+                gc.collect()
     progress(total, total, "")
     where = torch.cuda.get_device_name() if device == "cuda" else "one CPU thread"
     taken = time.perf_counter() - begun

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from attnaudit.errors import RunFolderError
+from attnaudit.errors import RunFolderError, SettingError
 from attnaudit.records import json_file
 from attnaudit.records.architecture import Architecture
+from attnaudit.records.ranges import check_range, check_whole
 
 #: The file of a table.
 COST_FILE = "cost.json"
@@ -20,6 +21,13 @@ class PassTimes:
 
     own: tuple[float, ...]
     symmetric: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        counts = len(self.own), len(self.symmetric)
+        if counts[0] != counts[1] or not self.own:
+            raise SettingError(f"every time needs one of symmetric attention, got {counts[0]} and {counts[1]}.")
+        for seconds in (*self.own, *self.symmetric):  # no other time has a logarithm, of which intervals are
+            check_range(0, open_low=True, seconds=seconds)
 
     @property
     def median(self) -> float:
@@ -42,6 +50,9 @@ class PassCost:
     memory: int
     times: PassTimes
     graph: PassTimes | None
+
+    def __post_init__(self) -> None:
+        check_whole(1, operations=self.operations, memory=self.memory)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,19 @@ def make_folder(path: Path) -> None:
         raise cannot_write(path, error) from error
 
 
+def check_writable(folder: Path) -> None:
+    """Make a folder and write into it, before anything takes time.
+
+    Raises:
+        RunFolderError: it cannot be made or written.
+    """
+    make_folder(folder)
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+
+
 def cannot_write(folder: Path, error: OSError) -> RunFolderError:
     """The error for a folder that cannot be written into."""
     return RunFolderError(f"{folder} cannot be written ({error.strerror}): give --out another folder.")

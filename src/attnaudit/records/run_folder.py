@@ -23,6 +23,16 @@ FORMAT = 4
 Settings = TypeVar("Settings")
 
 
+def check_no_run(folder: Path) -> None:
+    """Refuse the folder of a run, to which figures and data do not belong.
+
+    Raises:
+        RunFolderError: it is one.
+    """
+    if RunFolder(folder).settings_file.exists():
+        raise RunFolderError(f"{folder} is a run folder: give --out another folder.")
+
+
 class RunFolder:
     """`run.json`, `evidence/part-<key>.<digest>.parquet`, `summary.json`."""
 

@@ -23,7 +23,8 @@ PASSES = ("inference", "training")
 
 def measured(table: CostTable) -> dict[tuple[str, str], Number]:
     """The quantities that at least one network of a table has."""
-    return {name: of for name, of in QUANTITIES.items() if any(of(own.inference) for own in table.networks)}
+    costs = [getattr(own, passed) for own in table.networks for passed in PASSES]
+    return {name: of for name, of in QUANTITIES.items() if any(of(own) is not None for own in costs)}
 
 
 def ratios(table: CostTable, passed: str, number: Number) -> dict[tuple[str, str], float]:

@@ -90,13 +90,16 @@ def duration(seconds: float) -> str:
 
 
 @contextmanager
-def shown_progress(progress: ProgressFunction | bool, label: str, less: str = "") -> Iterator[ProgressFunction]:
+def shown_progress(
+    progress: ProgressFunction | bool, label: str, less: str = "", *, bar: bool = True
+) -> Iterator[ProgressFunction]:
     """The function that reports progress: the caller's, or one that updates a bar or, in a log, writes lines.
 
     Args:
         progress: the caller's function; True for a bar or lines, False for neither.
         label: what is being done.
         less: how to do less, which is said once if it takes long.
+        bar: False for lines in a terminal, too, where the bar's own work would be measured.
     """
     if not isinstance(progress, bool):
         yield progress
@@ -105,7 +108,7 @@ def shown_progress(progress: ProgressFunction | bool, label: str, less: str = ""
         yield lambda done, total, words: None
         return
     pace, advised = Pace(label), not less
-    with _bar_or_lines(pace, label) as move:
+    with _bar_or_lines(pace, label, bar=bar) as move:
 
         def told(done: int, total: int, words: str) -> None:
             nonlocal advised
@@ -134,15 +137,15 @@ def busy(label: str, *, spinner: bool = True) -> Iterator[None]:
 
 
 @contextmanager
-def _bar_or_lines(pace: Pace, label: str) -> Iterator[ProgressFunction]:
+def _bar_or_lines(pace: Pace, label: str, *, bar: bool) -> Iterator[ProgressFunction]:
     console = message_console()
-    if not _is_interactive(console):
+    if not (bar and _is_interactive(console)):
         with _lines(pace):
             yield lambda done, total, words: None
         return
-    with _bar(console) as bar:
-        task = bar.add_task(label, total=None)
-        yield lambda done, total, words: bar.update(task, completed=done, total=total, description=words or label)
+    with _bar(console) as drawn:
+        task = drawn.add_task(label, total=None)
+        yield lambda done, total, words: drawn.update(task, completed=done, total=total, description=words or label)
 
 
 def _is_interactive(console: Console) -> bool:

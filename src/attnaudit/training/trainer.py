@@ -16,6 +16,7 @@ from torch.nn.parallel import DistributedDataParallel
 from attnaudit.attention import PCAPenalty, ksvd_loss
 from attnaudit.errors import AttnAuditError, RunFolderError
 from attnaudit.numerics.digest import content_digest
+from attnaudit.numerics.memory import is_out_of_memory
 from attnaudit.numerics.precision import autocast
 from attnaudit.records.files import write_whole
 from attnaudit.records.recipe import Recipe
@@ -90,8 +91,8 @@ class Trainer:
             self._average.set_step(number)
         try:
             return self._step(inputs, targets)
-        except (torch.OutOfMemoryError, RuntimeError) as error:
-            if not isinstance(error, torch.OutOfMemoryError) and "can't allocate memory" not in str(error):
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
                 raise
             raise AttnAuditError(
                 f"A batch of {len(inputs)} {self.recipe.examples} of {self.recipe.model.tokens} tokens does not fit "

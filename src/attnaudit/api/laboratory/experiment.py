@@ -12,12 +12,12 @@ from pathlib import Path
 from attnaudit import defaults
 from attnaudit.claims import Claim
 from attnaudit.claims.jury import Judgement, judge
-from attnaudit.errors import MissingExtraError, RunFolderError
+from attnaudit.errors import MissingExtraError
 from attnaudit.gaussian.experiments.findings import Findings
 from attnaudit.numerics.threads import torch_threads
 from attnaudit.records.engine import Progress
 from attnaudit.records.files import make_folder
-from attnaudit.records.run_folder import RunFolder
+from attnaudit.records.run_folder import check_no_run
 from attnaudit.report.data_files import write_parquet, write_rows
 from attnaudit.report.drawing import for_screen_and_print
 from attnaudit.report.gaussian import check_rows
@@ -51,8 +51,8 @@ def timed(progress: Progress | bool, label: str, out: str | Path | None) -> Iter
     Raises:
         RunFolderError: `out` is the folder of a run, to which figures and data do not belong.
     """
-    if out is not None and RunFolder(Path(out)).settings_file.exists():
-        raise RunFolderError(f"{out} is a run folder: give --out another folder.")
+    if out is not None:
+        check_no_run(Path(out))
     begin = time.perf_counter()
     with shown_progress(progress, label) as told, torch_threads(1):
         yield lambda done, total: told(done, total, label)
