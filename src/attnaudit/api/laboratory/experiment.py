@@ -49,8 +49,10 @@ def timed(progress: Progress | bool, label: str, out: str | Path | None) -> Iter
     slower on several, and their last digits depend on the number.
 
     Raises:
-        RunFolderError: `out` is the folder of a run, to which figures and data do not belong.
+        RunFolderError: `out` is a file, or the folder of a run, to which figures and data do not belong.
     """
+    if out is not None and Path(out).is_file():
+        raise RunFolderError(f"{out} is a file: give --out another folder.")
     if out is not None and RunFolder(Path(out)).settings_file.exists():
         raise RunFolderError(f"{out} is a run folder: give --out another folder.")
     begin = time.perf_counter()
