@@ -135,6 +135,9 @@ def test_a_gain_under_attack_does_not_count_while_gradients_are_masked(tmp_path)
     (gain,) = judged(ROBUST, write_evaluation(tmp_path / "gain", pairs(GAIN, GAIN, masked=checks)))
     assert gain.word is VerdictWord.UNDECIDED
     assert "3 of its networks fail a check for gradient masking" in gain.reason
+    networks = [(*own[:3], checks if own[0] == "rpc4-0" else ()) for own in pairs(GAIN, GAIN)]
+    (one,) = judged(ROBUST, write_evaluation(tmp_path / "one", networks))
+    assert "1 of its networks fails a check for gradient masking" in one.reason
     (loss,) = judged(ROBUST, write_evaluation(tmp_path / "loss", pairs(GAIN, LOSS, masked=checks)))
     assert loss.word is VerdictWord.REFUTED
 

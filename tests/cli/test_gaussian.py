@@ -114,6 +114,15 @@ def test_a_run_folder_is_refused_before_anything_is_computed(cli, capsys, tmp_pa
     assert [file.name for file in (tmp_path / "run").iterdir()] == ["run.json"]
 
 
+def test_a_file_is_refused_as_a_folder_before_anything_is_computed(cli, capsys, tmp_path):
+    (tmp_path / "file").write_text("kept")
+    assert cli("gaussian", "align", "--dim", "3", "--out", str(tmp_path / "file")) == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert "file cannot be written (File exists): give --out another folder" in said
+    assert "Took" not in said
+    assert (tmp_path / "file").read_text() == "kept"
+
+
 def test_a_strength_that_is_named_twice_counts_once(cli, capsys):
     tiny = ("gaussian", "regularise", "--dim", "3", "--steps", "2", "--runs", "2", "--length", "4", "--json")
     printed = []

@@ -262,7 +262,7 @@ def test_without_data_the_sentence_says_where_it_was_looked_for(model):
 def test_models_that_read_are_refused():
     pytest.importorskip("transformers")
     result = run("robust", "minilm", "--device", "cpu")
-    assert "needs a vision model" in str(result.exception)
+    assert "minilm has no preprocessing for images: give a vision model" in str(result.exception)
 
 
 @pytest.mark.realdata

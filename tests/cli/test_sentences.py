@@ -107,6 +107,7 @@ def test_what_is_for_images_is_refused_for_sentences(cli, place, capsys):
     for options, words in (
         (["--tsv", "data/test.tsv", "--attacks", "pgd"], "--attacks is for images"),
         (["--tsv", "data/test.tsv", "--corruptions", "all"], "--corruptions is for images"),
+        (["--tsv", "data/test.tsv", "--parquet", "data/x.parquet"], "--images and --parquet are for images"),
         ([], "classifies sentences: give --tsv FILE"),
         (["--tsv", "data/test.tsv", "--rates", "2"], "--rates must be shares"),
         (["--tsv", "data/test.tsv", "--noises", "hail"], "Unknown noise"),

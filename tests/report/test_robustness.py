@@ -206,6 +206,25 @@ def test_curves_are_drawn_the_same_every_time(tmp_path):
         assert words in text
 
 
+def test_a_single_severity_is_a_whole_number_on_its_axis(tmp_path):
+    pytest.importorskip("matplotlib")
+    one = Condition(ConditionKind.CORRUPTION, "fog", 3.0)
+    found = EvaluationSummary((accuracy("m", CLEAN, 90), accuracy("m", one, 60)), (), ())
+    assert accuracy_curves(found, [tmp_path / "x.svg"])
+    drawn = (tmp_path / "x.svg").read_text()
+    assert ">3</text>" in drawn
+    assert ">2.85</text>" not in drawn
+
+
+def test_curves_of_sentences_are_over_the_share_of_words(tmp_path):
+    (tmp_path / "curves.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'></svg>")
+    noise = accuracy("m", Condition(ConditionKind.NOISE, "typos", 0.1), 80)
+    sentences = EvaluationSummary((accuracy("m", CLEAN, 90), noise), (), (), examples="sentences")
+    for found, heading in ((sentences, "Over the share of words"), (summary("m"), "Over ε and severity")):
+        page = write_robustness_page(found, "t", tmp_path / "curves.svg", tmp_path / "page.html").read_text()
+        assert f"<h2>{heading}</h2>" in page
+
+
 def test_without_conditions_there_are_no_curves(tmp_path):
     alone = EvaluationSummary((accuracy("m", CLEAN, 9, 10),), (), ())
     assert not accuracy_curves(alone, [tmp_path / "x.svg"])

@@ -66,7 +66,7 @@ def test_half_precision_leaves_logits_and_gradients_in_float32():
 
 
 def test_models_that_see_nothing_are_refused():
-    with pytest.raises(ModelError, match="needs a vision model"):
+    with pytest.raises(ModelError, match="no preprocessing for images: give a vision model"):
         PixelModel(wrap_module(torch.nn.Linear(2, 2)))
     with pytest.raises(ModelError, match=r"not a classifier.*shape"):
         _ = PixelModel(loaded(network=torch.nn.Identity())).outputs

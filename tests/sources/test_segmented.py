@@ -79,7 +79,10 @@ def with_mask(tmp_path, mask, **columns):
 
 BROKEN = {
     "of another size": (np.zeros((8, 9), dtype=np.uint8), "has 9 x 8 pixels, but the image has 48 x 32: give masks of"),
-    "out of range": (np.full(SHAPE, 3, dtype=np.uint8), "has a pixel of class 3, but 2 classes are numbered 0 to 1"),
+    "out of range": (
+        np.full(SHAPE, 3, dtype=np.uint8),
+        "class 3, but 2 classes are numbered 0 to 1.*: mend the mask, or",
+    ),
     "colours": (np.zeros((*SHAPE, 3), dtype=np.uint8), "its pixels are of mode RGB: a mask has one byte"),
 }
 

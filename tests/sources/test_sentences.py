@@ -34,6 +34,7 @@ def test_quotes_are_letters(tmp_path):
         ("sentence\tlabel\nfine\t1\n  \t0\n", "Line 3 of .* has no sentence"),
         ("sentence\tlabel\nfine\t1\nnot\n", "Line 3 of .* must have 2 columns, as the first line, got 1"),
         ("sentence\tlabel\nfine\t1\nnot\t1\n", "at least 2 classes, got 2 sentences of 1 class"),
+        ("sentence\tlabel\tlabel\nfine\t1\t0\nnot\t0\t1\n", "has 2 columns named label: rename all but one"),
         ("sentence\tlabel\n", "at least 2 classes, got 0 sentences of 0 classes"),
         ("", "is empty"),
     ],

@@ -122,12 +122,13 @@ def robust(
     names = [models] if isinstance(models, str) else list(models)
     if tsv is not None:
         given = {
-            "images": images, "attacks": attacks, "corruptions": corruptions, "corrupted": corrupted,
-            "baseline": baseline, "twin": twin, "outliers": outliers, "mask": mask,
+            "--images and --parquet": images, "--attacks": attacks, "--corruptions": corruptions,
+            "--corrupted": corrupted, "--baseline": baseline, "--twin": twin, "--outliers": outliers, "--mask": mask,
         }  # fmt: skip
         for name, value in given.items():
             if value:
-                raise UsageError(f"--{name} is for images: with --tsv use --noises and --rates.")
+                verb = "are" if " and " in name else "is"
+                raise UsageError(f"{name} {verb} for images: with --tsv use --noises and --rates.")
     elif noises is not None or rates is not None:
         named = "rates" if noises is None else "noises"
         raise UsageError(f"--{named} is for sentences: give --tsv FILE, or leave it out.")

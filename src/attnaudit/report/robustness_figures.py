@@ -51,7 +51,7 @@ def _curve(axis: Any, summary: EvaluationSummary, model: str, panel: str, **styl
         severities = sorted({entry.condition.strength for entry in entries})
         means = [fmean(e.accuracy for e in entries if e.condition.strength == severity) for severity in severities]
         axis.plot(severities, means, marker="o", ms=2.5, label=model, **style)
-        axis.xaxis.get_major_locator().set_params(integer=True)
+        axis.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)  # of one severity, too
         return
     entries = [*summary.of(model, ConditionKind.ATTACK), *summary.of(model, ConditionKind.NOISE)]
     own: list[Accuracy] = [entry for entry in entries if entry.condition.name == panel]

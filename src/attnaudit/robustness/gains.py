@@ -180,8 +180,9 @@ def _with_masking_checks(gain: Gain, ours: Sequence[EvaluatedNetwork], theirs: S
 def _doubts(whose: str, networks: Sequence[EvaluatedNetwork]) -> list[str]:
     masked = sum(bool(network.masked) for network in networks)
     unchecked = sum(not network.checked for network in networks)
-    doubts = [f"{masked} of {whose} fail a check for gradient masking"] if masked else []
-    return doubts + ([f"{unchecked} of {whose} were not checked for gradient masking"] if unchecked else [])
+    fail, were = "fails" if masked == 1 else "fail", "was" if unchecked == 1 else "were"
+    doubts = [f"{masked} of {whose} {fail} a check for gradient masking"] if masked else []
+    return doubts + ([f"{unchecked} of {whose} {were} not checked for gradient masking"] if unchecked else [])
 
 
 def _gain(shared: SharedConditions, accuracy: Callable[[EvaluatedNetwork], float], words: str, level: float) -> Gain:

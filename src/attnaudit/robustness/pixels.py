@@ -48,7 +48,7 @@ class PixelModel:
         mask: Int64[Tensor, "classes"] | None = None,
     ) -> None:
         if loaded.preprocess is None:
-            raise ModelError(f"{loaded.label} has no preprocessing for images: attnaudit robust needs a vision model.")
+            raise ModelError(f"{loaded.label} has no preprocessing for images: give a vision model.")
         self.label, self.fingerprint = loaded.label, loaded.fingerprint
         self.class_names = loaded.card.labels if isinstance(loaded.card, ImageCard) else None
         self.device, self.precision = torch.device(device), precision

@@ -62,8 +62,8 @@ class Numbering:
             last = self.first + classes - 1
             raise InputError(
                 f"has a pixel of class {written[outside][0]}, but {classes} classes are numbered {self.first} to "
-                f"{last}, and pixels without a class {self.unlabelled} or {UNLABELLED}: set model.classes to the "
-                "number of classes, or mend the mask."
+                f"{last}, and pixels without a class {self.unlabelled} or {UNLABELLED}: mend the mask, or train "
+                "the network with model.classes set to the number of classes."
             )
         return found.astype(np.uint8)
 

@@ -61,7 +61,8 @@ def read_sentences(path: Path) -> LabelledSentences:
     """The sentences of a file, which may have further columns.
 
     Raises:
-        InputError: there is no header, a line has other columns, no sentence or no class number, or all are of a class.
+        InputError: there is no header, it names a column twice, a line has other columns, no sentence or no class
+            number, or all are of a class.
     """
     if path.is_dir():
         raise InputError(
@@ -74,6 +75,9 @@ def read_sentences(path: Path) -> LabelledSentences:
             f"{path} must begin with a line that names its columns, {_SENTENCE} and {_LABEL} with a tab between, got "
             f"{header[:_SHOWN]!r}."
         )
+    for name in (_SENTENCE, _LABEL):
+        if columns.count(name) > 1:
+            raise InputError(f"{path} has {columns.count(name)} columns named {name}: rename all but one.")
     places = columns.index(_SENTENCE), columns.index(_LABEL)
     rows = list(_rows(path, lines, len(columns), places))
     labels = torch.tensor([label for _, label in rows], dtype=torch.int64)

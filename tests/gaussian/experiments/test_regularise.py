@@ -36,9 +36,9 @@ def test_every_setting_is_in_the_table(found):
     assert len(found.trials) == 2 * 3 * 2
 
 
-@pytest.mark.parametrize("strengths", [(), (0.0,), (1.0, -1.0)])
+@pytest.mark.parametrize("strengths", [(), (0.0,), (1.0, -1.0), (float("nan"),), (1.0, float("inf"))])
 def test_strengths_are_positive(strengths):
-    with pytest.raises(UsageError, match="must be > 0"):
+    with pytest.raises(UsageError, match="Strengths of the regulariser must be > 0 and finite"):
         regularise(SIGMA, 8, strengths=strengths, runs=2, recipe=HeadRecipe(), seed=0, progress=print)
 
 

@@ -16,7 +16,7 @@ from attnaudit.errors import MissingExtraError
 from attnaudit.gaussian.experiments.findings import Findings
 from attnaudit.numerics.threads import torch_threads
 from attnaudit.records.engine import Progress
-from attnaudit.records.files import make_folder
+from attnaudit.records.files import check_writable, make_folder
 from attnaudit.records.run_folder import check_no_run
 from attnaudit.report.data_files import write_parquet, write_rows
 from attnaudit.report.drawing import for_screen_and_print
@@ -49,10 +49,11 @@ def timed(progress: Progress | bool, label: str, out: str | Path | None) -> Iter
     slower on several, and their last digits depend on the number.
 
     Raises:
-        RunFolderError: `out` is the folder of a run, to which figures and data do not belong.
+        RunFolderError: `out` cannot be written, or is the folder of a run, to which figures and data do not belong.
     """
     if out is not None:
         check_no_run(Path(out))
+        check_writable(Path(out))  # an experiment that could not be written would be lost
     begin = time.perf_counter()
     with shown_progress(progress, label) as told, torch_threads(1):
         yield lambda done, total: told(done, total, label)

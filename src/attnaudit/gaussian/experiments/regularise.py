@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -58,8 +59,9 @@ def regularise(
     misled, because it is computed on tokens whose axes are in reverse order, so that it pulls towards the least
     direction instead of the first.
     """
-    if not strengths or min(strengths) <= 0:
-        raise UsageError(f"Strengths of the regulariser must be > 0, got {', '.join(map(str, strengths)) or 'none'}.")
+    if not strengths or not all(0 < strength < math.inf for strength in strengths):
+        got = ", ".join(map(str, strengths)) or "none"
+        raise UsageError(f"Strengths of the regulariser must be > 0 and finite, got {got}.")
     strengths = list(dict.fromkeys(strengths))  # duplicates count once
     dim, device = len(covariance), str(covariance.device)
     axes = principal_axes(covariance)[1]
