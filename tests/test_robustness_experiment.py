@@ -206,6 +206,18 @@ def test_without_a_twin_no_network_is_trained_for_it_and_none_is_waited_for(argu
         assert "--twin" not in share.words()
 
 
+def test_a_network_whose_evaluations_are_finished_is_not_trained_again(arguments):
+    """As where an archive, which has no weights, was unpacked on another machine."""
+    wanted = trainings(arguments, "rpc4", "symmetric-temperature")
+    evaluated = [experiment.shares_of(network, arguments) for network in wanted]
+    assert wanted[0] in experiment.jobs_of(wanted[:1], evaluated[:1], arguments)
+    for share in evaluated[0].values():
+        share.folder.mkdir()
+        (share.folder / jobs.SUMMARY).touch()
+    assert wanted[0] not in experiment.jobs_of(wanted[:1], evaluated[:1], arguments)
+    assert wanted[0] in experiment.jobs_of(wanted, evaluated, arguments), "the other network needs it"
+
+
 def test_seeds_come_one_after_the_other_and_more_of_what_decides_last(arguments):
     found = [(one.recipe, one.seed) for one in experiment.trainings_of(arguments)]
     first = len(experiment.RECIPES)
