@@ -8,8 +8,8 @@ Repeated, the second command resumes: `--jobs` at a time it trains, seed by seed
 AutoAttack, too), puts the evaluations together, and writes the verdicts. What layers attend with is on the networks'
 cards. After `--minutes` it ends what it started and says what is left: a training that was stopped goes on from its
 last checkpoint, an evaluation with the first condition that it lacks. `--pack FILE` collects everything but weights
-and single images; its `shares` can be judged as they are, by `attnaudit judge runs/shares/*/`. Unpacked in the folder of
-`--runs` on another machine, it is resumed: a network whose evaluations are all finished is not trained again.
+and single images; its `shares` can be judged as they are, by `attnaudit judge runs/shares/*/`. Unpacked in the
+folder of `--runs`, it is resumed on another machine: a network whose evaluations are all finished is not trained again.
 
 The experiment on fully attentional networks is the same with other recipes:
 
