@@ -85,7 +85,7 @@ def unknown(kind: str, name: object, known: Iterable[object], listing: str = "",
     close = similar(str(name), names)
     hint = f": did you mean {enumerated(close)}?" if close else "."
     many = f" {listing} lists all." if listing else ""
-    listed = f" Known: {', '.join(names)}." if len(names) <= _LISTED else many
+    listed = f" Known: {', '.join(names) or 'none'}." if len(names) <= _LISTED else many
     return UsageError(f"Unknown {kind} {name!r}{about}{hint}{listed}")
 
 

@@ -252,8 +252,9 @@ def test_norms_of_queries_and_keys_are_kept():
     ("variant", "options", "message"),
     [
         ("other", {}, "'other'.* softmax, symmetric, scaled, rpc, primal"),
-        ("rpc", {"layers": [12]}, "0 and 11, got 12"),
-        ("rpc", {"steps": 3}, "'steps'"),
+        ("rpc", {"layers": [12]}, "has 12 attention layers, numbered from 0, got layer 12"),
+        ("rpc", {"iteratons": 3}, "'iteratons' of rpc attention: did you mean iterations"),
+        ("softmax", {"iterations": 3}, "'iterations' of softmax attention. Known: temperature"),
         ("rpc", {"layers": 0}, r"such as \[0\]"),
         ("rpc", {"iterations": 0}, "iterations .* got 0"),
         ("rpc", {"attn_drop": 0.5, "dtype": None}, "attn_drop, dtype"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 
 from attnaudit.attention.base import Attention
@@ -21,6 +22,12 @@ class Variant:
     module: type[Attention]
     formula: str
     citation: str
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The arguments of its module that other attention does not have."""
+        parameters = inspect.signature(self.module).parameters.values()
+        return tuple(own.name for own in parameters if own.kind is inspect.Parameter.KEYWORD_ONLY)
 
 
 VARIANTS = {

@@ -12,7 +12,8 @@ from torch import nn
 from attnaudit.attention.base import AttentionArguments
 from attnaudit.attention.layers import SwappableLayer, copy_weights, swappable_layers, variant_parameters
 from attnaudit.attention.registry import variant_named
-from attnaudit.errors import ModelError, UsageError
+from attnaudit.display import counted
+from attnaudit.errors import ModelError, UsageError, unknown
 
 _WORDS = {"q": "query", "k": "key", "v": "value"}
 
@@ -102,6 +103,9 @@ def swap(model: nn.Module, variant: str, layers: Sequence[int] | None = None, **
         )
     if fixed := sorted(set(options) & set(AttentionArguments.__annotations__)):
         raise UsageError(f"A swap takes {', '.join(fixed)} from the replaced layer: remove this option.")
+    for name in options:
+        if name not in kind.options:
+            raise unknown("option", name, kind.options, about=f" of {variant} attention")
     if isinstance(layers, (int, str)):
         raise UsageError(f"layers must be a list of numbers, such as [{layers}], got {layers}.")
     built = []
@@ -129,7 +133,7 @@ def swap(model: nn.Module, variant: str, layers: Sequence[int] | None = None, **
 
 def _index(layer: int, count: int) -> int:
     if not -count <= layer < count:
-        raise UsageError(f"A layer of this model must be between 0 and {count - 1}, got {layer}.")
+        raise UsageError(f"This model has {counted(count, 'attention layer')}, numbered from 0, got layer {layer}.")
     return layer % count
 
 
