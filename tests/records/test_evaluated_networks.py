@@ -101,7 +101,7 @@ def test_a_check_that_fails_in_another_evaluation_counts(tmp_path):
     for paths in ((main, strongest), (strongest, main)):
         (verdict,) = judged(ROBUST, *paths)
         assert verdict.word is VerdictWord.UNDECIDED
-        assert "1 of its networks fail a check" in verdict.reason
+        assert "1 of its networks fails a check" in verdict.reason
 
 
 def test_an_unfinished_or_damaged_evaluation_is_named(tmp_path):

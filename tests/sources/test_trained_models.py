@@ -81,7 +81,7 @@ def test_a_folder_without_a_card_or_with_a_broken_one_is_refused(tmp_path):
     ("changes", "fault"),
     [
         ({"attention": "xxx"}, "attention variant 'xxx'"),
-        ({"attention": "rpc", "attention_layers": [77]}, "got 77"),
+        ({"attention": "rpc", "attention_layers": [77]}, "got layer 77"),
     ],
 )
 def test_a_card_of_a_network_that_there_is_not_is_named(tmp_path, changes, fault):

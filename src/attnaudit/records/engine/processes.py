@@ -11,12 +11,13 @@ import signal
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import forkserver
 from multiprocessing.context import BaseContext
 from pathlib import Path
+from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -38,17 +39,19 @@ def compute_in_processes(tasks: Sequence[Task[AnyUnit]], processes: int, memory:
     with TemporaryDirectory(prefix="attnaudit-") as folder, worker_pool(processes, modules, folder) as pool:
         waiting = iter(tasks)
         running: dict[Future[bytes], AnyUnit] = {}
+        finished: SimpleQueue[Future[bytes]] = SimpleQueue()  # `wait` may be interrupted with locks that the pool needs
         try:
             while True:
                 while len(running) < processes * PENDING_PER_WORKER and (task := next(waiting, None)) is not None:
                     unit, recipe = task
                     with starting_processes():
-                        running[pool.submit(compute_part, unit, recipe, memory, Path(folder))] = unit
+                        future = pool.submit(compute_part, unit, recipe, memory, Path(folder))
+                        running[future] = unit
+                        future.add_done_callback(finished.put)
                 if not running:
                     return
-                finished, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    yield running.pop(future).key, future.result()
+                future = finished.get()
+                yield running.pop(future).key, future.result()
         except BrokenProcessPool as error:
             raise WorkerError(
                 "A worker process died, perhaps because memory ran out: repeat the command to resume, with fewer "
