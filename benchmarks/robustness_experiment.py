@@ -17,7 +17,8 @@ The experiment on fully attentional networks is the same with other recipes:
         --recipes fan-softmax,fan-symmetric,fan-rpc4 --twin fan-softmax --seeds 0,1,2,3,4 --more-seeds ""
 
 robust-symmetric-temperature needs a finished robust-rpc4 of its seed: its temperature is the one at which symmetric
-attention on the keys of that network, for 512 training images, has the entropy of its RPC-Attention.
+attention on the keys of that network, for 512 training images, has the entropy of its RPC-Attention. Where it is known
+from an earlier experiment, `--temperatures` gives it.
 """
 
 from __future__ import annotations
@@ -53,15 +54,26 @@ class RobustnessTraining(Training):
 
     @property
     def needs(self) -> tuple[Training, ...]:
-        """The network whose sharpness it shares."""
-        return (RobustnessTraining(PURSUING, self.seed, self.arguments),) if self.recipe == TEMPERED else ()
+        """The network whose sharpness it shares, unless its temperature is given."""
+        if self.recipe != TEMPERED or self.seed in temperatures_in(self.arguments.temperatures):
+            return ()
+        return (RobustnessTraining(PURSUING, self.seed, self.arguments),)
 
     def changes(self) -> Mapping[str, object]:
-        """The temperature, known once the other network is there."""
-        own, found = self.arguments, {}
+        """The temperature, given or known once the other network is there."""
+        own = self.arguments
+        if self.recipe != TEMPERED:
+            return {}
+        found = temperatures_in(own.temperatures).get(self.seed)
         for pursuing in self.needs:
-            found["model.attention_options.temperature"] = temperature(pursuing.folder, own.data, own.device)
-        return found
+            found = temperature(pursuing.folder, own.data, own.device)
+        return {"model.attention_options.temperature": found}
+
+
+def temperatures_in(text: str) -> dict[int, float]:
+    """Those of an option, by seed."""
+    pairs = [pair.split(":") for pair in text.split(",") if pair]
+    return {int(seed): float(number) for seed, number in pairs}
 
 
 def twins_of(arguments: argparse.Namespace) -> tuple[Training, ...]:
@@ -99,7 +111,9 @@ def trainings_of(arguments: argparse.Namespace) -> list[Training]:
 
 def shares_of(network: Training, arguments: argparse.Namespace) -> dict[str, Share]:
     """What is to be evaluated of a network: by itself, so that no evaluation waits for other networks."""
-    attacked = STRONGEST if network.seed in numbers_in(arguments.strongest_seeds) else ATTACKED
+    recipes = arguments.strongest_recipes or arguments.recipes
+    strongest = network.seed in numbers_in(arguments.strongest_seeds) and network.recipe in recipes.split(",")
+    attacked = STRONGEST if strongest else ATTACKED
     found: dict[str, Share] = {}
     for name, options in conditions(arguments).items():
         if name in (CORRUPTED, attacked):
@@ -156,6 +170,8 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--eps", default="0.5/255,1/255,2/255")
     options.add_argument("--strongest-eps", default="1/255", help="of AutoAttack")
     options.add_argument("--strongest-seeds", default="0", help="that AutoAttack is run on")
+    options.add_argument("--strongest-recipes", default="", help="that AutoAttack is run on; all, if none are named")
+    options.add_argument("--temperatures", default="", help=f"of {TEMPERED} by seed, as in 0:0.241,1:0.26")
     options.add_argument("--precision", default="fp32", choices=("fp32", "tf32"))
     options.add_argument("--as-they-are", action="store_true", help="evaluate what is trained, whatever is left")
     options.add_argument("--runs", type=Path, default=Path("attnaudit-runs"))

@@ -112,6 +112,15 @@ def test_a_temperature_is_that_of_the_finished_network_of_its_seed(arguments, st
     assert words[-2:] == ["--epochs", "1"]
 
 
+def test_a_temperature_that_is_given_needs_no_other_network(arguments, started):
+    arguments.temperatures = "0:0.241,2:0.26"
+    given, computed = trainings(arguments, "symmetric-temperature", seeds=(2, 1))
+    assert given.needs == ()
+    assert computed.needs == tuple(trainings(arguments, "rpc4", seeds=(1,)))
+    assert given.changes() == {"model.attention_options.temperature": 0.26}
+    assert not trainings(arguments, "rpc4", seeds=(2,))[0].changes()
+
+
 def test_what_is_finished_is_not_started_again(arguments, started):
     wanted = trainings(arguments, "rpc4", "symmetric")
     jobs.run_jobs(wanted[:1], 2, float("inf"))
@@ -185,6 +194,14 @@ def test_autoattack_is_run_beside_the_other_attacks_on_the_same_images(arguments
     assert set(with_it.options) ^ set(without.options) == {
         "noise,fgsm,pgd,apgd,autoattack@1/255", "noise,fgsm,pgd,apgd"
     }  # fmt: skip
+
+
+def test_autoattack_is_run_on_the_recipes_that_are_named(arguments):
+    arguments.strongest_recipes = "rpc4,rpc6"
+    names = [share.folder.name for share in shares(arguments, trainings(arguments, "rpc1", "rpc6"))]
+    assert names == [
+        "robust-corrupted-rpc1-0", "robust-attacked-rpc1-0", "robust-corrupted-rpc6-0", "robust-strongest-rpc6-0"
+    ]  # fmt: skip
 
 
 def test_the_twin_is_trained_once_and_first_even_where_it_is_not_evaluated(arguments):
