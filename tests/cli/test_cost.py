@@ -1,6 +1,7 @@
 """`attnaudit cost` prints a table and verdicts, again from its files, and refuses what it cannot measure."""
 
 import json
+import os
 
 import pytest
 
@@ -51,3 +52,12 @@ def test_a_recorded_table_is_judged_again_without_measuring(cli, capsys, tmp_pat
 def test_bad_arguments_are_one_sentence(refused, tmp_path, monkeypatch, arguments, code, message):
     monkeypatch.chdir(tmp_path)
     refused(("cost", *arguments), code, message)
+
+
+def test_what_a_user_has_set_for_the_profiler_stays(cli, monkeypatch, tmp_path):
+    monkeypatch.setenv("TORCH_CPP_LOG_LEVEL", "INFO")
+    monkeypatch.delenv("KINETO_LOG_LEVEL")
+    json_file.write(tmp_path / COST_FILE, table())
+    assert cli("cost", "--recorded", tmp_path) == 0
+    assert os.environ["TORCH_CPP_LOG_LEVEL"] == "INFO"
+    assert os.environ["KINETO_LOG_LEVEL"] == "99"

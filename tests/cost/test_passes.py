@@ -76,6 +76,14 @@ def test_peak_memory_is_what_is_held_at_a_time():
     assert peak_bytes(work, CPU) == 8000
 
 
+def test_memory_that_the_last_pass_of_another_kind_left_is_not_counted_against_a_pass():
+    architecture = dict(networks("tiny", image_size=64, depth=2, classes=3))["primal, rank 20"]
+    inference, training = passes(build_vision_transformer(architecture, 0), torch.randn(8, 3, 64, 64), "fp32")
+    alone = peak_bytes(inference, CPU)
+    peak_bytes(training, CPU)  # leaves the objective with its graph, whose size the profiler knows
+    assert peak_bytes(inference, CPU) == alone
+
+
 def test_training_needs_more_memory_and_leaves_no_gradients():
     architecture = dict(networks("tiny", image_size=32, depth=1, classes=3))["rpc, 2 iterations, all blocks"]
     model = build_vision_transformer(architecture, 0)

@@ -34,6 +34,7 @@ def test_names_of_our_own_are_near_matches_too_and_without_any_it_is_said_where_
         ("timm/deit_tiny_patch16_224.fb_in1k", "did you mean timm:deit_tiny_patch16_224.fb_in1k"),
         ("bert-base-uncased", "is called hf:bert-base-uncased"),
         ("facebook/opt-125m", "is called hf:facebook/opt-125m"),
+        ("runs/no-such", "there is no such folder, and timm does not have it"),
         ("./nowhere", "there is no such folder"),
         ("hf:", "has no name of a model"),
     ],

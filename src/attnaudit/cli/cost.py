@@ -51,7 +51,7 @@ def cost(
     """
     if recorded is not None:
         _refuse_ignored(context)
-    os.environ.update(_QUIET)
+    os.environ.update(_QUIET | os.environ)  # what a user has set stays
     from attnaudit.api.costs import cost as measured
     from attnaudit.records import json_file
     from attnaudit.report.costs import cost_report

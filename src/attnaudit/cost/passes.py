@@ -81,7 +81,12 @@ def recorded(work: Work) -> Work | str:
 
 
 def peak_bytes(work: Work, device: torch.device) -> int:
-    """The most that torch held at a time beyond what it held before."""
+    """The most that torch held at a time beyond what it held before.
+
+    A first pass is not measured: it gives up what the last pass of another kind left in the model (Primal-Attention
+    keeps its objective, with the graph of a training), which would count as memory won.
+    """
+    work()
     if device.type == "cuda":
         torch.cuda.synchronize()
         torch.cuda.reset_peak_memory_stats()

@@ -42,7 +42,8 @@ def _suggestion(name: str) -> str:
     close = [] if owner else similar(name, [*aliases(), *networks])
     if close:
         return f"did you mean {enumerated(close)}?"
-    return f"timm does not have it; one of the Hugging Face hub is called hf:{name}; attnaudit ls models lists others."
+    missing = "timm does not have it" if not owner else "there is no such folder, and timm does not have it"
+    return f"{missing}; one of the Hugging Face hub is called hf:{name}; attnaudit ls models lists others."
 
 
 def locate_weights(spec: ModelSpec) -> ModelSpec:

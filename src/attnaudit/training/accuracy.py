@@ -1,4 +1,4 @@
-"""The accuracy of a classifier in training, on all examples of all ranks."""
+"""What classifiers share in training: accuracy on all examples of all ranks, and words on their classes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
-from torch import nn
+from jaxtyping import Int64
+from torch import Tensor, nn
 from torch.nn import functional
 
 from attnaudit.capture.capture import evaluating
@@ -25,6 +26,15 @@ class ClassifierScore:
     loss: float
     accuracy: float
     examples: int
+
+
+def classes_in_words(classes: int, labels: Int64[Tensor, "examples"], noun: str) -> str:
+    """How many classes there are, and for how many of them there is nothing to learn from.
+
+    An output without examples may be meant, as with a few classes of ImageNet, or be a gap in the numbers.
+    """
+    missing = classes - len(set(labels.tolist()))
+    return f"{classes} classes" + (f", {missing} of them without a {noun}" if missing else "")
 
 
 @torch.no_grad()

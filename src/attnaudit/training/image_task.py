@@ -15,7 +15,7 @@ from attnaudit.sources.labelled import LabelledImages
 from attnaudit.sources.preprocess import IMAGENET_MEAN, IMAGENET_STD
 from attnaudit.sources.segmented import SegmentedImages
 from attnaudit.sources.vision_transformer import build_vision_transformer
-from attnaudit.training.accuracy import TEST_BATCH_FACTOR, evaluate_classifier
+from attnaudit.training.accuracy import TEST_BATCH_FACTOR, classes_in_words, evaluate_classifier
 from attnaudit.training.augmentation import DeviceAugmentation
 from attnaudit.training.batching import Batch, Layout, image_batches
 
@@ -68,7 +68,8 @@ class ImageTask(VisionTask[ImageRecipe, LabelledImages]):
     @property
     def data_summary(self) -> str:
         """The numbers of images and classes."""
-        return f"{len(self.train):,} training and {len(self.test):,} test images of {self.train.classes} classes"
+        classes = classes_in_words(self.train.classes, self.train.labels, "training image")
+        return f"{len(self.train):,} training and {len(self.test):,} test images of {classes}"
 
     def feed(self, layout: Layout, device: str, workers: int) -> ImageFeed:
         """Images on a device."""

@@ -13,7 +13,7 @@ from attnaudit.records.card import SentenceCard, TrainingFacts
 from attnaudit.records.recipe import SentenceRecipe
 from attnaudit.sources.encoder import PretrainedEncoder, SentenceTokens, read_encoder
 from attnaudit.sources.sentences import LabelledSentences
-from attnaudit.training.accuracy import TEST_BATCH_FACTOR, evaluate_classifier
+from attnaudit.training.accuracy import TEST_BATCH_FACTOR, classes_in_words, evaluate_classifier
 from attnaudit.training.batching import Batch, InMemoryBatches, Layout
 
 
@@ -46,7 +46,8 @@ class SentenceTask:
     @property
     def data_summary(self) -> str:
         """The numbers of sentences and classes."""
-        counts = f"{len(self.train):,} training and {len(self.test):,} test sentences of {self.train.classes} classes"
+        classes = classes_in_words(self.train.classes, self.train.labels, "training sentence")
+        counts = f"{len(self.train):,} training and {len(self.test):,} test sentences of {classes}"
         return f"{counts}, from {self.encoder.name}"
 
     @property
