@@ -131,6 +131,19 @@ def test_a_claim_has_a_page(cli, capsys):
     assert cli("ls", "measures", "linear_cka") == 2
 
 
+def test_the_page_of_a_claim_as_json(cli, capsys):
+    assert cli("ls", "claims", "kpca-values", "--json") == 0
+    page = json.loads(capsys.readouterr().out)
+    assert page["claim"] == "kpca-values"
+    assert page["formula"].startswith("V = G(I - 1_N)A, G = diag(1/g)")
+
+
+def test_attacks_of_one_name_are_told_apart_by_their_protocol(cli, capsys):
+    assert cli("ls", "attacks") == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert {tuple(row[:2]) for row in rows if row[:1] == ["pgd"]} == {("pgd", "exact"), ("pgd", "paper")}
+
+
 @pytest.mark.parametrize("kind", ["claims", "references", "theories"])
 def test_lists(cli, capsys, kind):
     assert cli("ls", kind) == 0

@@ -6,10 +6,14 @@ import torch
 from attnaudit.numerics.memory import is_out_of_memory
 
 
-def test_a_cpu_and_a_gpu_say_it_in_their_own_ways():
+@pytest.mark.parametrize("shape", [(10**16,), (10**14, 3, 224, 224)])
+def test_a_cpu_says_it_in_words(shape):
     with pytest.raises(RuntimeError) as caught:
-        torch.empty(10**16)
+        torch.randn(*shape)
     assert is_out_of_memory(caught.value)
+
+
+def test_a_gpu_has_an_error_of_its_own():
     assert is_out_of_memory(torch.OutOfMemoryError("CUDA out of memory"))
 
 

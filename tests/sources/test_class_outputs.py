@@ -27,10 +27,15 @@ def test_as_many_classes_as_outputs_are_taken_in_order(tmp_path):
     assert torch.equal(outputs_of(write_parquet(tmp_path / "b.parquet", classes=2), 2, "model"), torch.arange(2))
 
 
-@pytest.mark.parametrize("names", [["cat", "dog"], ["0", "10"], ["n01440764", "n01443537"]])
+@pytest.mark.parametrize("names", [["cat", "dog"], ["n01440764", "n01443537"]])
 def test_other_classes_are_refused_with_both_numbers(tmp_path, names):
     with pytest.raises(InputError, match=r"model has 10 classes, but .* has 2"):
         outputs_of(write_folders(tmp_path, names), 10, "model")
+
+
+def test_a_number_that_the_model_does_not_have_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"class 10 of .* is not one of the 10 classes of model, .* from 0 to 9"):
+        outputs_of(write_folders(tmp_path, [str(number) for number in range(1, 11)]), 10, "model")
 
 
 def test_a_synset_that_is_not_imagenets_is_named(tmp_path):

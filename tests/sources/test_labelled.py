@@ -130,7 +130,7 @@ def test_a_broken_image_is_named(tmp_path):
         ({"img": [b"a", b"b"], "label": ["cat", "dog"]}, "column label .* type string"),
         ({"img": [b"a", b"b"], "label": [0.5, 1.5]}, "column label .* type double"),
         ({"img": [b"a", b"b"], "label": [0, None]}, "column label .* 1 empty labels"),
-        ({"img": [b"a", b"b"], "label": [1, 1]}, "got 2 images of 1"),
+        ({"img": [b"a", b"b"], "label": [1, 1]}, "got 2 images of 1 class."),
     ],
 )
 def test_columns_that_do_not_fit_are_said(tmp_path, columns, sentence):

@@ -137,6 +137,18 @@ def test_a_finished_training_is_not_repeated(recipe_file, halves, tmp_path):
     assert steps == []
 
 
+def test_files_of_a_finished_training_are_restored(recipe_file, halves, tmp_path):
+    recipe = read_recipe(str(recipe_file))
+    folder = train(recipe, halves, tmp_path / "run").path
+    files = [path for path in folder.iterdir() if path.suffix in (".json", ".safetensors") and path.name != "run.json"]
+    before = {path: path.read_bytes() for path in files}
+    assert {"history.json", "card.json"} <= {path.name for path in files}
+    for path in files:
+        path.write_bytes(before[path][:200])
+    train(recipe, halves, folder)
+    assert {path: path.read_bytes() for path in files} == before
+
+
 def test_a_trained_folder_is_a_model_to_audit(recipe_file, halves, tmp_path):
     recipe = read_recipe(str(recipe_file), ["epochs=1", "model.attention=symmetric", "model.attention_layers=[1]"])
     trained = train(recipe, halves, tmp_path / "run")
@@ -220,7 +232,7 @@ def test_a_limit_that_leaves_one_class_is_refused(recipe_file, data_set):
 
 def test_one_class_is_nothing_to_learn(data_set):
     write_images(data_set / "train.parquet", [1] * 6)
-    with pytest.raises(InputError, match=r"2 classes, got 6 images of 1"):
+    with pytest.raises(InputError, match=r"2 classes, got 6 images of 1 class\."):
         training_and_test(data_set)
 
 

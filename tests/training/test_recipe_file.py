@@ -103,6 +103,12 @@ def test_an_unknown_recipe_is_answered_with_the_known_ones():
         read_recipe("vit")
 
 
+def test_a_setting_may_repeat_what_it_is_merged_with(tmp_path):
+    path = tmp_path / "merged.yaml"
+    path.write_text("base: vit-small-cifar\nmodel: {<<: &size {width: 96, depth: 2}, width: 192}\n")
+    assert (read_recipe(str(path)).model.width, read_recipe(str(path)).model.depth) == (192, 2)
+
+
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
@@ -111,6 +117,8 @@ def test_an_unknown_recipe_is_answered_with_the_known_ones():
             r"cannot be read as YAML \(line 3: found character '\\t'",
         ),
         (b"model: {width: 3", "cannot be read as YAML"),
+        (b"model:\n  depth: 2\nbatch: 8\nmodel:\n  width: 3\n", r"\(line 4: model is set twice\)"),
+        (b"model: {width: 3, width: 4}", r"\(line 1: width is set twice\)"),
         (b"\xff\xfe\x00", "cannot be read as YAML"),
         (b"- epochs\n", "broken.yaml must hold settings"),
         (b"", "broken.yaml must hold settings"),

@@ -94,7 +94,9 @@ def _shown_kind(path: Path) -> RunKind:
         raise RunFolderError(f"{path} is not a folder: give folders that attnaudit audit, train or a monitor wrote.")
     kind = folder.kind
     if kind is RunKind.ROBUSTNESS:
-        raise RunFolderError(f"{path} holds {kind.words}, which has a page of its own: open {path / FILE}.")
+        page = path / FILE
+        where = f"open {page}" if page.exists() else f"repeat its command, or read it by attnaudit judge {path}"
+        raise RunFolderError(f"{path} holds {kind.words}, which has a page of its own: {where}.")
     if kind is RunKind.HEAD_VIEWS:
         raise RunFolderError(f"{path} holds {kind.words}, which the page of their audit shows: give {path.parent}.")
     if kind is RunKind.AUDIT and not folder.summary_file.exists():

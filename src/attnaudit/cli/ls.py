@@ -42,13 +42,14 @@ def ls(
 
         attnaudit ls measures --json
     """
-    from attnaudit.report.claim_page import claim_page_named
+    from attnaudit.report.claim_page import claim_lines, claim_named, claim_page
     from attnaudit.report.listings import listing, listing_table
 
     if name is None:
         rows = listing(kind.value)
         print_json(rows) if json else data_console(wide=wide).print(listing_table(rows, wide=wide))
     elif kind is Listing.CLAIMS:
-        data_console().print(claim_page_named(name))
+        claim = claim_named(name)
+        print_json({"claim": name, **claim_lines(claim)}) if json else data_console(wide=wide).print(claim_page(claim))
     else:
         raise UsageError(f"Only claims have a page: remove {name!r} after attnaudit ls {kind.value}.")

@@ -15,15 +15,24 @@ from attnaudit.claims.registry import CLAIMS
 from attnaudit.errors import unknown
 
 
-def claim_page_named(name: str) -> RenderableType:
-    """The page of the claim of that name."""
+def claim_named(name: str) -> Claim:
+    """The claim of that name.
+
+    Raises:
+        UsageError: there is none.
+    """
     if name not in CLAIMS:
         raise unknown("claim", name, CLAIMS)
-    return claim_page(CLAIMS[name])
+    return CLAIMS[name]
+
+
+def claim_lines(claim: Claim) -> dict[str, str]:
+    """Everything that a claim says of itself."""
+    return dict(_lines(claim))
 
 
 def claim_page(claim: Claim) -> RenderableType:
-    """Everything that a claim says of itself."""
+    """The same for the terminal."""
     grid = Table.grid(padding=(0, 2, 1, 0))
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column()

@@ -26,7 +26,7 @@ Row = dict[str, str | None]
 #: Columns that say what something is; the others are shown on request where there are many.
 _MAIN = ("statement", "what", "closer", "role", "formula")
 #: The same where they are others.
-_MAIN_OF = {"model": ("field", "MB", "licence", "here")}
+_MAIN_OF = {"model": ("field", "MB", "licence", "here"), "attack": ("protocol", "what")}
 _FEW = 3
 _NUMBERS = ("MB",)
 #: Names of elsewhere, without spaces.

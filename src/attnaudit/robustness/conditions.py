@@ -103,7 +103,7 @@ def epsilon(text: str, whose: str = "--eps") -> float:
     try:
         value = float(numerator) / float(denominator or 1)
     except (ValueError, ZeroDivisionError) as error:
-        raise UsageError(f"{whose} must be a number such as 4/255 or 0.0157, got {text}.") from error
+        raise UsageError(f"{whose} must be a number such as 4/255 or 0.0157, got {text or 'nothing'}.") from error
     if not 0 <= value <= 1:
         raise UsageError(f"{whose} must be between 0 and 1, as pixel values are, such as 4/255, got {text}.")
     return value

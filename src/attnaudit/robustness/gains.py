@@ -105,7 +105,7 @@ class PairedComparison:
     def _under_attack(self, evaluations: Sequence[Evaluation], level: float) -> Gain:
         every = SharedConditions.all_of([self.ours, self.theirs, self.baseline], ConditionKind.ATTACK, evaluations)
         if not every:
-            return Gain(_NOT_MEASURED, "no attack by gradients was run on both and the baseline")
+            return Gain(_NOT_MEASURED, "no attack by gradients was run on all of these networks")
         return _agreed([_under_attack(shared, level) for shared in every])
 
 

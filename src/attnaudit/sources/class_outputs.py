@@ -51,7 +51,11 @@ def outputs_of(
         indices = torch.tensor([int(name) for name in names])
         if int(indices.max()) < outputs:
             return indices
-    elif classes == outputs:
+        raise InputError(
+            f"The class {int(indices.max())} of {data.path} is not one of the {outputs} classes of {model}, which are "
+            f"numbered from 0 to {outputs - 1}: name folders by class number."
+        )
+    if classes == outputs:
         return torch.arange(outputs)
     raise InputError(
         f"{model} has {outputs} classes, but {data.path} has {classes}: give images of the model's classes, in "

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from attnaudit.display import readable
+from attnaudit.display import counted, readable
 from attnaudit.errors import InputError
 from attnaudit.sources.data import given_or_default
 from attnaudit.sources.encoded_images import PICTURES, EncodedImages, class_names, encoded_column, read_parquet
@@ -102,7 +102,8 @@ def _half(folder: Path, names: Sequence[str], classes: Sequence[str] | None = No
 def _checked(found: LabelledImages) -> LabelledImages:
     present = len(set(found.labels.tolist()))
     if present < 2:
-        raise InputError(f"{found.path} must have at least 2 classes, got {len(found)} images of {present}.")
+        got = f"{counted(len(found), 'image')} of {present} {'class' if present == 1 else 'classes'}"
+        raise InputError(f"{found.path} must have at least 2 classes, got {got}.")
     if int(found.labels.min()) < 0:
         raise InputError(f"{found.path} has images without a label ({int(found.labels.min())}).")
     return found

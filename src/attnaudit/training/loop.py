@@ -212,6 +212,7 @@ class _Training:
         sentence = self.task.describe(history[-1])
         result = TrainingResult(self.folder.path, self.recipe, self.layout.seed, history, details, sentence)
         if self.settings.ranks.is_main:
+            write_history(self.folder.path, self.recipe, history)
             write_result(result, self.folder, self.task, self.trainer)
         return result
 

@@ -120,7 +120,7 @@ def _loaded(text: str) -> Any:
         ValueError: it is not YAML, or holds too much; the message has the line, if it is known.
     """
     yaml = _yaml()
-    loader: Any = type("RecipeLoader", (yaml.SafeLoader,), {})
+    loader: Any = type("RecipeLoader", (yaml.SafeLoader,), {"compose_mapping_node": _mapping_without_repetition})
     loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+.0123456789"))
     try:
         content = yaml.load(text, Loader=loader)
@@ -133,6 +133,17 @@ def _loaded(text: str) -> Any:
         raise ValueError(first_line(error)) from error
     _check_amount(content)
     return content
+
+
+def _mapping_without_repetition(loader: Any, anchor: str | None) -> Any:
+    """PyYAML would take the last of several settings of one name, and drop the others."""
+    node = _yaml().SafeLoader.compose_mapping_node(loader, anchor)
+    seen = set()
+    for key, _ in node.value:
+        if isinstance(key.value, str) and key.value in seen:
+            raise _yaml().constructor.ConstructorError(None, None, f"{key.value} is set twice", key.start_mark)
+        seen.add(str(key.value))
+    return node
 
 
 def _check_amount(content: Any) -> None:
