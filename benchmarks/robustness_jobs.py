@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from attnaudit.display import enumerated
-from attnaudit.errors import UsageError
+from attnaudit.errors import AttnAuditError, UsageError
 from attnaudit.records.files import write_whole
 
 #: A folder with this file is finished.
@@ -153,31 +153,33 @@ def run_jobs(jobs: Sequence[Job], at_a_time: int, deadline: float) -> bool:
     waiting = [job for job in jobs if not finished(job)]
     running: dict[Job, subprocess.Popen[bytes]] = {}
     failed: set[Job] = set()
-    while (waiting or running) and time.monotonic() < deadline:
-        for job, process in list(running.items()):
-            if process.poll() is not None:
-                del running[job]
-                print(f"{job.folder.name}: {'done' if finished(job) else 'FAILED'}", flush=True)
-                failed |= set() if finished(job) else {job}
-        waiting = [job for job in waiting if not failed.intersection(job.needs)]
-        ready = [job for job in waiting if all(finished(other) for other in job.needs)]
-        for job in ready[: at_a_time - len(running)]:
-            waiting.remove(job)
-            try:
-                words = job.words()
-            except UsageError as error:
-                print(f"{job.folder.name}: not started: {error}", flush=True)
-                failed.add(job)
-                continue
-            write_whole(command_file(job), json.dumps(words).encode())
-            running[job] = start(words, job.folder.with_suffix(".log"))
-        if waiting and not ready and not running:
-            break
-        time.sleep(0.2)
-    for process in running.values():
-        process.terminate()
-    for process in running.values():
-        process.wait()
+    try:
+        while (waiting or running) and time.monotonic() < deadline:
+            for job, process in list(running.items()):
+                if process.poll() is not None:
+                    del running[job]
+                    print(f"{job.folder.name}: {'done' if finished(job) else 'FAILED'}", flush=True)
+                    failed |= set() if finished(job) else {job}
+            waiting = [job for job in waiting if not failed.intersection(job.needs)]
+            ready = [job for job in waiting if all(finished(other) for other in job.needs)]
+            for job in ready[: at_a_time - len(running)]:
+                waiting.remove(job)
+                try:
+                    words = job.words()
+                except AttnAuditError as error:
+                    print(f"{job.folder.name}: not started: {error}", flush=True)
+                    failed.add(job)
+                    continue
+                write_whole(command_file(job), json.dumps(words).encode())
+                running[job] = start(words, job.folder.with_suffix(".log"))
+            if waiting and not ready and not running:
+                break
+            time.sleep(0.2)
+    finally:  # what was started does not outlive this program, however it ends
+        for process in running.values():
+            process.terminate()
+        for process in running.values():
+            process.wait()
     left = [job.folder.name for job in jobs if not finished(job)]
     if left:
         print(f"{len(left)} of {len(jobs)} are left: {', '.join(left)}", flush=True)

@@ -7,7 +7,7 @@ from benchmarks import robustness_jobs as jobs
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from attnaudit.errors import UsageError
+from attnaudit.errors import RunFolderError, UsageError
 from attnaudit.records.json_file import plain
 from attnaudit.sources.vision_transformer import build_vision_transformer
 from attnaudit.training.recipe_file import read_recipe
@@ -164,6 +164,26 @@ def test_when_the_time_is_over_everything_is_stopped(arguments, started, monkeyp
     _, process = started["robust-rpc4-0"]
     assert process.stopped
     assert "1 of 1 are left" in capsys.readouterr().out
+
+
+def test_what_was_started_is_stopped_however_the_program_ends(arguments, started, monkeypatch):
+    def interrupted(seconds):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(jobs.time, "sleep", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        jobs.run_jobs(trainings(arguments, "rpc4", "softmax"), 2, float("inf"))
+    assert all(process.stopped for _, process in started.values())
+    assert len(started) == 2
+
+
+def test_a_network_that_cannot_be_read_for_its_temperature_is_said(arguments, started, monkeypatch, capsys):
+    def unreadable(folder, data, device):
+        raise RunFolderError("cannot be read.")
+
+    monkeypatch.setattr(experiment, "temperature", unreadable)
+    assert not jobs.run_jobs(trainings(arguments, "rpc4", "symmetric-temperature"), 2, float("inf"))
+    assert "robust-symmetric-temperature-0: not started: cannot be read." in capsys.readouterr().out
 
 
 def shares(arguments, wanted):

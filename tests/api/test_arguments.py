@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 import attnaudit
+from attnaudit.api.laboratory import align, regularise
 from attnaudit.claims.claim import Claim
 from attnaudit.errors import AttnAuditError, InputError, UsageError
 from attnaudit.statistics.scores import Bounds
@@ -33,6 +34,7 @@ def images():
     [
         ({"seed": -1}, "seed must be ≥ 0, got -1"),
         ({"seed": 1.5}, "seed must be an integer"),
+        ({"seed": 2**63 - 1}, "seed must be ≤ 9223372036854775806"),
         ({"repeats": 1.5}, "repeats must be an integer"),
         ({"protocol": "exakt"}, "protocol 'exakt': did you mean exact"),
         ({"threshold": 2}, "both between 0 and 1"),
@@ -116,6 +118,10 @@ def test_a_claim_says_what_it_lacks(arguments, words):
         (lambda: attnaudit.train("vit-small-cifar", epochs=0), "epochs must be ≥ 1"),
         (lambda: attnaudit.train("vit-small-cifar", change="epochs=1"), "change must be a list"),
         (lambda: attnaudit.paper("table1", seed=-1), "seed must be ≥ 0"),
+        (lambda: attnaudit.robust("vit-small-cifar", random_weights=True, seed=2**64), "seed must be ≤"),
+        (lambda: attnaudit.train("vit-small-cifar", seed=2**64), "seed must be ≤"),
+        (lambda: align(dim=2, seed=2**64), "seed must be ≤"),
+        (lambda: regularise(dim=2, seed=2**64), "seed must be ≤"),
         (lambda: attnaudit.audit("test_vit", random_weights=True, limit="4"), "--limit must be an integer"),
         (lambda: attnaudit.audit("test_vit", random_weights=True, kind="video"), "kind must be images, text or None"),
     ],

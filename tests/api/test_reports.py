@@ -8,6 +8,7 @@ import attnaudit
 from attnaudit.api import reports
 from attnaudit.errors import RunFolderError, UsageError
 from attnaudit.training import Monitor
+from tests.claims.evaluations import GAIN, pairs, write_evaluation
 from tests.report.synthetic import write_run
 from tests.training.networks import batch, network
 from tests.training.rows import quiet
@@ -43,6 +44,15 @@ def test_of_several_folders_what_is_no_audit_is_left_out_and_said(caplog):
     said = " ".join(record.getMessage() for record in caplog.records)
     for name in ("monitor holds the measurements", "gaussian-align is not a run folder", "notes.txt", "not finished"):
         assert name in said
+
+
+def test_an_evaluation_is_shown_by_its_own_page_or_judged(tmp_path):
+    path = write_evaluation(tmp_path / "run", pairs(GAIN, GAIN))
+    with pytest.raises(RunFolderError, match="repeat its command, or read it by attnaudit judge"):
+        attnaudit.report(path)
+    (path / "report.html").touch()
+    with pytest.raises(RunFolderError, match=r"has a page of its own: open .*report\.html"):
+        attnaudit.report(path)
 
 
 def test_several_monitors_share_a_page():

@@ -122,6 +122,31 @@ def test_every_form_has_a_temperature_of_its_own(tmp_path):
     assert words == {"rpc4": "supported", "rpc6": "refuted (no gain)"}
 
 
+def test_a_gain_in_another_evaluation_is_not_explained_by_controls_that_were_not_in_it(tmp_path):
+    """Alone, the first has no controls, and the second no gain to explain."""
+    without = write_evaluation(tmp_path / "without", pairs((0.05, 0.051, 0.049, 0.05, 0.052), (0.0,) * 5))
+    controlled = write_evaluation(tmp_path / "controlled", with_controls(0.0, one=0.0, random=0.0, tempered=0.0))
+    assert judged(BECAUSE, without) == ()
+    (both,), (alone,) = judged(BECAUSE, without, controlled), judged(BECAUSE, controlled)
+    assert both.words == alone.words == "undecided (not identifiable)"
+    assert both.reason.count("on 3 seeds") == 8
+
+
+def test_a_gain_and_its_controls_are_of_the_same_epsilon(tmp_path):
+    """At 2/255, where there is a gain, the controls are missing; at 1/255 there is none."""
+    networks = with_controls(0.0, one=0.0, random=0.0, tempered=0.0)
+    changed = []
+    for label, card, conditions, masked in networks:
+        if label.startswith("rpc4"):
+            conditions = [(*c[:4], c[4] + 0.05 * (c[2] == 2 / 255)) for c in conditions]
+        elif not label.startswith("sym"):
+            conditions = [c for c in conditions if c[2] != 2 / 255]
+        changed.append((label, card, conditions, masked))
+    (verdict,) = judged(BECAUSE, write_evaluation(tmp_path / "run", changed))
+    assert verdict.words == "undecided (not identifiable)"
+    assert verdict.reason.count("attack at ε = 1/255") == 4
+
+
 @pytest.mark.parametrize("missing", CONTROLS)
 def test_without_one_of_its_controls_the_reason_is_not_judged(tmp_path, missing):
     present = {name: 0.0 for name in CONTROLS if name != missing}

@@ -119,6 +119,13 @@ def test_an_unfinished_or_damaged_evaluation_is_named(tmp_path):
         open_evaluation(tmp_path / "nowhere")
 
 
+def test_a_summary_of_other_inputs_than_its_run_is_refused(tmp_path):
+    path, other = (write_evaluation(tmp_path / str(n), pairs(GAIN, GAIN), images=n) for n in (500, 2000))
+    (path / "summary.json").write_bytes((other / "summary.json").read_bytes())
+    with pytest.raises(RunFolderError, match=r"summary\.json is of other inputs than run\.json"):
+        open_evaluation(path)
+
+
 def test_of_two_evaluations_the_one_with_more_images_counts(tmp_path):
     few = write_evaluation(tmp_path / "few", pairs(LOSS, LOSS), images=10)
     many = write_evaluation(tmp_path / "many", pairs(GAIN, GAIN), images=1000)

@@ -36,6 +36,14 @@ def test_the_page_says_what_was_found_first_and_up_to_which_step(folder):
         assert title in page
 
 
+def test_courses_of_one_name_are_told_apart_by_their_folder(tmp_path):
+    for name in ("one", "two"):
+        with Monitor(network(), {"train": batch()}, out=tmp_path / name, name="vit", tell=quiet) as monitor:
+            monitor.measure(0)
+    page = course_page([open_course(tmp_path / name) for name in ("one", "two")]).decode()
+    assert re.findall("<h1><bdi>(.*?)</bdi></h1>", page) == [f"vit ({tmp_path / name})" for name in ("one", "two")]
+
+
 def test_the_page_has_no_script_and_nothing_from_elsewhere(folder):
     page = course_page([open_course(folder)]).decode()
     assert "<script" not in page

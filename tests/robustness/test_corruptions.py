@@ -4,6 +4,7 @@ from dataclasses import replace
 from shutil import copytree
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import torch
 
@@ -103,11 +104,25 @@ def test_several_processes_write_the_same_bytes(written, tmp_path):
     assert seen[-1] == (2, 2)
 
 
-def test_files_that_are_there_are_left(written):
+def test_whole_files_that_are_there_are_left(written):
     model, examples, conditions, out = written
-    (out / "fog" / "2.parquet").write_bytes(b"mine")
+    mine = (out / "glass_blur" / "2.parquet").read_bytes()
+    (out / "fog" / "2.parquet").write_bytes(mine)
     write_corrupted_sets(model, examples, conditions, out, seed=7)
-    assert (out / "fog" / "2.parquet").read_bytes() == b"mine"
+    assert (out / "fog" / "2.parquet").read_bytes() == mine
+
+
+@pytest.mark.parametrize("name", ["clean.parquet", "fog/2.parquet"])
+@pytest.mark.parametrize("left", ["cut off", "fewer images"])
+def test_files_without_all_images_are_made_again(written, name, left):
+    model, examples, conditions, out = written
+    before = (out / name).read_bytes()
+    if left == "cut off":
+        (out / name).write_bytes(before[:300])
+    else:
+        pq.write_table(pq.read_table(out / name).slice(1), out / name)
+    write_corrupted_sets(model, examples, conditions, out, seed=7)
+    assert (out / name).read_bytes() == before
 
 
 @pytest.mark.parametrize(

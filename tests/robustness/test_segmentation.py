@@ -179,7 +179,9 @@ def test_an_evaluation_is_read_back_as_networks_that_are_compared_by_their_miou(
     assert "quantity" not in json_file.plain(network)  # but for what is no accuracy of a classifier
 
 
-@pytest.mark.parametrize("option", [{"attacks": ["pgd"]}, {"mask": True}, {"twin": "x"}, {"outliers": "x"}])
+@pytest.mark.parametrize(
+    "option", [{"attacks": ["pgd"]}, {"eps": ["1/255"]}, {"mask": True}, {"twin": "x"}, {"outliers": "x"}]
+)
 def test_what_is_for_classifiers_is_refused_by_name(tmp_path, option):
     model, data = write_segmenter(tmp_path / "model"), write_masks(tmp_path / "data.parquet", 2)
     with pytest.raises(UsageError, match=rf"--{next(iter(option))} is for classifiers: a network that segments"):

@@ -131,6 +131,13 @@ def test_of_evaluations_on_other_images_the_one_that_counts_is_named(tmp_path):
     assert "not counted" not in alone.reason
 
 
+def test_evaluations_that_decide_together_are_both_counted(tmp_path):
+    one, other = (write_evaluation(tmp_path / name, pairs(gain, gain)) for name, gain in (("a", GAIN), ("b", LOSS)))
+    (verdict,) = judged(ROBUST, one, other)
+    assert verdict.words == "undecided (measures disagree)"
+    assert "not counted" not in verdict.reason
+
+
 def by_autoattack(networks, left, seeds=(0, 1, 2)):
     """The networks with AutoAttack at 2/255 on top, which leaves so much by recipe, in these seeds."""
     return [

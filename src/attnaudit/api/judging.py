@@ -17,7 +17,7 @@ from attnaudit.display import counted
 from attnaudit.errors import RunFolderError, UsageError
 from attnaudit.records.audit import open_audit
 from attnaudit.records.evaluated_networks import open_evaluations
-from attnaudit.records.run_folder import RunFolder
+from attnaudit.records.run_folder import RunFolder, check_no_run
 from attnaudit.records.run_kind import RunKind
 from attnaudit.records.training import open_trainings
 from attnaudit.report.figure_files import write_judged_figures
@@ -43,6 +43,8 @@ def judge(
             attacks of growing strength, gains over symmetric attention.
     """
     paths = run_paths(runs)
+    if out is not None:
+        check_no_run(Path(out))
     for path in paths:
         if not path.is_dir():
             wrong = f"{path} is a file" if path.exists() else f"The folder {path} does not exist"

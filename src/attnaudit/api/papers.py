@@ -21,7 +21,7 @@ from attnaudit.papers.training_curves import FIGURE1, FIGURE4, curves
 from attnaudit.protocol import Protocol
 from attnaudit.records.engine import Progress, Resources, default_memory, parse_memory
 from attnaudit.records.files import file_name, make_folder
-from attnaudit.records.ranges import check_whole
+from attnaudit.records.ranges import check_seed
 from attnaudit.records.run_folder import RunFolder
 from attnaudit.records.training import BATCHES, open_training
 from attnaudit.report.data_files import write_csv, write_rows
@@ -80,7 +80,7 @@ def paper(
     """
     if item not in (*STUDY_INPUTS, *OF_TRAINING):
         raise unknown("table or figure", item, sorted((*STUDY_INPUTS, *OF_TRAINING)))
-    check_whole(0, seed=seed)
+    check_seed(seed)
     resources = Resources(workers, cluster, default_memory() if memory is None else parse_memory(str(memory)))
     if cluster is not None and item not in TABLES:
         raise UsageError(f"--cluster is for tables only: {item} is one short computation.")

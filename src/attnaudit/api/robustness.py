@@ -14,7 +14,7 @@ from attnaudit.numerics.devices import device_name
 from attnaudit.protocol import Protocol
 from attnaudit.records.card import SentenceCard
 from attnaudit.records.engine import Progress
-from attnaudit.records.ranges import check_whole
+from attnaudit.records.ranges import check_seed, check_whole
 from attnaudit.records.run_folder import RunFolder
 from attnaudit.report.progress import shown_progress
 from attnaudit.report.robustness_files import write_evaluation_files
@@ -56,7 +56,7 @@ def robust(
     random_weights: bool = False,
     download: bool = False,
     attacks: Sequence[str] | None = None,
-    eps: Sequence[float | str] = defaults.EPSILONS,
+    eps: Sequence[float | str] | None = None,
     corruptions: Corruptions = (),
     severities: Sequence[int] = defaults.SEVERITIES,
     corrupted: str | Path | None = None,
@@ -91,7 +91,8 @@ def robust(
         download: allow the network for weights.
         attacks: names, see `attnaudit ls attacks`; `"pgd:50"` runs 50 iterations, `"autoattack@1/255"` at that ε alone.
             By default some; none for networks that segment, which are shown clean and corrupted pictures only.
-        eps: budgets of the attacks, in pixels between 0 and 1: numbers, or texts such as `"4/255"`.
+        eps: budgets of the attacks, in pixels between 0 and 1: numbers, or texts such as `"4/255"`; 1/255 and
+            4/255 if None.
         corruptions: names, see `attnaudit ls corruptions`, or `"all"`.
         severities: of the corruptions, 1 to 5.
         corrupted: a folder of corrupted images, ImageNet-C or one that `corrupt` wrote; made now if None.
@@ -114,7 +115,7 @@ def robust(
         progress: a function that is told of every finished batch; True for a bar, False for none.
     """
     check_whole(1, limit=limit, batch=batch)
-    check_whole(0, seed=seed)
+    check_seed(seed)
     if precision not in _PRECISIONS:
         raise unknown("precision", precision, _PRECISIONS)
     if out is not None:
@@ -122,7 +123,7 @@ def robust(
     names = [models] if isinstance(models, str) else list(models)
     if tsv is not None:
         given = {
-            "--images and --parquet": images, "--attacks": attacks, "--corruptions": corruptions,
+            "--images and --parquet": images, "--attacks": attacks, "--eps": eps, "--corruptions": corruptions,
             "--corrupted": corrupted, "--baseline": baseline, "--twin": twin, "--outliers": outliers, "--mask": mask,
         }  # fmt: skip
         for name, value in given.items():
@@ -142,7 +143,7 @@ def robust(
     of_images = evaluation_conditions(
         chosen,
         attacks=defaults.ATTACKS if attacks is None else attacks,
-        eps=eps,
+        eps=defaults.EPSILONS if eps is None else eps,
         corruptions=corruptions,
         severities=severities,
         transfer=twin is not None,
@@ -160,7 +161,7 @@ def robust(
         raise UsageError(f"{sentences} classifies sentences: give --tsv FILE, with columns sentence and label.")
     else:
         if segments := PixelModel(loaded[0]).segments:
-            check_segmentation(attacks=attacks, twin=twin, outliers=outliers, mask=mask, baseline=baseline)
+            check_segmentation(attacks=attacks, eps=eps, twin=twin, outliers=outliers, mask=mask, baseline=baseline)
         conditions = for_segmentation(of_images) if segments else of_images
         examples = find_examples(
             loaded[0],
@@ -222,7 +223,7 @@ def corrupt(
         progress: a function that is told of every finished file; True for a bar, False for none.
     """
     check_whole(1, limit=limit, workers=workers)
-    check_whole(0, seed=seed)
+    check_seed(seed)
     conditions = corrupting_conditions(corruptions, severities)
     if not conditions:
         raise UsageError("--corruptions none leaves nothing to write: name some, or use --corruptions all.")

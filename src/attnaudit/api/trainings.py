@@ -10,7 +10,7 @@ from attnaudit import defaults
 from attnaudit.errors import InputError, UsageError
 from attnaudit.numerics.devices import device_name
 from attnaudit.records.engine import Progress
-from attnaudit.records.ranges import check_whole
+from attnaudit.records.ranges import check_seed, check_whole
 from attnaudit.report.progress import shown_progress
 from attnaudit.sources.data import VARIABLE, data_file
 from attnaudit.training.cuda_graph import check_recordable
@@ -65,7 +65,8 @@ def train(
         InputError: there is no data, or it cannot be learned from.
     """
     check_whole(1, epochs=epochs, limit=limit)
-    check_whole(0, seed=seed, workers=workers)
+    check_whole(0, workers=workers)
+    check_seed(seed)
     if isinstance(change, str):
         raise UsageError(f"change must be a list of settings, as in [{change!r}], got {change!r} alone.")
     chosen = read_recipe(recipe, [*(change or ()), *([] if epochs is None else [f"epochs={epochs}"])])

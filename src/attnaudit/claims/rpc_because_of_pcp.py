@@ -28,8 +28,9 @@ class _Subject:
 
     @property
     def comparisons(self) -> tuple[PairedComparison, ...]:
-        """The first says whether there is a gain, the others why."""
-        return tuple(PairedComparison(self.ours, theirs, self.baseline) for theirs in (self.baseline, *self.controls))
+        """The first says whether there is a gain, the others why: under the same conditions, in the same seeds."""
+        others = (self.baseline, *self.controls)
+        return tuple(PairedComparison(self.ours, theirs, self.baseline, others) for theirs in others)
 
 
 def _subjects(evaluations: Sequence[Evaluation]) -> list[_Subject]:
@@ -123,11 +124,11 @@ CLAIM = Claim(
     formula="the gain over one iteration, over S at random places, over softmax(KKᵀ/(t√d)) V of the same entropy",
     rule=(
         "Where RPC-Attention gains over symmetric attention, under corruption or attack, it must gain over each of "
-        "three controls too: one iteration, which only clips keys; a sparse part of the same density at random places, "
-        "unless S is nearly empty (below 0.1 % of its entries; where that is not known, this control refutes nothing); "
-        "symmetric attention with a temperature that brings its entropy, after training, closer to RPC-Attention's "
-        "than to that of symmetric attention. Refuted if the gain over one of them is absent or a loss, undecided if "
-        "no gain to explain is shown. "
+        "three controls too, in the same evaluation, seeds and conditions: one iteration, which only clips keys; a "
+        "sparse part of the same density at random places, unless S is nearly empty (below 0.1 % of its entries; where "
+        "that is not known, this control refutes nothing); symmetric attention with a temperature that brings its "
+        "entropy, after training, closer to RPC-Attention's than to that of symmetric attention. Refuted if the gain "
+        "over one of them is absent or a loss, undecided if no gain to explain is shown. "
         f"{RULE}"
     ),
     decided_by=(

@@ -122,7 +122,7 @@ CLAIM = Claim(
         "more: the paper has words, and these limits are ours. Operations and memory are counts. Time is the mean "
         "ratio of passes that run in turn, by Student's t over the logarithms of repeats, widened for all times; of "
         "CUDA graphs where there are any. Supported if all six ratios are within their limits, refuted if one is "
-        "beyond, with all of its interval, and undecided otherwise. Judged are the published forms: four, five and six "
+        "beyond, with all of its interval, and undecided otherwise. The published forms are judged: four, five and six "
         "iterations in the first block, and two in all blocks."
     ),
     decided_by=(

@@ -60,9 +60,12 @@ def robust(
             show_default=f"{options.joined(defaults.ATTACKS)}; none for segmentation and sentences",
         ),
     ] = None,
-    eps: Annotated[str, typer.Option(help="Attack budgets in pixel values, between 0 and 1.")] = options.joined(
-        defaults.EPSILONS
-    ),
+    eps: Annotated[
+        str | None,
+        typer.Option(
+            help="Attack budgets in pixel values, between 0 and 1.", show_default=options.joined(defaults.EPSILONS)
+        ),
+    ] = None,
     corruptions: options.Corruptions = "none",
     severities: options.Severities = options.joined(defaults.SEVERITIES),
     corrupted: Annotated[
@@ -146,7 +149,7 @@ def robust(
         noises=None if noises is None else options.names_or_all(noises, "--noises"),
         rates=None if rates is None else options.numbers(rates, "--rates"),
         attacks=None if attacks is None else options.names(attacks, "--attacks"),
-        eps=options.listed(eps, "--eps"),
+        eps=None if eps is None else options.listed(eps, "--eps"),
         corruptions=options.names_or_all(corruptions, "--corruptions"),
         severities=options.whole_numbers(severities, "--severities"),
         corrupted=corrupted,

@@ -11,7 +11,7 @@ from attnaudit.measures.measure import Measure
 from attnaudit.measures.references import REFERENCES, Reference
 from attnaudit.measures.registry import DEFAULT_MEASURES, MEASURES
 from attnaudit.protocol import Protocol
-from attnaudit.records.ranges import check_whole
+from attnaudit.records.ranges import check_seed, check_whole
 from attnaudit.theories.base import Theory, is_fitted
 from attnaudit.theories.registry import PRIMAL_SVD, THEORIES
 
@@ -31,7 +31,7 @@ class Selection:
 
     def __post_init__(self) -> None:
         check_whole(1, repeats=self.repeats)
-        check_whole(0, seed=self.seed)
+        check_seed(self.seed)
         if not self.theories:
             raise UsageError("theories must name at least one theory of values, got none.")
 

@@ -123,6 +123,11 @@ def open_evaluation(path: Path) -> Evaluation:
     for model in settings.models:
         if model.card is not None:
             network = _network(model, model.card, summary)
+            if any(entry.images != settings.images for entry in network.under(ConditionKind.CLEAN)):
+                raise RunFolderError(
+                    f"{folder.summary_file} is of other inputs than {folder.settings_file.name}: restore the file "
+                    "as it was, or repeat the command."
+                )
             if not network.under(ConditionKind.CLEAN):
                 raise RunFolderError(
                     f"{folder.summary_file} is not readable as the summary of an evaluation (it has no accuracy of "

@@ -8,6 +8,8 @@ from typing import Any
 
 from attnaudit.errors import SettingError
 
+_LARGEST_SEED = 2**63 - 2
+
 
 def check_range(low: float, high: float = math.inf, *, open_low: bool = False, **values: float | None) -> None:
     """Fail, naming the setting, for a value that is not between the bounds; None is allowed.
@@ -32,6 +34,17 @@ def check_whole(low: int, **values: Any) -> None:
             raise SettingError(f"{name} must be an integer ≥ {low}, got {value!r}.")
         if value is not None and value < low:
             raise SettingError(f"{name} must be ≥ {low}, got {value}.")
+
+
+def check_seed(seed: Any) -> None:
+    """Fail for what is no seed: torch takes 64 bits, and some commands use the next number, too.
+
+    Raises:
+        SettingError: it is none.
+    """
+    check_whole(0, seed=seed)
+    if seed is not None and seed > _LARGEST_SEED:
+        raise SettingError(f"seed must be ≤ {_LARGEST_SEED}, got {seed}.")
 
 
 def check_rate(**values: float) -> None:

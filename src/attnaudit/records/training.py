@@ -14,7 +14,7 @@ from attnaudit.errors import RunFolderError
 from attnaudit.records import json_file
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.later_fields import added_later
-from attnaudit.records.ranges import check_range
+from attnaudit.records.ranges import check_range, check_seed
 from attnaudit.records.recipe import AnyRecipe, ImageRecipe, SegmentationRecipe, SentenceRecipe, TextRecipe
 from attnaudit.records.run_folder import RunFolder
 from attnaudit.records.run_kind import RunKind
@@ -39,7 +39,7 @@ class TrainingIdentity:
     kind: Literal[RunKind.TRAINING] = RunKind.TRAINING
 
     def __post_init__(self) -> None:
-        check_range(0, seed=self.seed)
+        check_seed(self.seed)
 
 
 @dataclass(frozen=True)

@@ -39,8 +39,9 @@ def write_corrupted_sets(
 ) -> None:
     """Write the preprocessed images: `clean.parquet`, and `<corruption>/<severity>.parquet` for each condition.
 
-    Existing files are kept, and a folder with other images is left alone. The images do not depend on the number of
-    workers. They are stored as WebP without loss, because a lossy format would corrupt them further.
+    Existing files are kept if they have all images, and a folder with other images is left alone. The images do not
+    depend on the number of workers. They are stored as WebP without loss, because a lossy format would corrupt them
+    further.
 
     Raises:
         RunFolderError: the folder has other content, or cannot be written.
@@ -51,9 +52,9 @@ def write_corrupted_sets(
         json_file.write(file, {"identity": identity})
     images = examples.selected
     clean, truth, names = examples.clean(model), images.columns(*model.size), images.names
-    if not (out / CLEAN_FILE).exists():
+    if not _is_whole(out / CLEAN_FILE, len(clean)):
         write_whole(out / CLEAN_FILE, _parquet(clean, truth, names))
-    missing = [condition for condition in conditions if not _file(out, condition).exists()]
+    missing = [condition for condition in conditions if not _is_whole(_file(out, condition), len(clean))]
     done = len(conditions) - len(missing)
     progress(done, len(conditions), "corrupting")
     for condition, content in _made(clean, missing, (truth, names, examples.indices, seed), workers):
@@ -103,6 +104,14 @@ def _content(clean: NDArray[np.uint8], condition: Condition, about: _About) -> b
 
 def _file(out: Path, condition: Condition) -> Path:
     return out / condition.name / f"{round(condition.strength)}.parquet"
+
+
+def _is_whole(file: Path, images: int) -> bool:
+    """Whether a file is there and has so many images: one that is cut off is made again."""
+    try:
+        return bool(pq.read_metadata(file).num_rows == images)
+    except (OSError, pa.ArrowException):
+        return False
 
 
 def _parquet(pixels: Tensor, truth: _Truth, names: tuple[str, ...] | None) -> bytes:

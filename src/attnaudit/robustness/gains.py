@@ -31,16 +31,16 @@ GAIN_RULE = (
     "Student's t over seeds, widened for all differences of the claim (the choice of {examples} is not covered). A "
     "gain is shown if the interval lies above 0, and absent if the interval contains 0 and excludes 1 point. Of "
     "several evaluations on other {examples}, that of most seeds counts, then that of most {examples}; where several "
-    "have as many and say different things, the claim is undecided. No gain is absent where the baseline networks "
-    "are less than a tenth of the way from chance (1 / classes) to 1."
+    "have as many and say different things, the claim is undecided. A gain is not called absent where the networks "
+    "compared with are less than a tenth of the way from chance (1 / classes) to 1."
 )
 RULE = (
     f"{GAIN_RULE.format(examples='images')} Corruption: the mean over all corruptions and severities. Attack: of the "
     "ε at which the symmetric baseline keeps between 10 and 60 %, that at which it keeps closest to half of its clean "
     "accuracy, each network under the strongest of the attacks that all had, AutoAttack included if it is one of them; "
     "of evaluations of as many seeds, one with AutoAttack counts. A gain under attack does not count if one of the "
-    "networks that has it fails a check for gradient masking or was not checked; nor does the absence of one, if that "
-    "holds for a network it is compared with."
+    "networks that have it fails a check for gradient masking or was not checked; its absence does not count if one of "
+    "the networks compared with fails or was not checked."
 )
 
 
@@ -59,11 +59,16 @@ class Gain:
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """Two groups of networks, paired by seed; the accuracy of `baseline` chooses the ε of attacks."""
+    """Two groups of networks, paired by seed; the accuracy of `baseline` chooses the ε of attacks.
+
+    Comparisons that answer one question together have the networks of the others `beside` them, so that all are of one
+    evaluation, of the same seeds and conditions.
+    """
 
     ours: NetworkGroup
     theirs: NetworkGroup
     baseline: NetworkGroup
+    beside: tuple[NetworkGroup, ...] = ()
 
     def gains(self, evaluations: Sequence[Evaluation], level: float) -> tuple[Gain, Gain]:
         """Under corruption, and under attack."""
@@ -76,14 +81,14 @@ class PairedComparison:
         return self._on_clean(evaluations, level), self._averaged(kind, evaluations, level)
 
     def _on_clean(self, evaluations: Sequence[Evaluation], level: float) -> Gain:
-        every = SharedConditions.all_of([self.ours, self.theirs], ConditionKind.CLEAN, evaluations)
+        every = SharedConditions.all_of(self._groups, ConditionKind.CLEAN, evaluations)
         if not every:
-            return Gain(_NOT_MEASURED, "clean inputs were not shown to both")
+            return Gain(_NOT_MEASURED, f"clean inputs were not shown to {self._everyone}")
         return _agreed([_above_chance(shared, clean_accuracy, "clean", level) for shared in every])
 
     def clean(self, evaluations: Sequence[Evaluation]) -> str:
         """The mean gain on clean images in words, to be shown beside."""
-        shared = SharedConditions.of([self.ours, self.theirs], ConditionKind.CLEAN, evaluations)
+        shared = SharedConditions.of(self._groups, ConditionKind.CLEAN, evaluations)
         if shared is None:
             return "clean not run"
         inputs = f" ({shared.images:,} inputs)" if shared.passed_over else ""
@@ -91,9 +96,9 @@ class PairedComparison:
 
     def _averaged(self, kind: ConditionKind, evaluations: Sequence[Evaluation], level: float) -> Gain:
         """Under corruption, or under noise."""
-        every = SharedConditions.all_of([self.ours, self.theirs], kind, evaluations)
+        every = SharedConditions.all_of(self._groups, kind, evaluations)
         if not every:
-            return Gain(_NOT_MEASURED, f"no {kind.value} was run on both")
+            return Gain(_NOT_MEASURED, f"no {kind.value} was run on {self._everyone}")
         names = [{key.name for key in shared.keys} for shared in every]
         return _agreed(
             [
@@ -102,8 +107,17 @@ class PairedComparison:
             ]
         )
 
+    @property
+    def _groups(self) -> list[NetworkGroup]:
+        return [self.ours, self.theirs, *self.beside]
+
+    @property
+    def _everyone(self) -> str:
+        return "all of these networks" if self.beside else "both"
+
     def _under_attack(self, evaluations: Sequence[Evaluation], level: float) -> Gain:
-        every = SharedConditions.all_of([self.ours, self.theirs, self.baseline], ConditionKind.ATTACK, evaluations)
+        groups = [self.ours, self.theirs, self.baseline, *self.beside]
+        every = SharedConditions.all_of(groups, ConditionKind.ATTACK, evaluations)
         if not every:
             return Gain(_NOT_MEASURED, "no attack by gradients was run on all of these networks")
         return _agreed([_under_attack(shared, level) for shared in every])

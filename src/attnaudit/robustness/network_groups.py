@@ -21,7 +21,8 @@ from attnaudit.records.evaluated_networks import EvaluatedNetwork, Evaluation
 class NetworkGroup:
     """Networks of one attention, by seed, in each evaluation; named after the recipe that trained them.
 
-    Where two groups have one recipe, the label of a network tells them apart.
+    Where two groups have one recipe, what differs in the networks tells them apart or, if that is nothing that a card
+    says in words, the label of one of them.
     """
 
     name: str
@@ -98,7 +99,7 @@ def comparable_groups(evaluations: Sequence[Evaluation]) -> list[list[NetworkGro
                     raise UsageError(f"{first.label} and {own} have the same attention and seed: judge one of them.")
     comparable = [[(attention, runs) for (attention, _), runs in groups.items()] for groups in found.values()]
     every = [_first(runs) for groups in comparable for _, runs in groups]
-    names = iter(told_apart([network.facts["recipe"] for network in every], [network.label for network in every]))
+    names = iter(told_apart([network.facts["recipe"] for network in every], _examples(every)))
     return [[NetworkGroup(next(names), attention, tuple(runs)) for attention, runs in groups] for groups in comparable]
 
 
@@ -131,6 +132,23 @@ def _training_key(network: EvaluatedNetwork) -> str:
         name: value for name, value in json_file.plain(network.architecture).items() if name not in ATTENTION_FIELDS
     }
     return json.dumps([same, network.facts.get("epochs"), network.facts.get("setting")], sort_keys=True)
+
+
+def _examples(networks: Sequence[EvaluatedNetwork]) -> list[str]:
+    """What tells each from the others of its recipe: the first size in which all of them differ, or else its label."""
+    found = []
+    for network in networks:
+        namesakes = [_sizes(other) for other in networks if other.facts["recipe"] == network.facts["recipe"]]
+        own = _sizes(network)
+        telling = [name for name in own if len({repr(sizes.get(name)) for sizes in namesakes}) == len(namesakes) > 1]
+        found.append(f"{telling[0].replace('_', ' ')} {own[telling[0]]}" if telling else network.label)
+    return found
+
+
+def _sizes(network: EvaluatedNetwork) -> dict[str, object]:
+    """The architecture without its attention, and the length of the training."""
+    own = json_file.plain(network.architecture) | {"epochs": network.facts.get("epochs")}
+    return {name: value for name, value in own.items() if name not in ATTENTION_FIELDS}
 
 
 def _numbers(name: str) -> list[int]:

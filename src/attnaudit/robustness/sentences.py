@@ -82,13 +82,14 @@ class SentenceExamples:
         return model.tokens(texts)
 
     def check(self, model: SentenceModel) -> None:
-        """Refuse sentences of classes that the model does not know.
+        """Refuse sentences of other classes than the model's, whose labels may have another meaning.
 
         Raises:
-            InputError: there are some.
+            InputError: there are more, or fewer.
         """
-        if self.data.classes > model.outputs:
+        if self.data.classes != model.outputs:
             largest = self.data.classes - 1
             raise InputError(
-                f"{model.label} has {model.outputs} classes, but {self.data.path} has the label {largest}."
+                f"{model.label} has {model.outputs} classes, but the largest label of {self.data.path} is {largest}: "
+                "give sentences of the model's classes."
             )

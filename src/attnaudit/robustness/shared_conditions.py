@@ -42,7 +42,7 @@ class ConditionKey(NamedTuple):
 class SharedConditions:
     """Networks of the same seeds in one evaluation, a tuple per group, and the conditions of one kind that all have.
 
-    `passed_over` is the number of evaluations on other data that have such conditions, too, and do not count.
+    `passed_over` is the number of evaluations that have such conditions, too, and do not count.
     """
 
     kind: ConditionKind
@@ -89,7 +89,8 @@ class SharedConditions:
                 shared = SharedConditions(kind, networks, keys, evaluation.images, evaluation.identity)
                 found.append(((len(seeds), shared.by_autoattack(), evaluation.images), shared))
         most = max((rank for rank, _ in found), default=None)
-        best = [replace(shared, passed_over=len(found) - 1) for rank, shared in found if rank == most]
+        best = [shared for rank, shared in found if rank == most]
+        best = [replace(shared, passed_over=len(found) - len(best)) for shared in best]
         return sorted(best, key=lambda shared: json.dumps(json_file.plain(shared.identity), sort_keys=True))
 
     @property

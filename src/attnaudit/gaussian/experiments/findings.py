@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Generator
 
+from attnaudit.records.ranges import check_seed
 from attnaudit.records.trials import Trials
 
 Progress = Callable[[int, int], None]
@@ -43,6 +44,7 @@ class Findings:
 
 def seeded(seed: int, device: str) -> Generator:
     """A new generator with this seed; the global one is not used."""
+    check_seed(seed)
     return Generator(device=device).manual_seed(seed)
 
 

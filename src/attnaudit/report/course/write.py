@@ -9,6 +9,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from attnaudit._version import __version__
+from attnaudit.display import told_apart
 from attnaudit.records.files import write_whole
 from attnaudit.report.course.chart import HEIGHT, WIDTH, Chart, chart_svg
 from attnaudit.report.course.charts import charts
@@ -36,9 +37,10 @@ def write_course_page(courses: Sequence[Course], path: Path) -> list[Path]:
 
 def course_page(courses: Sequence[Course]) -> bytes:
     """The page: no script, nothing from elsewhere, and every name escaped."""
+    names = told_apart([course.name for course in courses], [str(course.path) for course in courses])
     shown = [
         {
-            "name": course.name,
+            "name": name,
             "standing": standing(course),
             "findings": findings(course),
             "charts": [(Markup(chart_svg(chart)), chart.caption) for chart in charts(course)],
@@ -46,7 +48,7 @@ def course_page(courses: Sequence[Course]) -> bytes:
             "layers": layer_rows(course),
             "step": course.readings[-1].step if course.readings else 0,
         }
-        for course in courses
+        for name, course in zip(names, courses, strict=True)
     ]
     is_running = any(course.writer is not None for course in courses)
     text = (
