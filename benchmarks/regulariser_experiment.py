@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from benchmarks.regulariser_figure import draw
 from benchmarks.robustness_jobs import numbers_in
+from benchmarks.robustness_tables import heading
 from torch import Tensor, nn
 
 from attnaudit.attention import PCAPenalty
@@ -135,12 +136,17 @@ def table(networks: Sequence[Network]) -> str:
     weights = list(dict.fromkeys(own.weight for own in networks))
     seeds = len({own.seed for own in networks})
     level = widened_level(len(weights) - 1)
-    lines = [f"Means over {seeds} seeds [{CONFIDENCE:.0%}, Student's t]:", "", *_head(["pca_weight", *QUANTITIES])]
+    lines = [f"Means over {seeds} seeds [{CONFIDENCE:.0%}, Student's t]:", "", *heading(["pca_weight", *QUANTITIES])]
     for weight in weights:
         own = [network for network in networks if network.weight == weight]
         values = [np.array([quantity.of(network) for network in own]) for quantity in QUANTITIES.values()]
         lines.append(f"| {weight:g} | {' | '.join(_mean(found, CONFIDENCE, '') for found in values)} |")
-    lines += ["", f"Gains over 0, paired by seed [{level:.2%}, Student's t]:", "", *_head(["pca_weight", *QUANTITIES])]
+    lines += [
+        "",
+        f"Gains over 0, paired by seed [{level:.2%}, Student's t]:",
+        "",
+        *heading(["pca_weight", *QUANTITIES]),
+    ]
     for weight in weights:
         if weight:
             cells = []
@@ -150,10 +156,6 @@ def table(networks: Sequence[Network]) -> str:
                 cells.append(f"{_mean(found, level, '+')} {word.value} ({finding.value})")
             lines.append(f"| {weight:g} | {' | '.join(cells)} |")
     return "\n".join([*lines, ""])
-
-
-def _head(names: Sequence[str]) -> list[str]:
-    return [f"| {' | '.join(names)} |", f"|{' --- |' * len(names)}"]
 
 
 def _mean(values: np.ndarray, level: float, sign: str) -> str:

@@ -87,9 +87,14 @@ def pack(trainings: Sequence[Job], names: Sequence[str], runs: Path, archive: Pa
         *sorted(runs.glob("shares/*.log")),
         *(own.with_name(file) for own in sorted(runs.glob(f"shares/*/{SUMMARY}")) for file in ("run.json", SUMMARY)),
     ]
+    write_archive(files, runs, archive)
+
+
+def write_archive(files: Sequence[Path], root: Path, archive: Path) -> None:
+    """Those of the files that exist, by their place below `root`, as a whole .tar.gz or not at all."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as packed:
         for file in filter(Path.exists, files):
-            packed.add(file, file.relative_to(runs))
+            packed.add(file, file.relative_to(root))
     write_whole(archive, buffer.getvalue())
     print(f"{archive}: {len(buffer.getvalue()) / 1e6:.1f} MB")

@@ -20,12 +20,12 @@ def tables(records: Sequence[GainRecord]) -> str:
     """A line per recipe and a column per condition: means over seeds with Student's interval."""
     conditions = list(dict.fromkeys(record.condition for record in records))
     images = {own.condition: f"{own.condition} ({own.images:,})" if own.images else own.condition for own in records}
-    head = ["", "seeds", *(images[condition] for condition in conditions)]
-    lines = ["In per cent, mean over seeds [95 %, Student's t]; in brackets, how many images:", "", *_head(head)]
+    names = ["", "seeds", *(images[condition] for condition in conditions)]
+    lines = ["In per cent, mean over seeds [95 %, Student's t]; in brackets, how many images:", "", *heading(names)]
     for recipe, own in _by_recipe(records).items():
         cells = [_cell(own.get(condition), gain=False) for condition in conditions]
         lines.append(f"| {recipe} | {_seeds(own)} | {' | '.join(cells)} |")
-    lines += ["", "Points over symmetric attention, paired by seed [95 %, Student's t]:", "", *_head(head)]
+    lines += ["", "Points over symmetric attention, paired by seed [95 %, Student's t]:", "", *heading(names)]
     for recipe, own in _by_recipe([record for record in records if record.gain is not None]).items():
         cells = [_cell(own.get(condition), gain=True) for condition in conditions]
         lines.append(f"| {recipe} | {_seeds(own)} | {' | '.join(cells)} |")
@@ -61,7 +61,8 @@ def _number(share: float, form: str) -> str:
     return text.replace("-0.00", "+0.00").replace("-", "−") if form[0] == "+" else text
 
 
-def _head(names: Sequence[str]) -> list[str]:
+def heading(names: Sequence[str]) -> list[str]:
+    """The first two lines of a table in Markdown."""
     return [f"| {' | '.join(names)} |", f"|{' --- |' * len(names)}"]
 
 

@@ -12,18 +12,16 @@ weights in half precision, 45 MB, for a machine without the package.
 from __future__ import annotations
 
 import argparse
-import io
 import shutil
 import subprocess
 import sys
-import tarfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
 import torch
 from benchmarks.robustness_jobs import SUMMARY, Training, evaluation, finished, numbers_in, run_jobs
-from benchmarks.robustness_results import VERDICTS, judge
+from benchmarks.robustness_results import VERDICTS, judge, write_archive
 from benchmarks.sst2_figure import write_noises
 from benchmarks.sst2_table import table
 from safetensors.torch import load_file, save_file
@@ -104,11 +102,7 @@ def pack(done: list[SST2Training], folder: Path, arguments: argparse.Namespace) 
     files = [job.folder / name for job in done for name in ("run.json", "history.json", SUMMARY)]
     files += [folder / name for name in KEPT] + [*(runs / "figures").glob("*.svg"), *(runs / "figures").glob("*.csv")]
     files += [runs / "table.md", runs / VERDICTS, *sorted(runs.glob("*.log"))]
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as packed:
-        for file in files:
-            packed.add(file, file.relative_to(runs))
-    write_whole(arguments.pack, buffer.getvalue())
+    write_archive(files, runs, arguments.pack)
 
 
 def parser() -> argparse.ArgumentParser:

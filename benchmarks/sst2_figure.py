@@ -17,7 +17,7 @@ from attnaudit.report.data_files import write_rows
 from attnaudit.report.drawing import drawing, look
 from attnaudit.robustness.network_groups import all_groups
 from attnaudit.robustness.shared_conditions import clean_accuracy
-from attnaudit.statistics.intervals import CONFIDENCE, student_interval
+from attnaudit.statistics.intervals import CONFIDENCE, share_coarseness, student_interval
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,9 @@ def noise_records(evaluation: Evaluation) -> Iterator[NoiseRecord]:
             for rate in sorted({entry.condition.strength for entry in noisy[0] if entry.condition.name == noise}):
                 at = [e for own in noisy for e in own if (e.condition.name, e.condition.strength) == (noise, rate)]
                 found[rate] = np.array([entry.accuracy for entry in at])
+            rounding = share_coarseness(evaluation.images) / 2**0.5
             for rate, values in found.items():
-                low, high = student_interval(values, CONFIDENCE, 1 / (12**0.5 * evaluation.images)) or (None, None)
+                low, high = student_interval(values, CONFIDENCE, rounding) or (None, None)
                 yield NoiseRecord(group.name, noise, rate, len(values), float(values.mean()), low, high)
 
 

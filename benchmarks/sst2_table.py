@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
+from benchmarks.robustness_tables import heading
 
 from attnaudit.records.evaluated_networks import EvaluatedNetwork, Evaluation
 from attnaudit.records.evaluation import ConditionKind
 from attnaudit.robustness.network_groups import NetworkGroup, all_groups
 from attnaudit.robustness.shared_conditions import SharedConditions, clean_accuracy
-from attnaudit.statistics.intervals import CONFIDENCE, student_interval
+from attnaudit.statistics.intervals import CONFIDENCE, share_coarseness, student_interval
 
 Accuracy = Callable[[EvaluatedNetwork], float]
 
@@ -20,7 +21,7 @@ def table(evaluation: Evaluation) -> str:
     groups = all_groups([evaluation])
     columns = _columns(evaluation)
     lines = [f"Accuracy in per cent on {evaluation.images} sentences, mean over seeds [95 %, Student's t]:", ""]
-    lines += _head(["", "seeds", *columns])
+    lines += heading(["", "seeds", *columns])
     for group in groups:
         networks = list(group.by_evaluation[0].values())
         cells = [_mean(np.array([of(network) for network in networks]), evaluation.images) for of in columns.values()]
@@ -28,7 +29,7 @@ def table(evaluation: Evaluation) -> str:
     for words, chosen in (("softmax", lambda a: a.is_softmax), ("symmetric", lambda a: a.is_plain_symmetric)):
         baseline = next((group for group in groups if chosen(group.attention)), None)
         if baseline is not None:
-            lines += ["", f"Points over {words}, paired by seed [95 %, Student's t]:", "", *_head(["", *columns])]
+            lines += ["", f"Points over {words}, paired by seed [95 %, Student's t]:", "", *heading(["", *columns])]
             lines += [
                 f"| {group.name} | {' | '.join(_gains(group, baseline, columns, evaluation))} |"
                 for group in groups
@@ -53,12 +54,8 @@ def _columns(evaluation: Evaluation) -> dict[str, Accuracy]:
     return found
 
 
-def _head(names: Sequence[str]) -> list[str]:
-    return [f"| {' | '.join(names)} |", f"|{' --- |' * len(names)}"]
-
-
 def _mean(values: np.ndarray, images: int, *, sign: str = "", coarseness: float | None = None) -> str:
-    least = 1 / (12**0.5 * images) if coarseness is None else coarseness
+    least = share_coarseness(images) / 2**0.5 if coarseness is None else coarseness
     interval = student_interval(values, CONFIDENCE, least)
     mean = f"{100 * values.mean():{sign}.2f}"
     return mean if interval is None else f"{mean} [{100 * interval[0]:{sign}.2f}, {100 * interval[1]:{sign}.2f}]"
