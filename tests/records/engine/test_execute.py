@@ -10,12 +10,13 @@ import textwrap
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import forkserver
+from queue import SimpleQueue
 
 import pytest
 
 import attnaudit
 from attnaudit.errors import InputError, RunFolderError, UsageError, WorkerError
-from attnaudit.records.engine import Resources, execute, starting_processes, worker_pool
+from attnaudit.records.engine import Resources, execute, processes, starting_processes, worker_pool
 from attnaudit.records.run_folder import RunFolder
 from tests.records.engine.squares import (
     SCHEMA,
@@ -28,6 +29,7 @@ from tests.records.engine.squares import (
     has_ended,
     parts,
     refuse_two,
+    stick,
 )
 
 TWO = Resources(workers=2)
@@ -195,6 +197,22 @@ def process(module):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every worker starts from scratch")
+def test_an_interruption_while_it_waits_ends_the_workers(tmp_path, monkeypatch, capfd):
+    """Ctrl-C comes where the program waits for the next part, once both workers are in the middle of their work."""
+    at_work = []
+
+    class Interrupted(SimpleQueue):
+        def get(self):
+            while len(at_work) < 2:
+                at_work.extend(capfd.readouterr().out.split())
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(processes, "SimpleQueue", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        execute(SquarePlan((1, 2), stick), tmp_path / "run", Resources(workers=2))
+    assert all(map(has_ended, at_work))
+
+
 def test_what_workers_need_is_imported_once_for_all_of_them():
     with worker_pool(2, ["this"]) as pool, starting_processes():
         workers = [pool.submit(process, "this").result() for _ in range(4)]
