@@ -1,10 +1,13 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
 from attnaudit.kernel import TokenNorms, token_norms
 from attnaudit.measures import DEFAULT_MEASURES, MEASURES
+from attnaudit.measures.key_kernel import KeyKernel
 from attnaudit.measures.norms import OF_NORMS, norm_measures, trimmed_quartiles
-from tests.heads import fixture_heads, random_heads
+from tests.heads import causal, fixture_heads, random_heads
 from tests.measures.case import input_of
 
 
@@ -36,3 +39,13 @@ def test_audits_track_on_request_only():
 def test_each_measure_is_its_function_of_the_norms(name):
     heads = random_heads(0)
     assert torch.equal(MEASURES[name].function(input_of(heads)), norm_measures(token_norms(heads))[name])
+
+
+def test_the_norm_of_a_causal_query_counts_the_keys_that_it_sees_at_the_temperature_of_its_head():
+    heads = causal(random_heads(0))
+    scales = torch.tensor([0.2, 0.9], dtype=torch.float64)
+    heads = replace(heads, scale=scales)
+    factor = scales[:, None, None]
+    seen = torch.exp(heads.query @ heads.key.mT * factor).tril().sum(dim=-1)
+    expected = torch.exp(heads.query.square().sum(dim=-1) * scales[:, None]) / seen.square()
+    torch.testing.assert_close(KeyKernel(heads).phi, expected)

@@ -193,3 +193,58 @@ def test_heads_that_share_their_keys_are_measured_as_one(theory):
     keys = KeyKernel(first)
     at = MeasureInput(first, keys, PredictedValues(keys, theory, fitting.finish().predict(first)))
     assert MEASURES[theory.measures[0]](at).isfinite().all()
+
+
+def test_kernel_regression_smooths_at_the_temperature_of_its_head():
+    heads = replace(layer(), scale=torch.full((len(layer()),), 1.5, dtype=torch.float64))
+    kernel = torch.exp(1.5 * heads.key @ heads.key.mT) * (1 - torch.eye(TOKENS, dtype=torch.float64))
+    found = THEORIES["kernel-regression"].fitting().predict(heads).values
+    torch.testing.assert_close(found, kernel @ heads.value / kernel.sum(dim=-1, keepdim=True))
+
+
+def test_kernel_regression_is_compared_with_the_mean_of_the_tokens_that_are_seen():
+    heads = layer(causal=True)
+    baseline = THEORIES["kernel-regression"].fitting().predict(heads).baseline
+    for token in range(1, TOKENS):
+        torch.testing.assert_close(baseline[:, token], heads.value[:, :token].mean(dim=1))
+
+
+def test_a_causal_hopfield_query_comes_to_a_point_among_the_keys_that_it_sees():
+    heads = layer(causal=True)
+    found, (first, second) = retrieved(heads).double(), heads.key[:, :2].unbind(dim=1)
+    torch.testing.assert_close(found[:, 0], first, rtol=0, atol=1e-5)
+    between = torch.cat([(found[:, 1] - first).norm(dim=1), (found[:, 1] - second).norm(dim=1)]).reshape(2, -1)
+    torch.testing.assert_close(between.sum(dim=0), (first - second).norm(dim=1), rtol=0, atol=1e-5)
+
+
+def test_retrieved_patterns_are_compared_with_the_mean_of_the_outputs_of_the_other_half():
+    heads = layer()
+    heads = replace(heads, output=heads.output + 3)
+    fit, rows = fitted(THEORIES["hopfield"], heads)
+    others = [heads.output[start : start + HEADS] for start in range(0, len(heads), 2 * HEADS)]
+    expected = torch.stack(others).mean(dim=(0, 2))
+    torch.testing.assert_close(fit.predict(rows[0]).baseline[:, 0], expected)
+
+
+def test_frequencies_are_those_of_a_symmetric_graph_and_of_what_differs_between_tokens():
+    heads = layer()
+    graph = AttentionGraph.of(heads.attention())
+    torch.testing.assert_close(graph.laplacian, graph.laplacian.mT)
+    torch.testing.assert_close(graph.laplacian.sum(dim=-1), torch.zeros(len(heads), TOKENS, dtype=torch.float64))
+    torch.testing.assert_close(graph.mean_frequency(heads.value + 5), graph.mean_frequency(heads.value))
+
+
+def test_what_is_added_to_all_outputs_is_added_to_the_ideal_low_pass():
+    heads = layer()
+    fit = THEORIES["low-pass"].fitting()
+    before, after = (fit.predict(replace(heads, output=heads.output + own)).outputs for own in (0, 5))
+    torch.testing.assert_close(after, before + 5)
+
+
+@pytest.mark.parametrize(("noise", "made"), [(0.05, True), (0.3, False)])
+@pytest.mark.parametrize("shift", [0, 100])
+def test_queries_are_made_from_the_inputs_if_these_explain_nearly_all_of_their_variance(noise, made, shift):
+    heads = layer()
+    drawn = torch.randn(heads.query.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    fit, rows = fitted(THEORIES["mean-shift"], replace(heads, query=heads.query + noise * drawn + shift))
+    assert [problem is None for problem in fit.predict(rows[0]).problems] == [made] * HEADS

@@ -105,3 +105,11 @@ def test_a_users_own_theory_is_ranked_first_where_it_is_true():
     assert run.ranking[0].word.value == "supported"
     assert run.ranking[0].mean == pytest.approx(1.0)
     assert run.verdicts[0].word.value == "refuted"
+
+
+def test_kernel_pca_is_not_told_from_chance_by_a_kernel_of_no_more_rank_than_columns():
+    heads = random_heads(0)
+    few = heads.key[:, torch.arange(heads.tokens) % 5]  # five keys that differ make four components
+    for keys, problem in ((few, "its kernel has rank 4, not above d = 4"), (heads.key, None)):
+        same = replace(heads, key=keys)
+        assert theory_named("kpca").guard.problems(same, spectrum(keys)) == (problem,) * len(heads)
