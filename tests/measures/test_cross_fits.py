@@ -9,6 +9,7 @@ from attnaudit.measures import REFERENCES, select
 from attnaudit.measures.cross_fits import CrossFits
 from attnaudit.measures.key_kernel import KeyKernel
 from attnaudit.measures.references.base import ReferenceInput
+from attnaudit.measures.references.planted import NOISES
 from attnaudit.theories.base import no_prediction
 from tests.theories.layers import HALVES, HEADS, INPUTS, layer
 
@@ -76,6 +77,15 @@ def test_a_random_projection_is_one_map_for_all_inputs():
     assert (measured([heads], "inputs-lowrank")["random_projection", 0, R2] > 1 - 1e-9).all()
 
 
+@pytest.mark.parametrize(
+    ("theory", "null"), [("keys-linear", "random_keys"), ("kernel-regression", "random_projection")]
+)
+def test_every_repeat_of_the_null_and_every_seed_is_a_draw_of_its_own(theory, null):
+    draws = [measured([layer()], theory, seed=seed)[null, repeat, R2] for seed in (0, 1) for repeat in (0, 1)]
+    for place, one in enumerate(draws):
+        assert not any(torch.equal(one, other) for other in draws[:place])
+
+
 def test_other_keys_are_those_of_the_next_head():
     heads = layer()
     given = ReferenceInput(heads, no_prediction(heads, ""), None, 0)
@@ -93,6 +103,14 @@ def test_noise_in_planted_heads_lowers_their_numbers_on_the_sample(theory):
     assert all(len(values) == 2 * HEADS for values in curve)
     means = [float(values.mean()) for values in curve]
     assert means[0] > means[-1]
+
+
+def test_noise_replaces_its_share_of_planted_values():
+    """With a share ε of noise as large as the values, V - V̂ has the size ε√2 beside √((1-ε)² + ε²) of V."""
+    found = measured([layer()], sample=["input-0", "input-1"])
+    for place, noise in enumerate(NOISES):
+        left = 1 - 2 * noise**2 / ((1 - noise) ** 2 + noise**2)
+        assert found["planted_with_noise", place, R2].mean().item() == pytest.approx(left, abs=0.25)
 
 
 def test_without_inputs_of_the_layer_the_null_is_turned_values():

@@ -80,3 +80,13 @@ def test_token_order_does_not_matter():
     for name in before:
         torch.testing.assert_close(after[name], before[name], rtol=1e-8, atol=1e-10)
     assert predict(heads).problems == (None, None)
+
+
+def test_the_mean_of_weighted_values_is_no_part_of_what_they_imply():
+    heads = random_heads(0)
+    inverse_mass = torch.exp(-spectrum(heads.key).log_mass)[:, :, None]
+    moved = replace(heads, value=heads.value + 20 * inverse_mass * torch.arange(1.0, 5.0, dtype=torch.float64))
+    before, after = measured(heads), measured(moved)
+    for name in ("subspace_overlap", "eigenvector_residual"):
+        torch.testing.assert_close(after[name], before[name])
+    assert (after["centering_defect"] > before["centering_defect"]).all()

@@ -8,6 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attnaudit.capture.key_heads import by_key_head
 from attnaudit.measures import MeasureInput
 from attnaudit.measures.key_kernel import KeyKernel
 from attnaudit.measures.projection import (
@@ -63,6 +64,16 @@ def test_planted_values_attain_the_floor(seed):
     torch.testing.assert_close(
         numbers["projection_error_matched"], numbers["projection_error_floor"], rtol=1e-9, atol=1e-15
     )
+
+
+def test_planted_values_attain_the_floor_of_heads_that_share_their_keys():
+    heads = random_heads(0)
+    shared = replace(heads, key=heads.key[[0, 0]], value=heads.value[[0, 0]], key_heads=(0, 0))
+    one = by_key_head(replace(shared, output=shared.attended(shared.value)))
+    values = planted.values(reference_input(one))
+    numbers = errors_of(replace(one, value=values, output=one.attended(values)))
+    for name in ("projection_error_matched", "projection_error_rotated"):
+        torch.testing.assert_close(numbers[name], numbers["projection_error_floor"], rtol=1e-9, atol=1e-15)
 
 
 def alignments(heads):

@@ -52,6 +52,21 @@ def test_gauges_measured_at_once_have_the_numbers_of_each():
             assert torch.allclose(values, expected.values[name], rtol=1e-9, atol=0)
 
 
+def test_the_null_in_a_gauge_is_that_of_the_seed_beside_the_keys_of_the_gauge():
+    selection = select(measures=["procrustes"], references=["random_projection", "reparametrised"], seed=3)
+    heads = labelled(simulated_heads(0))
+    alone = of_first_inputs(heads, 1)
+    found = [m for m in tried(selection, heads) if m.key.reference == "reparametrised_null"]
+    for own in found:
+        (expected,) = (
+            m
+            for m in measure_heads([reparametrised(alone, selection.seed, own.key.repeat)], selection)
+            if m.key.reference == "random_projection"
+        )
+        torch.testing.assert_close(own.values["procrustes"], expected.values["procrustes"], rtol=1e-9, atol=0)
+    assert len(found) == GAUGES
+
+
 def test_noise_takes_planted_values_away_from_the_theory():
     found = sensitive(select(measures=["procrustes"], references=REFERENCES), labelled(simulated_heads(0)))
     means = [found["planted_with_noise", place].values["procrustes"].mean().item() for place in range(len(NOISES))]

@@ -114,6 +114,14 @@ def test_nothing_is_realised_of_a_ceiling_that_is_no_higher_than_the_null():
     assert score.realised is None
 
 
+def test_nothing_is_realised_of_a_ceiling_that_may_be_the_null():
+    numbers = {"observed": (0.1, 0.2, 0.3), "random_projection": (0, 0, 0), "planted": (1, 1, 1)}
+    score = head_score(table(numbers | {"best_projection": (-0.1, 0.2, 0.4)}, inputs=(0, 1, 2)), measure(has_ceiling=True))
+    low, high = score.reach.interval
+    assert low < 0 < score.reach.mean < high
+    assert score.realised is None
+
+
 def with_noise(*scores):
     """Rows whose planted values keep these scores at the shares of noise."""
     curve = np.tile(scores, (3, 1))

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 import torch
 
 from attnaudit.capture.key_heads import by_key_head
@@ -65,6 +66,15 @@ def test_gauges_are_well_conditioned():
         sizes = torch.linalg.svdvals(part)
         assert sizes.max() <= STRETCH * (1 + 1e-9)
         assert sizes.min() >= 1 / STRETCH * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("scale", [0.01, 1.0, 30.0])
+def test_the_shift_of_keys_is_as_large_as_their_temperature_makes_them(scale):
+    """The kernel of two shifts, scale·c·c', has standard deviation 1 whatever the scale."""
+    heads = labelled(random_heads(0, heads=400, dim=8))
+    shift = random_gauge(replace(heads, scale=torch.full_like(heads.scale, scale)), 0, 0).shift[:200]
+    products = scale * shift @ shift.mT
+    assert products.triu(1)[products.triu(1) != 0].std().item() == pytest.approx(1, abs=0.1)
 
 
 def test_the_overlap_with_kernel_pca_depends_on_the_gauge():
