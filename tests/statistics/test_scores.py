@@ -116,7 +116,8 @@ def test_nothing_is_realised_of_a_ceiling_that_is_no_higher_than_the_null():
 
 def test_nothing_is_realised_of_a_ceiling_that_may_be_the_null():
     numbers = {"observed": (0.1, 0.2, 0.3), "random_projection": (0, 0, 0), "planted": (1, 1, 1)}
-    score = head_score(table(numbers | {"best_projection": (-0.1, 0.2, 0.4)}, inputs=(0, 1, 2)), measure(has_ceiling=True))
+    ceiling = {"best_projection": (-0.1, 0.2, 0.4)}
+    score = head_score(table(numbers | ceiling, inputs=(0, 1, 2)), measure(has_ceiling=True))
     low, high = score.reach.interval
     assert low < 0 < score.reach.mean < high
     assert score.realised is None
@@ -193,6 +194,12 @@ def test_the_spread_of_the_null_over_projections_is_part_of_every_interval():
     assert width(many.score) > 10 * width(sure.score)
     assert sure.heads[0].above_chance
     assert not many.heads[0].above_chance
+
+
+def test_a_layer_has_its_mean_and_the_interval_that_it_would_have_alone():
+    score = of_heads(0.1, 0.0, null_spread=0.2)
+    assert [own.layer for own in score.layers] == [0]
+    assert score.layers[0].score == score.score
 
 
 def test_a_head_that_is_exactly_true_satisfies_the_claim_however_much_projections_differ():
