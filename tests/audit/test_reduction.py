@@ -31,6 +31,12 @@ def test_every_reference_has_a_statistic_of_its_own_in_order_of_appearance():
     assert found["planted"].input_means.tolist() == [3.0, 1.0]
 
 
+def test_the_spread_is_that_of_the_means_of_inputs():
+    values = {"a": (0.0, 4.0), "b": (1.0, 9.0)}
+    rows = table(*((name, "observed", value, None) for name, own in values.items() for value in own))
+    assert reductions(rows)["observed"].statistic.input_std == pytest.approx(np.std([2, 5], ddof=1))
+
+
 def test_missing_numbers_are_counted_by_reason():
     lost = [("a", "observed", None, "lost"), ("a", "observed", float("nan"), None), ("b", "observed", None, "lost")]
     statistic = reductions(table(*lost, ("a", "observed", 2.0, None)))["observed"].statistic
