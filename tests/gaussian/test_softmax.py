@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from attnaudit.gaussian import (
+    Estimate,
     GaussianTokens,
     Kernel,
     SoftmaxProfile,
@@ -98,3 +99,18 @@ def test_the_optimum_of_linear_attention_is_exact():
     assert best.size.standard_error == 0
     assert float(best.point @ SIGMA @ best.point) == pytest.approx(best.size.mean)
     assert float(finite_prompt(8).gradient(best.point[:, None], SIGMA).norm()) < 1e-12
+
+
+@pytest.mark.parametrize("size", [0.3, 1.5])
+def test_a_single_token_has_all_of_the_weight_whatever_the_query(size):
+    found = held_out_concentration(size, 1, 10, seeded())
+    assert (found.mean, found.standard_error) == pytest.approx((1, 0), abs=1e-6)
+
+
+def test_weights_that_are_all_equal_have_a_concentration_of_one_over_their_number():
+    assert held_out_concentration(0.0, 5, 10, seeded()).mean == pytest.approx(1 / 5, abs=1e-6)
+
+
+def test_how_far_a_simulation_is_from_theory_counts_the_errors_of_both():
+    assert Estimate(2.0, 0.3).z(1.0) == pytest.approx(1 / 0.3)
+    assert Estimate(2.0, 0.3).z(3.0, 0.4) == pytest.approx(-1 / 0.5)

@@ -1,6 +1,7 @@
 """The formula of Teo & Nguyen's code, against that code written out."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -42,6 +43,13 @@ def test_the_closed_form_is_what_the_code_computes(heads, dim):
         - 2 * torch.logsumexp(network.query @ network.key.mT / math.sqrt(dim), dim=-1)
     )
     torch.testing.assert_close(legacy_log_phi(network, norms.log_phi), spelled_out, rtol=1e-12, atol=1e-10)
+
+
+def test_at_the_temperature_1_that_it_takes_their_norm_is_the_true_one():
+    network = their_network(3, 32)
+    network = replace(network, scale=torch.ones_like(network.scale))
+    log_phi = token_norms(network, scale=network.scale).log_phi
+    torch.testing.assert_close(legacy_log_phi(network, log_phi), log_phi)
 
 
 def test_it_is_a_number_where_their_float32_is_none():

@@ -52,6 +52,15 @@ def test_the_defect_is_zero_for_zero_values_and_positive_for_others():
     assert (numbers(heads, "prefix_centering_defect")["prefix_centering_defect"] > 0.05).all()
 
 
+def test_longer_keys_are_keys_at_another_temperature():
+    heads = causal(random_heads(0, tokens=40))
+    longer, colder = replace(heads, key=1.5 * heads.key), replace(heads, scale=1.5**2 * heads.scale)
+    before, after, other = (numbers(own) for own in (longer, colder, heads))
+    for name, values in before.items():
+        torch.testing.assert_close(after[name], values, rtol=1e-7, atol=1e-9)
+        assert name == "prefix_rank" or not torch.allclose(other[name], values, rtol=1e-3), name
+
+
 def test_predictions_agree_if_the_second_half_repeats_the_first():
     half = random_heads(0, tokens=20)
     twice = make_heads(*(torch.cat([own, own], dim=1) for own in (half.query, half.key, half.value)))

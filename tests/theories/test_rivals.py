@@ -248,3 +248,15 @@ def test_queries_are_made_from_the_inputs_if_these_explain_nearly_all_of_their_v
     drawn = torch.randn(heads.query.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     fit, rows = fitted(THEORIES["mean-shift"], replace(heads, query=heads.query + noise * drawn + shift))
     assert [problem is None for problem in fit.predict(rows[0]).problems] == [made] * HEADS
+
+
+def test_what_is_added_to_all_outputs_is_no_direction_of_a_step():
+    heads = layer()
+    theory = THEORIES["mean-shift"]
+    fit, rows = fitted(theory, heads)
+    row, keys = rows[0], KeyKernel(rows[0])
+    predicted = PredictedValues(keys, theory, fit.predict(row))
+    before, after = (
+        step_cosine(MeasureInput(own, keys, predicted)) for own in (row, replace(row, output=row.output + 5))
+    )
+    torch.testing.assert_close(after, before)

@@ -9,7 +9,7 @@ from attnaudit.kernel import Prediction, spectrum
 from attnaudit.protocol import Protocol
 from attnaudit.theories import THEORIES, Theory, theory_named
 from attnaudit.theories.base import is_fitted
-from tests.heads import random_heads
+from tests.heads import causal, random_heads
 
 
 @pytest.mark.parametrize("theory", [own for own in THEORIES.values() if not is_fitted(own)], ids=lambda t: t.name)
@@ -113,3 +113,12 @@ def test_kernel_pca_is_not_told_from_chance_by_a_kernel_of_no_more_rank_than_col
     for keys, problem in ((few, "its kernel has rank 4, not above d = 4"), (heads.key, None)):
         same = replace(heads, key=keys)
         assert theory_named("kpca").guard.problems(same, spectrum(keys)) == (problem,) * len(heads)
+
+
+def test_the_theorem_on_causal_heads_needs_tokens_that_see_themselves():
+    heads = causal(random_heads(0))
+    own = torch.eye(heads.tokens, dtype=torch.bool)
+    theory = theory_named("kpca")
+    assert theory.impossible(heads) is not None
+    for bias in (heads.bias.masked_fill(own, -torch.inf), torch.zeros_like(heads.bias)):
+        assert theory.impossible(replace(heads, bias=bias)) is None
