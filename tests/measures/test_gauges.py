@@ -52,6 +52,10 @@ def test_every_kind_of_values_is_measured_for_every_head(found):
         assert overlaps.isfinite().all()
 
 
+def test_every_repeat_of_the_null_is_a_draw_of_its_own(found):
+    assert not torch.isclose(found["random_projection", 0], found["random_projection", 1]).any()
+
+
 def test_values_planted_in_a_hidden_gauge_are_told_from_others(found):
     assert found["planted", 0].mean() > 0.9
     assert found["observed", 0].mean() < 0.4
