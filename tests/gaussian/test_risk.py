@@ -97,13 +97,14 @@ def test_the_published_forms_of_rank_one():
     assert float(risk_in_context(MU, SIGMA, n, length=m)) == pytest.approx(both)
 
 
-def test_the_held_out_query_agrees_with_simulation():
+@pytest.mark.parametrize("weights", [MU[:, None], parameter(5, rank=2)], ids=["rank one", "rank two"])
+def test_the_held_out_query_agrees_with_simulation(weights):
     length, generator = 6, seeded(8)
     tokens = GaussianTokens(SIGMA).draw(100_000, length + 1, generator)
-    query, prompt = tokens[:, 0], tokens[:, 1:]
-    output = ((query @ MU)[:, None] * (prompt @ MU))[:, None, :] @ prompt / length
-    losses = (query - output[:, 0]).square().sum(dim=1)
-    assert abs(estimate(losses).z(float(finite_prompt(length, held_out=True)(MU[:, None], SIGMA)))) < 4
+    query, prompt = tokens[:, :1], tokens[:, 1:]
+    output = (query @ weights) @ (prompt @ weights).mT @ prompt / length
+    losses = (query - output)[:, 0].square().sum(dim=1)
+    assert abs(estimate(losses).z(float(finite_prompt(length, held_out=True)(weights, SIGMA)))) < 4
 
 
 @pytest.mark.parametrize("length", [2, 8])

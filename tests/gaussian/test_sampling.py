@@ -49,6 +49,15 @@ def test_there_is_no_error_of_a_direction_that_does_not_exist():
         pca_variance(torch.eye(3, dtype=torch.float64))
 
 
+def test_pca_of_as_many_samples_as_dimensions_finds_half_of_a_spike_of_two():
+    dim, generator = 300, seeded(3)
+    direction = torch.randn(dim, generator=generator, dtype=torch.float64)
+    tasks = [wishart(spiked_scale(direction, 2.0), dim, 1, generator) / dim for _ in range(12)]
+    found = sum(pooled_overlap(task, direction) for task in tasks) / len(tasks)
+    assert bbp_overlap(2.0, 1.0) == pytest.approx(0.5)
+    assert found == pytest.approx(0.5, abs=0.05)
+
+
 @pytest.mark.parametrize("multiple", [0.5, 3.0, 5.0])
 def test_a17_one_task_follows_the_bbp_curve(multiple):
     dim, degrees, generator = 100, 200, seeded(4)

@@ -70,6 +70,14 @@ def test_observed_values_of_some_gauge_are_recognised():
     assert measured([true])["observed", 0].mean() > 0.85
 
 
+def test_every_layer_is_measured_in_its_own_gauges(found):
+    heads, other = layer(), layer(seed=1)
+    other = replace(other, index=tuple(entry._replace(layer=1) for entry in other.index))
+    both = measured([heads, other])["observed", 0].chunk(2)
+    torch.testing.assert_close(both[0], found["observed", 0])
+    torch.testing.assert_close(both[1], measured([layer(seed=1)])["observed", 0])
+
+
 def test_another_gauge_of_the_network_changes_nothing():
     heads = layer()
     before, after = (measured([own], steps=8) for own in (heads, reparametrised(heads, 0, 0)))

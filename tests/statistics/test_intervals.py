@@ -84,3 +84,11 @@ def test_equal_numbers_have_an_interval_only_if_it_is_known_how_fine_they_are(eq
     low, high = intervals.student_interval(values, 0.95, coarseness=max(abs(equal), 1.0))
     assert low < equal < high
     assert intervals.student_interval(np.array([1.0, 1.001]), 0.95) is not None
+
+
+def test_shares_are_no_finer_than_one_example():
+    """Two shares of 50 examples, each rounded to one example, differ by the sum of two errors of rounding."""
+    exact = np.random.default_rng(0).random((2, 100_000))
+    errors = np.round(exact * 50) / 50 - exact
+    assert intervals.share_coarseness(50) == pytest.approx((errors[0] - errors[1]).std(), rel=0.01)
+    assert intervals.share_coarseness(None) == 0

@@ -136,6 +136,16 @@ def test_a_hopfield_query_near_a_stored_pattern_comes_to_it():
     assert distance.median() < 0.05
 
 
+@pytest.mark.parametrize("scale", [0.01, 4.0])
+def test_planted_patterns_are_well_separated_at_any_temperature(scale):
+    heads = layer()
+    planted = THEORIES["hopfield"].planted(replace(heads, scale=torch.full_like(heads.scale, scale)), 0)
+    sharpness = scale * planted.key.square().sum(dim=-1)
+    torch.testing.assert_close(sharpness, torch.full_like(sharpness, 30))
+    distance = (retrieved(planted) - planted.key).norm(dim=-1) / planted.key.norm(dim=-1)
+    assert distance.median() < 0.05
+
+
 def test_mean_shift_steps_are_the_gradient_of_the_log_density():
     heads = layer()
     theory = THEORIES["mean-shift"]
