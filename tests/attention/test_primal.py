@@ -176,3 +176,12 @@ def test_what_it_cannot_do_is_an_error():
         layer(tokens(), is_causal=True)
     with pytest.raises(ShapeError, match=rf"\({TOKENS}, {TOKENS}\)"):
         layer(tokens(), torch.ones(TOKENS, TOKENS, dtype=torch.bool))
+
+
+@pytest.mark.parametrize("real", [3, 4, 7, 11])
+def test_rows_are_chosen_among_real_tokens_as_if_there_were_no_others(real):
+    generator = torch.Generator().manual_seed(0)
+    source, weight = torch.randn(1, 2, 12, 3, generator=generator), torch.randn(2, 4, 2, generator=generator)
+    mask = (torch.arange(12) < real)[None, None, None]
+    found = combined_weight(source, weight, mask=mask)
+    torch.testing.assert_close(found, combined_weight(source[:, :, :real], weight))

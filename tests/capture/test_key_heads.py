@@ -40,6 +40,12 @@ def test_heads_with_keys_of_their_own_stay_as_they_are():
         assert by_key_head(heads) is heads
 
 
+def test_heads_of_other_temperatures_are_not_joined():
+    heads = grouped((0, 0))
+    other = replace(heads, scale=heads.scale * torch.tensor([1.0, 2.0], dtype=heads.scale.dtype))
+    assert by_key_head(other) is other
+
+
 def test_heads_that_happen_to_have_equal_keys_are_not_joined():
     heads = random_heads(0)
     heads.key[1] = heads.key[0]
