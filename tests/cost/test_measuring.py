@@ -7,8 +7,11 @@ from attnaudit.cost import measuring
 from attnaudit.cost.measuring import check_settings, measure_costs
 from attnaudit.cost.networks import networks
 from attnaudit.cost.operations import Operations, operations_by_hand
+from attnaudit.cost.passes import passes
 from attnaudit.errors import AttnAuditError, NumericalError, UsageError
 from attnaudit.numerics.threads import torch_threads
+from attnaudit.records.cost import PassTimes
+from attnaudit.sources.vision_transformer import build_vision_transformer
 
 SMALL = {"image_size": 32, "depth": 1, "classes": 3}
 TIMES = [(0.1, 0.1)] * 2
@@ -32,6 +35,31 @@ def test_every_variant_is_measured_beside_symmetric_attention():
             assert cost.memory > 0
     assert told[0] == (0, len(expected), "tiny, softmax")
     assert told[-1][:2] == (len(expected), len(expected))
+
+
+def test_the_time_of_a_pass_has_beside_it_that_of_the_same_pass_of_symmetric_attention(monkeypatch):
+    """Inference takes as many seconds as the place of the network in the table, and training a hundred more."""
+    variants = dict(list(networks("tiny", **SMALL))[:3])
+    architectures, place_of, seconds_of = list(variants.values()), {}, {}
+
+    def built(architecture, seed):
+        model = build_vision_transformer(architecture, seed)
+        place_of[model] = architectures.index(architecture) + 1
+        return model
+
+    def noted(model, *rest):
+        works = passes(model, *rest)
+        seconds_of.update(zip(works, (place_of[model], 100 + place_of[model]), strict=True))
+        return works
+
+    monkeypatch.setattr(measuring, "networks", lambda *_, **__: variants)
+    monkeypatch.setattr(measuring, "build_vision_transformer", built)
+    monkeypatch.setattr(measuring, "passes", noted)
+    monkeypatch.setattr(measuring, "seconds_in_turn", lambda works, *_: [(seconds_of[work],) for work in works])
+    table, _ = measure()
+    assert [own.attention for own in table.networks][:2] == ["softmax", "symmetric"]
+    assert [own.inference.times for own in table.networks] == [PassTimes((own,), (2,)) for own in (1, 2, 3)]
+    assert [own.training.times for own in table.networks] == [PassTimes((own,), (102,)) for own in (101, 102, 103)]
 
 
 def test_a_count_that_torch_does_not_confirm_is_an_error(monkeypatch):

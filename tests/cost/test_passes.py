@@ -1,6 +1,7 @@
 """Time and memory of a pass; CUDA graphs by a stand-in where there is no GPU."""
 
 from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -47,6 +48,32 @@ def test_passes_run_in_turn_and_two_of_each_warm_up():
     found = seconds_in_turn([lambda: calls.append("a"), lambda: calls.append("b")], CPU, 3)
     assert [len(own) for own in found] == [3, 3]
     assert "".join(calls) == "ab" * 5
+
+
+@pytest.mark.parametrize(("device", "clock"), [("cpu", "process_time"), ("cuda", "perf_counter")])
+def test_times_are_those_of_the_passes_alone_without_the_two_that_warm_up(monkeypatch, device, clock):
+    """A stand-in clock, which goes on by what a pass has left to the device when one waits for it."""
+    now = left = 0
+
+    def wait():
+        nonlocal now, left
+        now, left = now + left, 0
+
+    def work(*durations):
+        following = iter(durations)
+
+        def run():
+            nonlocal left
+            left += next(following)
+            if device == "cpu":
+                wait()
+
+        return run
+
+    monkeypatch.setattr("attnaudit.cost.passes.time", SimpleNamespace(**{clock: lambda: now}))
+    monkeypatch.setattr(torch.cuda, "synchronize", wait)
+    found = seconds_in_turn([work(90, 80, 3, 4, 5), work(70, 60, 6, 7, 8)], torch.device(device), 3)
+    assert found == [(3, 4, 5), (6, 7, 8)]
 
 
 def test_a_pass_runs_once_on_the_side_and_once_to_be_recorded_and_then_only_its_graph(graphs):
