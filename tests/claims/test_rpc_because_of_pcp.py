@@ -108,6 +108,27 @@ def test_a_temperature_is_a_control_of_what_is_as_sharp(tmp_path, entropy, judge
     assert len(judged(BECAUSE, write_evaluation(tmp_path / "run", networks))) == judges
 
 
+@pytest.mark.parametrize(("entropy", "judges"), [(3.25, True), (3.5, False)])
+def test_a_temperature_halfway_between_is_no_control(tmp_path, entropy, judges):
+    """The numbers are binary fractions, so that halves are exact."""
+    entropies = {"sym": 4.0, "tempered": entropy}
+    networks = with_controls(0.05, one=0.0, random=0.0, tempered=0.0)
+    for _, card, _, _ in networks:
+        for layer in card["facts"]["attention"].values():
+            layer["entropy"] = entropies.get(card["facts"]["recipe"], 3.0)
+    assert len(judged(BECAUSE, write_evaluation(tmp_path / "run", networks))) == judges
+
+
+@pytest.mark.parametrize("order", [("near", "far"), ("far", "near")])
+def test_of_several_temperatures_the_nearest_in_entropy_is_the_control(tmp_path, order):
+    """RPC-Attention has an entropy of 3.3; the control further away gains as much, and would refute the claim."""
+    known = {"near": {"entropy": 3.4}, "far": {"entropy": 3.1, "corrupted": 0.05, "attacked": 0.05}}
+    networks = with_controls(0.05, one=0.0, random=0.0)
+    networks += [network(name, CONTROLS["tempered"], seed, **known[name]) for name in order for seed in range(3)]
+    (verdict,) = judged(BECAUSE, write_evaluation(tmp_path / "run", networks))
+    assert verdict.words == "supported"
+
+
 def test_every_form_has_a_temperature_of_its_own(tmp_path):
     """Six iterations are sharper, and only the control made for them gains as much."""
     networks = with_controls(0.05, one=0.0, random=0.0, tempered=0.0)

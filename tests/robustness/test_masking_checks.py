@@ -136,14 +136,27 @@ def test_autoattack_misses_no_more_of_what_pgd_fools_than_chance_lets_it(only_pg
     assert found["AutoAttack leaves no more than PGD, and hardly less"].passed is (chance >= 0.05)
 
 
-def test_more_budgets_do_not_make_a_failure_more_probable():
-    """Five images of five have p = 1/32: enough at one ε, and not at one of six."""
-    even, odd = [1] * 5 + [0] * 5, [0] * 5 + [0] * 5
-    alone = judged(pgd=even, fgsm=odd, autoattack=even)
-    assert alone["one step is not stronger than many"].passed is False
-    several = judged(pgd=[even] * 6, fgsm=[odd] + [even] * 5, autoattack=[even] * 6)
-    assert several["one step is not stronger than many"].passed is True
-    assert "(p = 0.19)" in several["one step is not stronger than many"].finding
+#: Six of six coins have p = 1/64: less than 0.05 / 3, and more than 0.05 / 4.
+EVEN, FEWER = [1] * 6 + [0] * 6, [0] * 12
+
+
+@pytest.mark.parametrize(("budgets", "passed"), [(1, False), (3, False), (4, True)])
+def test_more_budgets_do_not_make_it_more_probable_that_a_weaker_attack_looks_stronger(budgets, passed):
+    check = judged(pgd=[EVEN] * budgets, fgsm=[FEWER] + [EVEN] * (budgets - 1))["one step is not stronger than many"]
+    assert check.passed is passed
+    assert f"(p = {budgets / 64:.2g})" in check.finding
+
+
+@pytest.mark.parametrize(("budgets", "passed"), [(1, False), (3, False), (4, True)])
+def test_more_budgets_do_not_make_it_more_probable_that_autoattack_misses_what_pgd_fools(budgets, passed):
+    found = judged(pgd=[FEWER] + [EVEN] * (budgets - 1), autoattack=[EVEN] * budgets)
+    assert found["AutoAttack leaves no more than PGD, and hardly less"].passed is passed
+
+
+@pytest.mark.parametrize(("budgets", "passed"), [(2, False), (4, False), (5, True)])
+def test_more_budgets_do_not_make_it_more_probable_that_a_larger_one_gives_images_back(budgets, passed):
+    """They have one pair of neighbours fewer than there are budgets."""
+    assert judged(pgd=[FEWER] + [EVEN] * (budgets - 1))["a larger ε leaves less"].passed is passed
 
 
 def test_of_several_budgets_one_that_fails_is_named():
