@@ -49,6 +49,13 @@ def test_what_is_said_of_unlabelled_pixels_does_not_count():
         assert np.array_equal(getattr(first, name), getattr(second, name))
 
 
+@pytest.mark.parametrize("number", [3, 4, 254])
+def test_pixels_of_a_number_beyond_the_classes_do_not_count(number):
+    """Said is the last class of three, which is where a number cut to the classes would be right."""
+    found = counts([[[0, 1, number]]], [[[0, 1, 2]]], 3)
+    assert (found.right.tolist(), found.true.tolist(), found.predicted.tolist()) == ([[1, 1, 0]],) * 3
+
+
 def test_all_numbers_are_1_for_the_truth_and_0_for_what_is_never_right():
     truth = [[[0, 1], [2, 0]]]
     for quantity in (pixel_accuracy, mean_accuracy, mean_iou):

@@ -1,12 +1,14 @@
 """Training on masks: it learns, its folder is a model that segments, and pictures and masks move together."""
 
 import json
+from math import exp, log1p
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+from torch import nn
 
 import attnaudit
 from attnaudit.errors import InputError, UsageError
@@ -14,7 +16,8 @@ from attnaudit.records.recipe import MaskAugmentationSettings
 from attnaudit.records.training import SegmentationEpoch, open_training
 from attnaudit.sources import load_model, parse_model
 from attnaudit.sources.segmented import UNLABELLED
-from attnaudit.training.batching import IGNORED
+from attnaudit.training.batching import IGNORED, Layout
+from attnaudit.training.distributed import Ranks
 from attnaudit.training.loop import train
 from attnaudit.training.recipe_file import FOLDER, read_recipe
 from attnaudit.training.segmentation_task import MaskAugmentation, targets_of
@@ -111,6 +114,14 @@ def test_a_larger_picture_shows_a_part_of_it_and_nothing_else():
     assert not (found == UNLABELLED).any()
 
 
+def test_scales_are_as_often_between_a_quarter_and_a_half_as_between_a_half_and_one():
+    """Their squares are the shares of a picture that have classes."""
+    *_, found, _ = augmented(count=1_000, smallest=0.25, largest=1.0)
+    share = (found != UNLABELLED).float().mean(dim=(1, 2))
+    for scale, below in ((0.5**1.5, 1 / 4), (0.5, 1 / 2), (0.5**0.5, 3 / 4)):
+        assert float((share < scale**2).float().mean()) == pytest.approx(below, abs=0.06)
+
+
 def test_colours_change_pictures_and_not_masks():
     _, masks, images, found, _ = augmented(colour=0.5)
     assert torch.equal(found, masks)
@@ -126,6 +137,27 @@ def test_the_loss_leaves_unlabelled_pixels_out():
         for own, targets in ((scores, targets_of(masks)), (scores[:2], torch.tensor([0, 1])))
     )
     assert whole == labelled
+
+
+class Constant(nn.Module):
+    """Every pixel is of class 0, by one logit."""
+
+    def forward(self, images):
+        return torch.tensor([1.0, 0.0]).expand(len(images), *SHAPE, 2)
+
+
+def test_the_test_loss_is_a_mean_over_labelled_pixels_of_all_batches(recipe_file, mask_set):
+    """Of six pictures in batches of four, the last has no class anywhere."""
+    without_labels(mask_set / "test.parquet", [5])
+    recipe = read_recipe(str(recipe_file), ["batch=1"])
+    task = make_task(recipe, read_data(recipe, mask_set))
+    feed = task.feed(Layout(task.examples, recipe.batch, 0, Ranks()), "cpu", 0)
+    masks = task.test.mask_pixels(*SHAPE)
+    dark, bright = (int((masks == number).sum()) for number in (0, 1))
+    loss = (dark * log1p(exp(-1)) + bright * log1p(exp(1))) / (dark + bright)
+    found = feed.evaluate(Constant())
+    assert found["test_loss"] == pytest.approx(loss)
+    assert found["test_pixel_accuracy"] == pytest.approx(dark / (dark + bright))
 
 
 @pytest.mark.parametrize(
