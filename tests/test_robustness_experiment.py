@@ -148,9 +148,10 @@ def test_a_failure_is_said_and_what_needs_it_is_left(arguments, started, capsys)
     assert "2 of 3 are left: robust-rpc4-0, robust-symmetric-temperature-0" in said
 
 
-def test_a_network_without_a_temperature_is_said(arguments, started, monkeypatch, capsys):
+@pytest.mark.parametrize("error", [UsageError, RunFolderError])
+def test_a_network_without_a_temperature_is_said(arguments, started, monkeypatch, capsys, error):
     def none(folder, data, device):
-        raise UsageError("at no temperature.")
+        raise error("at no temperature.")
 
     monkeypatch.setattr(experiment, "temperature", none)
     assert not jobs.run_jobs(trainings(arguments, "rpc4", "symmetric-temperature"), 2, float("inf"))
@@ -175,15 +176,6 @@ def test_what_was_started_is_stopped_however_the_program_ends(arguments, started
         jobs.run_jobs(trainings(arguments, "rpc4", "softmax"), 2, float("inf"))
     assert all(process.stopped for _, process in started.values())
     assert len(started) == 2
-
-
-def test_a_network_that_cannot_be_read_for_its_temperature_is_said(arguments, started, monkeypatch, capsys):
-    def unreadable(folder, data, device):
-        raise RunFolderError("cannot be read.")
-
-    monkeypatch.setattr(experiment, "temperature", unreadable)
-    assert not jobs.run_jobs(trainings(arguments, "rpc4", "symmetric-temperature"), 2, float("inf"))
-    assert "robust-symmetric-temperature-0: not started: cannot be read." in capsys.readouterr().out
 
 
 def shares(arguments, wanted):
