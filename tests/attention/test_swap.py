@@ -225,6 +225,22 @@ def test_a_swapped_model_is_audited_like_any_other():
     assert run.verdicts
 
 
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("training", [True, False])
+def test_undo_restores_the_mode_of_every_module(name, training):
+    network, run, _ = MODELS[name]()
+    network.train(training)
+    before = [module.training for module in network.modules()]
+    first = swap(network, "symmetric", layers=[0])
+    second = swap(network, "softmax", layers=[0])
+    assert all(module.training is training for module in network.modules())
+    second.undo()
+    first.undo()
+    assert [module.training for module in network.modules()] == before
+    if not training:
+        assert torch.equal(run(network), run(network))
+
+
 def test_trained_mode_and_dropout_are_kept():
     network, _, _ = bert()
     network.train()

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from attnaudit.capture import capture
-from attnaudit.errors import CaptureError
+from attnaudit.errors import CaptureError, InputError
 from tests.capture.labels import attention_matrix, by_label
 
 pytest.importorskip("transformers")
@@ -78,6 +78,13 @@ def test_padded_batches_are_captured_and_padding_is_no_token_of_a_head(kind, rea
     assert_same_attention(result, returned_attention(kind, inputs), real)
     tokens = {(label.input, len(head.key)) for label, head in by_label(result).items()}
     assert tokens <= {(0, 9), (1, 6), (0, 5), (1, 5)}  # five: the decoder, which has no padding
+
+
+def test_an_input_of_padding_alone_is_named_and_does_not_bring_back_the_padding_of_others():
+    inputs = batch("bert", PADDED[0][1])
+    inputs["attention_mask"][1] = 0
+    with pytest.raises(InputError, match=r"input-1 has no token that another token sees, only padding"):
+        capture(build("bert", "eager"), inputs)
 
 
 @pytest.mark.parametrize("kind", ["bloom", "falcon alibi", "gpt2 upcast", "gpt_oss", "gemma2", "xlnet", "llama4_text"])

@@ -146,3 +146,38 @@ def test_source_is_after_the_norm_also_where_the_layer_is_no_module():
 @pytest.mark.parametrize("change", [torch.relu, torch.exp], ids=lambda f: f.__name__)
 def test_source_is_unknown_where_no_linear_layer_made_the_values(change):
     assert capture(Layer(change), TOKENS).layers[0].source is None
+
+
+TABLE = torch.randn(7, 4, generator=torch.Generator().manual_seed(2))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda v: v + TABLE,
+        lambda v: v.clone().add_(TABLE),
+        lambda v: v.masked_fill(torch.arange(7)[:, None] > 4, -1e4),
+        lambda v: v * (torch.arange(7)[:, None] < 5),
+    ],
+    ids=["positions", "positions in place", "a mask", "a factor of 0"],
+)
+def test_source_is_unknown_where_values_have_a_term_of_their_token(change):
+    (heads,) = capture(Layer(change), TOKENS).layers
+    assert heads.source is None
+
+
+def test_a_bias_of_the_channel_that_is_added_later_is_one_of_the_layer():
+    assert capture(Layer(lambda v: v + TABLE[0]), TOKENS).layers[0].source is not None
+
+
+class Overwriting(Layer):
+    """Reuses the memory of what the values were made from, before they are attended to."""
+
+    def attend(self, *, hidden):
+        q, k, v = (layer(hidden).unflatten(-1, (3, 4)).transpose(1, 2) for layer in self.inner.children())
+        hidden.zero_()
+        return nn.functional.scaled_dot_product_attention(q, k, v)
+
+
+def test_a_source_that_was_overwritten_is_unknown():
+    assert capture(Overwriting(None), TOKENS).layers[0].source is None

@@ -12,8 +12,10 @@ from torch import Tensor, nn
 
 from attnaudit.attention import functional
 from attnaudit.attention.base import Attention, AttentionArguments
-from attnaudit.errors import UsageError
+from attnaudit.errors import UsageError, unknown
 from attnaudit.numerics.masks import Mask
+
+_PER, _REDUCTIONS = ("batch", "sample"), ("mean", "sum")
 
 
 class KernelFactors(NamedTuple):
@@ -119,6 +121,8 @@ class PrimalAttention(Attention):
 
         Published as `batch` for vision and LRA, and as `sample` for time series, language and reinforcement learning.
         """
+        if per not in _PER:
+            raise unknown("value", per, _PER, about=" of per")
         if self._objective is None:
             raise UsageError("Primal-Attention has no KSVD loss before its first forward pass: call the model first.")
         if self.training and torch.is_grad_enabled() and not self._objective.requires_grad:
@@ -138,6 +142,8 @@ def ksvd_loss(
     model: nn.Module, *, per: Literal["batch", "sample"] = "batch", reduction: Literal["mean", "sum"] = "mean"
 ) -> Tensor:
     """J² of all Primal-Attention layers: their mean (the authors' code) or sum (the paper), to be added to a loss."""
+    if reduction not in _REDUCTIONS:
+        raise unknown("value", reduction, _REDUCTIONS, about=" of reduction")
     losses = [layer.ksvd_loss(per) for layer in model.modules() if isinstance(layer, PrimalAttention)]
     if not losses:
         raise UsageError(f"{type(model).__name__} has no Primal-Attention layer, and so no KSVD loss.")

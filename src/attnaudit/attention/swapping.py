@@ -117,7 +117,6 @@ def swap(model: nn.Module, variant: str, layers: Sequence[int] | None = None, **
         except TypeError as error:
             raise UsageError(f"{kind.module.__name__} does not accept these options ({error}).") from error
         kept, dropped = copy_weights(old, new)
-        new.train(old.module.training)
         report = SwappedLayer(
             number,
             old.names[0],
@@ -125,7 +124,7 @@ def swap(model: nn.Module, variant: str, layers: Sequence[int] | None = None, **
             dropped=(*(_WORDS[letter] for letter in dropped), *old.own_parameters),
             new=(*(_WORDS[p] for p in new.projections if p not in kept), *variant_parameters(new)),
         )
-        built.append((old, old.wrapped(new), report))
+        built.append((old, old.wrapped(new).train(old.module.training), report))
     for old, placed, _ in built:  # only after all could be built
         _place(model, old, placed)
     return Swap(model, variant, [report for _, _, report in built], [(old, placed) for old, placed, _ in built])

@@ -45,6 +45,8 @@ def capture(
     if not isinstance(model, nn.Module):
         raise UsageError(f"capture needs a torch module, got {type(model).__name__}: attnaudit.audit takes names too.")
     names = tuple(names) if names is not None else tuple(f"input-{i}" for i in range(batch_size(inputs)))
+    if not names:
+        raise InputError(f"Got no names for a batch of {batch_size(inputs)} inputs.")
     model_name = model_name or type(model).__name__
     _check_finite(inputs)
     layers: list[Heads] = []

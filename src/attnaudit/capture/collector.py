@@ -17,6 +17,7 @@ from attnaudit.capture.recorder import Recorder
 from attnaudit.capture.result import CaptureLog, Certificate
 from attnaudit.capture.tracing.labels import narrowed, taken
 from attnaudit.capture.traits import Traits, traits_of, without_padding
+from attnaudit.errors import InputError
 from attnaudit.records.head_id import HeadId
 
 #: The largest replay error allowed in a capture, relative to the largest output of the layer, by precision.
@@ -159,19 +160,29 @@ def _source(call: AttentionCall, places: Placing) -> Tensor | None:
 
 
 def _without_padding(heads: Heads, per_row: int) -> Iterator[Heads]:
-    """The heads without tokens that no query sees, one batch for every set of tokens that is left."""
+    """The heads without tokens that no query sees, one batch for every set of tokens that is left.
+
+    Windows without any are left out.
+
+    Raises:
+        InputError: that leaves nothing of an input.
+    """
     real = without_padding(heads)
     if real is None:
         yield heads
         return
     kept = torch.cat([real.queries, real.tokens], dim=1).view(-1, per_row, heads.query.shape[1] + heads.tokens)
-    if not bool((kept == kept[:, :1]).all()) or not bool(real.queries.any(dim=1).all()):
+    rows = torch.nonzero(real.queries[::per_row].any(dim=1))[:, 0]
+    if not bool((kept == kept[:, :1]).all()) or not len(rows):
         yield heads
         return
-    sets, which = torch.unique(kept[:, 0], dim=0, return_inverse=True)
+    left = {heads.index[row * per_row].input for row in rows.tolist()}
+    if empty := next((own.input for own in heads.index if own.input not in left), None):
+        raise InputError(f"{empty} has no token that another token sees, only padding: leave it out.")
+    sets, which = torch.unique(kept[rows, 0], dim=0, return_inverse=True)
     for number, own in enumerate(sets):
         queries, tokens = (torch.nonzero(part)[:, 0] for part in own.split([heads.query.shape[1], heads.tokens]))
-        yield _selected(heads, torch.nonzero(which == number)[:, 0], queries, tokens, per_row)
+        yield _selected(heads, rows[which == number], queries, tokens, per_row)
 
 
 def _selected(heads: Heads, rows: Tensor, queries: Tensor, tokens: Tensor, per_row: int) -> Heads:

@@ -14,6 +14,7 @@ from attnaudit.display import enumerated
 from attnaudit.errors import AttnAuditError, MissingExtraError, UsageError, unknown
 from attnaudit.protocol import Protocol
 from attnaudit.records.keep import Keep
+from attnaudit.records.verdict import Finding
 from attnaudit.report.console import data_console, message_console, print_json, say
 
 if TYPE_CHECKING:
@@ -149,7 +150,8 @@ def audit(
         raise typer.Exit(FAILED_VERDICT)
     untested = {"any claim"} if asked == "all" else set(asked)
     if run.verdicts:
-        untested -= {"any claim", *(verdict.claim for verdict in run.verdicts)}
+        measured = {verdict.claim for verdict in run.verdicts if verdict.finding is not Finding.NOT_MEASURED}
+        untested -= {*(["any claim"] if measured else []), *measured}
     if failing and untested:  # a gate must not pass because there was nothing to test
         raise AttnAuditError(
             f"--fail-on {fail_on} could not test {enumerated(sorted(untested), 'and')}: choose claims about such "

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from attnaudit.errors import NumericalError, ShapeError
 from attnaudit.kernel.graded import graded_eigenpairs
-from attnaudit.kernel.gram import Keys, PerHead, Square, centred, normalised_gram, temperature
+from attnaudit.kernel.gram import Keys, PerHead, Square, centred, check_keys, normalised_gram, temperature
 from attnaudit.kernel.implicit import ImplicitKernel, implicit_gram
 from attnaudit.kernel.krylov import leading_eigenpairs
 from attnaudit.kernel.solvers import Backend, chosen, eigenpairs, eigenvalues
@@ -43,6 +43,7 @@ def spectrum(keys: Keys, rank: int | None = None, *, scale: PerHead | None = Non
     Raises:
         NumericalError: an eigenvalue exceeds its provable bound, so the solver is at fault.
     """
+    check_keys(keys, scale)
     kept = rank_for(keys, rank)
     solver = chosen(backend, keys.shape[1], kept, keys.device) if len(keys) else "dense"
     lost = _without_kernel(keys, scale)
@@ -189,6 +190,6 @@ def _uncertain(values: Float[Tensor, "heads rank"], tokens: int) -> Bool[Tensor,
 
 def rank_for(keys: Keys, rank: int | None) -> int:
     """The number of eigenpairs to keep: `rank`, or by default the head's dimension, at most the number of tokens."""
-    if rank is not None and not 1 <= rank <= keys.shape[1]:
-        raise ShapeError(f"rank must be between 1 and {keys.shape[1]}, the number of tokens, got {rank}.")
+    if rank is not None and not (isinstance(rank, int) and 1 <= rank <= keys.shape[1]):
+        raise ShapeError(f"rank must be an integer from 1 to {keys.shape[1]}, the number of tokens, got {rank}.")
     return min(keys.shape[2], keys.shape[1]) if rank is None else rank

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from attnaudit.errors import ShapeError
 from attnaudit.numerics.products import product
 
 Keys = Float[Tensor, "heads tokens dim"]
@@ -33,6 +35,24 @@ class Gram:
     log_mass: PerToken  # log g_i
 
 
+def check_keys(keys: Any, scale: Any = None) -> None:
+    """Refuse what is no batch of heads: one of another rank would give numbers of something else.
+
+    Raises:
+        ShapeError: it is none, or there is not one scale for each head.
+    """
+    if not isinstance(keys, Tensor) or keys.dim() != 3 or keys.shape[1] == 0 or not keys.is_floating_point():
+        raise ShapeError(f"keys must be a real tensor (heads, tokens, dim), got {_described(keys)}.")
+    if scale is not None and (not isinstance(scale, Tensor) or scale.shape != keys.shape[:1]):
+        raise ShapeError(
+            f"scale must be a tensor with a number for each of {len(keys)} heads, got {_described(scale)}."
+        )
+
+
+def _described(value: Any) -> str:
+    return f"{value.dtype} of shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+
+
 def temperature(keys: Keys, scale: PerHead | None) -> Float[Tensor, "heads 1 1"]:
     """The factor of x·y in the exponent: `scale` if given, else 1/√d."""
     if scale is None:
@@ -42,6 +62,7 @@ def temperature(keys: Keys, scale: PerHead | None) -> Float[Tensor, "heads 1 1"]
 
 def normalised_gram(keys: Keys, scale: PerHead | None = None) -> Gram:
     """K_φ of each head, in float64."""
+    check_keys(keys, scale)
     keys = keys.double()
     scores = product(keys, keys.mT) * temperature(keys, scale)
     log_mass = torch.logsumexp(scores, dim=-1)

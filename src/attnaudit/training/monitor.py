@@ -18,7 +18,7 @@ from attnaudit.measures import REFERENCES, select
 from attnaudit.records.evidence import Evidence
 from attnaudit.records.frames import data_frame
 from attnaudit.records.notes import Notes
-from attnaudit.records.ranges import check_range
+from attnaudit.records.ranges import check_whole
 from attnaudit.records.run_folder import RunFolder
 from attnaudit.records.schema import SCHEMA, at_step
 from attnaudit.training.curves import CurveSink, TensorBoardCurves, WandbCurves, WandbRun, Writer, curve_points
@@ -78,9 +78,9 @@ class Monitor:
         seed: int = 0,
         mode: Mode | Mapping[str, Mode] = "eval",
     ) -> None:
-        if every != "epoch" and (not isinstance(every, int) or every < 1):
+        if every != "epoch" and (not isinstance(every, int) or isinstance(every, bool) or every < 1):
             raise UsageError(f'every must be a number of steps ≥ 1 or "epoch", got {every!r}.')
-        check_range(0, scores=scores)
+        check_whole(0, scores=scores)
         selection = select(measures=MEASURES, references=references, seed=seed)
         for reference in selection.references:
             if reference.network:
@@ -113,6 +113,7 @@ class Monitor:
                 'attach needs a number of steps, got every="epoch", which an optimiser cannot count: use a callback or '
                 "monitor.measure(step)."
             )
+        check_whole(0, step=step)
         self._stop_counting()
         self._counter = StepCounter(optimizer, self._due, self.after_step, step)
         self.begin(step)
@@ -173,7 +174,9 @@ class Monitor:
             CaptureError: no layer of the model can be captured.
             InputError: the model cannot be called with a batch.
             RunFolderError: `out` cannot be written, or holds something else.
+            SettingError: the step is no whole number ≥ 0.
         """
+        check_whole(0, step=step)
         on_all_ranks(self._open)  # first, so that an unusable folder is an error on all ranks before the work
         measured = self._probe.measure()
         self._measured = step

@@ -169,13 +169,39 @@ def _places(
 
 def _source(value: Side, units: Units) -> ValueSource | None:
     """What a linear layer made the values from; None if they come from anything else."""
-    form, rows = None if value.fact is None else value.fact.form, value.label("row")
-    if not isinstance(form, Product) or rows is None or not is_projection(form):
+    layer, rows = linear_layer(value.fact), value.label("row")
+    if layer is None or rows is None:
         return None
-    return ValueSource(form.left[0], rows[units.group, :, 0])
+    return ValueSource(layer.left[0], rows[units.group, :, 0])
 
 
-def is_projection(product: Product) -> bool:
-    """Whether a product is a linear layer applied to activations."""
-    plain = product.factor is None and product.softcap is None and not product.bias_from_input
-    return plain and not product.content and len(product.left) == 1
+def linear_layer(fact: Fact | None) -> Product | None:
+    """The product, if values are one of activations and weights, with a bias or none, and nothing else.
+
+    A term that differs between tokens, as positions and masks do, is no bias: W_v(source) would not be the values. Nor
+    are they that if the activations were overwritten since.
+    """
+    form = None if fact is None else fact.form
+    if fact is None or not isinstance(form, Product) or form.content or len(form.left) != 1:
+        return None
+    plain = form.factor is None and form.dropped is None and form.softcap is None and not form.bias_from_input
+    return (
+        form
+        if plain and not (form.written and form.written.again) and _is_of_columns(form, fact.label("column"))
+        else None
+    )
+
+
+def _is_of_columns(product: Product, column: Tensor | None) -> bool:
+    """Whether what was added to a product depends on nothing but the column of the weights."""
+    if product.bias is None:
+        return True
+    bias = product.bias.get()
+    if bias.numel() == 1 or (bias.dim() == 1 and column is None):
+        return True
+    if column is None:
+        return False
+    bias, column = bias.expand(column.shape), column.to(bias.device)
+    of_column = bias.new_zeros(int(column.max()) + 1)
+    of_column[column.flatten()] = bias.flatten()
+    return torch.equal(of_column[column], bias)

@@ -21,6 +21,24 @@ class Scaled:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Written:
+    """A tensor as the model has it, and how often it had been written to; torch does not count in inference mode."""
+
+    tensor: Tensor
+    times: int | None
+
+    @staticmethod
+    def now(tensor: Tensor) -> Written:
+        """Up to now."""
+        return Written(tensor, None if tensor.is_inference() else tensor._version)
+
+    @property
+    def again(self) -> bool:
+        """Whether it was written to since."""
+        return self.times is not None and self.times != self.tensor._version
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Product:
     """(left @ right)·scale·factor + bias, its elements arranged as their labels `batch`, `row` and `column` say.
 
@@ -28,7 +46,8 @@ class Product:
     or broadcast to it. The bias holds the operands that the model added, and never what is missing to its logits: that
     would make any queries and keys replay well. `dropped` is true where scores were multiplied by 0. `content` says
     that both operands depend on the input and that it sums over features, as scores do; with `mixes` it sums over
-    something else, such as tokens. `origin` is the same object in everything computed from this product.
+    something else, such as tokens. `written` says whether the left operand is still the same; `origin` is the same
+    object in everything computed from this product.
     """
 
     left: Tensor
@@ -43,6 +62,7 @@ class Product:
     bias_from_input: bool = False
     dropped: Lazy[Tensor] | None = None
     softcap: float | None = None
+    written: Written | None = None
     origin: object = field(default_factory=object)
 
     def moved(self, move: Move, shape: torch.Size) -> Product:

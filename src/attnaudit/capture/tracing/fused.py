@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from attnaudit.capture.attention_call import AttentionCall, NotCapturable, Places, ValueSource
-from attnaudit.capture.tracing.completion import is_projection
-from attnaudit.capture.tracing.forms import Fact, Product
+from attnaudit.capture.tracing.completion import linear_layer
+from attnaudit.capture.tracing.forms import Fact
 from attnaudit.capture.tracing.labels import LastingMove, copy, is_same_along
 from attnaudit.capture.tracing.layout import Side
 from attnaudit.numerics.masks import additive, later_keys
@@ -85,10 +85,10 @@ def _at(side: Side, name: str, heads: int) -> Tensor | None:
 
 def _source(value: Side, heads: int) -> ValueSource | None:
     """What a linear layer made the values from; None if they come from anything else."""
-    form, rows = None if value.fact is None else value.fact.form, value.label("row")
-    if not isinstance(form, Product) or rows is None or not is_projection(form):
+    layer, rows = linear_layer(value.fact), value.label("row")
+    if layer is None or rows is None:
         return None
-    return ValueSource(form.left[0], _of_heads(rows[..., 0], heads, 1).reshape(-1, rows.shape[2]))
+    return ValueSource(layer.left[0], _of_heads(rows[..., 0], heads, 1).reshape(-1, rows.shape[2]))
 
 
 def _bias(call: Mapping[str, Any], shape: tuple[int, int, int, int], query: Tensor) -> Tensor | None:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnaudit.capture.tracing.forms import Fact, Product
+from attnaudit.capture.tracing.forms import Fact, Product, Written
 from attnaudit.capture.tracing.labels import Labels, LastingMove, Move, along, varies
 from attnaudit.capture.tracing.lazy import Lazy
 
@@ -69,6 +69,7 @@ class Factors:
             mixes=mixes,
             scale=self.alpha,
             bias=term,
+            written=Written.now(self.left),
         )
 
 
