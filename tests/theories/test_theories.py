@@ -8,8 +8,8 @@ from attnaudit.errors import UsageError
 from attnaudit.kernel import Prediction, spectrum
 from attnaudit.protocol import Protocol
 from attnaudit.theories import THEORIES, Theory, theory_named
-from attnaudit.theories.base import is_fitted
-from tests.heads import causal, random_heads
+from attnaudit.theories.base import guard_of, is_fitted
+from tests.heads import causal, make_heads, random_heads
 
 
 @pytest.mark.parametrize("theory", [own for own in THEORIES.values() if not is_fitted(own)], ids=lambda t: t.name)
@@ -113,6 +113,25 @@ def test_kernel_pca_is_not_told_from_chance_by_a_kernel_of_no_more_rank_than_col
     for keys, problem in ((few, "its kernel has rank 4, not above d = 4"), (heads.key, None)):
         same = replace(heads, key=keys)
         assert theory_named("kpca").guard.problems(same, spectrum(keys)) == (problem,) * len(heads)
+
+
+@pytest.mark.parametrize(("width", "problem"), [(3, None), (7, None), (8, "N = 14 tokens are fewer than 2d = 16")])
+def test_enough_tokens_are_twice_the_columns_of_the_values_and_not_of_the_keys(width, problem):
+    heads = random_heads(0)  # 14 tokens with keys of four channels
+    value = torch.randn(len(heads), heads.tokens, width, dtype=torch.float64)
+    heads = make_heads(heads.query, heads.key, value)
+    for name in ("kpca", "pca"):
+        theory = theory_named(name)
+        assert guard_of(theory).problems(heads, spectrum(heads.key)) == (problem,) * len(heads)
+
+
+def test_the_rank_of_a_kernel_must_be_above_the_columns_of_the_values():
+    heads = random_heads(0)
+    few = heads.key[:, torch.arange(heads.tokens) % 7]  # seven keys that differ make six components
+    for width, problem in ((5, None), (6, "its kernel has rank 6, not above d = 6")):
+        value = torch.randn(len(heads), heads.tokens, width, dtype=torch.float64)
+        same = make_heads(heads.query, few, value)
+        assert theory_named("kpca").guard.problems(same, spectrum(few)) == (problem,) * len(heads)
 
 
 def test_the_theorem_on_causal_heads_needs_tokens_that_see_themselves():

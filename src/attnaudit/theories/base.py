@@ -56,8 +56,9 @@ class Identifiability:
 
 
 def too_few_tokens(heads: Heads, spectrum: Spectrum | None) -> tuple[str | None, ...]:
-    """With N < 2d tokens, any d columns of values span a good part of token space."""
-    problem = f"N = {heads.tokens} tokens are fewer than 2d = {2 * heads.dim}" if heads.tokens < 2 * heads.dim else None
+    """With N < 2d tokens, any d columns of values span a good part of token space: d is the width of the values."""
+    least = 2 * heads.value.shape[-1]
+    problem = f"N = {heads.tokens} tokens are fewer than 2d = {least}" if heads.tokens < least else None
     return (problem,) * len(heads)
 
 

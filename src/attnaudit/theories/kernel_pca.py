@@ -11,9 +11,13 @@ from attnaudit.theories.base import Identifiability, forces_zero_values, too_few
 
 
 def _not_identifiable(heads: Heads, spectrum: Spectrum) -> tuple[str | None, ...]:
-    """With N - 1 ≤ d tokens, or a kernel of rank ≤ d, the leading d eigenvectors span all that a head can have."""
+    """With N - 1 ≤ d tokens, or a kernel of rank ≤ d, the leading d eigenvectors span all that a head can have.
+
+    d is the number of columns that are predicted: those of the values, which may be wider than the keys.
+    """
+    columns = heads.value.shape[-1]
     return tuple(
-        few or lost or (f"its kernel has rank {rank}, not above d = {heads.dim}" if rank <= heads.dim else None)
+        few or lost or (f"its kernel has rank {rank}, not above d = {columns}" if rank <= columns else None)
         for few, lost, rank in zip(
             too_few_tokens(heads, spectrum), spectrum.problems, spectrum.numerical_rank.tolist(), strict=True
         )

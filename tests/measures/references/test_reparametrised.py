@@ -35,6 +35,16 @@ def test_masks_and_position_terms_do_not_disturb_it():
     torch.testing.assert_close(other.replayed(), other.output, rtol=0, atol=1e-10)
 
 
+@pytest.mark.parametrize("limited", [{"softcap": 1.0}, {"sink": torch.full((2, 12), 0.5, dtype=torch.float64)}])
+def test_keys_of_heads_that_notice_a_shift_are_not_shifted(limited):
+    """Neither tanh nor the logit of a sink ignores what is added to a row of scores."""
+    heads = replace(random_heads(1, heads=2, tokens=12), **limited)
+    other = reparametrised(replace(heads, output=heads.replayed()), 0, 0)
+    assert not torch.allclose(other.key, heads.key)
+    torch.testing.assert_close(other.attention(), heads.attention(), rtol=0, atol=1e-10)
+    torch.testing.assert_close(other.replayed(), other.output, rtol=0, atol=1e-10)
+
+
 def test_all_inputs_share_a_gauge_and_heads_and_repeats_do_not():
     heads = heads_of_two_inputs()
     gauge = random_gauge(heads, 0, 0)

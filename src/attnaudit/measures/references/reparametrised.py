@@ -3,7 +3,8 @@
     Q → QM,    K → KM⁻ᵀ + 1cᵀ,    V → VM_v,    W_O → M_v⁻¹W_O
 
 leave softmax(QKᵀ)VW_O as it is: QM(KM⁻ᵀ + 1cᵀ)ᵀ = QKᵀ + QMc1ᵀ, and softmax ignores what it adds to a row. A statement
-about a network must hold in every gauge; a number that moves is one of the gauge.
+about a network must hold in every gauge; a number that moves is one of the gauge. Heads whose logits are capped, or
+that have a sink, do not ignore it, and have c = 0.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ def well_conditioned(generator: np.random.Generator, size: int) -> Float[Tensor,
 def random_gauge(heads: Heads, seed: int, repeat: int, purpose: str = "reparametrised") -> RandomGauge:
     """One gauge for each layer and head, the same for all inputs; heads that share their keys are one head here."""
     drawn: dict[tuple[int, int], tuple[Tensor, ...]] = {}
+    shifts = heads.softcap is None and heads.sink is None
     found = []
     for entry, scale in zip(heads.index, heads.scale.tolist(), strict=True):
         owner = entry.layer, entry.head
@@ -61,7 +63,7 @@ def random_gauge(heads: Heads, seed: int, repeat: int, purpose: str = "reparamet
             size = ((abs(scale) or 1.0) * heads.dim**0.5) ** -0.5
             drawn[owner] = (
                 well_conditioned(generator, heads.dim),
-                torch.from_numpy(generator.standard_normal(heads.dim)) * size,
+                torch.from_numpy(generator.standard_normal(heads.dim)) * (size if shifts else 0.0),
                 well_conditioned(generator, heads.value.shape[-1]),
             )
         found.append(drawn[owner])
