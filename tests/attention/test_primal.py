@@ -170,6 +170,10 @@ def test_what_it_cannot_do_is_an_error():
     layer = PrimalAttention(WIDTH, HEADS, rank=3).double()
     with pytest.raises(AttnAuditError, match="first forward pass"):
         layer.ksvd_loss()
+    with pytest.raises(AttnAuditError, match="Unknown value 'batches' of per: did you mean batch"):
+        layer.ksvd_loss("batches")
+    with pytest.raises(AttnAuditError, match="Unknown value 'avg' of reduction"):
+        ksvd_loss(layer, reduction="avg")
     with pytest.raises(AttnAuditError, match="Identity"):
         ksvd_loss(torch.nn.Identity())
     with pytest.raises(AttnAuditError, match="data_dependent"):

@@ -117,6 +117,11 @@ def test_names_must_match_the_batch():
         capture(OneLayer(softmax_product), INPUTS, names=["a", "b", "c"])
 
 
+def test_no_names_at_all_do_not_match_either():
+    with pytest.raises(InputError, match="Got no names for a batch of 2 inputs"):
+        capture(nn.MultiheadAttention(8, 2), torch.ones(2, 5, 8), names=[])
+
+
 def test_the_package_is_callable():
     import attnaudit
 
@@ -236,3 +241,18 @@ def test_layers_with_different_numbers_of_heads_may_have_the_same_mask():
     captured = capture(Layers(), torch.randn(2, 6, 16))
     assert [len(heads) for heads in captured.layers] == [8, 4, 16]
     assert all(heads.causal for heads in captured.layers)
+
+
+class Drawing(nn.MultiheadAttention):
+    """Draws random numbers in every pass."""
+
+    def forward(self, x):
+        return super().forward(x + 0 * torch.randn_like(x), x, x)[0]
+
+
+def test_random_states_are_as_before():
+    model, before = Drawing(8, 2, batch_first=True), torch.get_rng_state()
+    capture(model, torch.ones(2, 5, 8))
+    assert torch.equal(torch.get_rng_state(), before)
+    model(torch.ones(2, 5, 8))
+    assert not torch.equal(torch.get_rng_state(), before)

@@ -105,6 +105,24 @@ def test_a_gate_does_not_pass_on_a_claim_that_it_could_not_test(cli, capsys, ima
     assert "--fail-on supported could not test ksvd-regularised: choose claims" in err
 
 
+def test_a_gate_does_not_pass_on_a_claim_without_references_to_hold_it_against(cli, capsys, image_folder):
+    arguments = (
+        "audit",
+        "test_vit",
+        "--random-weights",
+        "--limit",
+        "2",
+        "--references",
+        "none",
+        "--images",
+        image_folder,
+    )
+    assert cli(*arguments, "--claims", "kpca-values", "--fail-on", "supported") == 1
+    said = " ".join("".join(capsys.readouterr()).split())
+    assert "--fail-on supported could not test kpca-values" in said
+    assert "no head has values both of it and of its references, null and ideal" in said
+
+
 def test_without_claims_the_plain_numbers_are_printed(cli, capsys, image_folder):
     assert cli(*AUDIT, "--images", image_folder, "--claims", "none") == 0
     assert "kernel_cka" in capsys.readouterr().out

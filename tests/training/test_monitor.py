@@ -60,6 +60,8 @@ def test_the_ksvd_loss_of_a_pass_under_way_survives_a_measurement():
     [
         ({"every": 0}, "every .* got 0"),
         ({"every": "hour"}, "every .* got 'hour'"),
+        ({"every": True}, "every .* got True"),
+        ({"scores": 1.5}, "scores must be an integer ≥ 0, got 1.5"),
         ({"scores": -1}, "scores must be ≥ 0, got -1"),
         ({"mode": "both"}, "mode .* got 'both'"),
         ({"references": ["untrained"]}, "'untrained': compare with step 0"),
@@ -70,6 +72,15 @@ def test_the_ksvd_loss_of_a_pass_under_way_survives_a_measurement():
 def test_settings_that_make_no_sense_are_refused(arguments, problem):
     with pytest.raises(UsageError, match=problem):
         Monitor(network(), batch(), **arguments)
+
+
+@pytest.mark.parametrize("step", [1.5, -1, True])
+def test_a_step_is_a_whole_number(step):
+    monitor = Monitor(network(), batch())
+    for measure in (monitor.measure, lambda at: monitor.attach(torch.optim.SGD(network().parameters()), step=at)):
+        with pytest.raises(UsageError, match="step must be "):
+            measure(step)
+    assert monitor.history == []
 
 
 def test_a_batch_the_model_refuses_is_named_at_once():

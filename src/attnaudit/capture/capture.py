@@ -15,6 +15,7 @@ from attnaudit.capture.primal import PrimalCall, recording_primal
 from attnaudit.capture.result import Capture, CaptureLog
 from attnaudit.errors import AttnAuditError, CaptureError, InputError, UsageError, first_line
 from attnaudit.numerics.finite import first_not_finite
+from attnaudit.numerics.randomness import preserved_random_state
 
 #: The inputs of a model, batch first: a tensor, positional arguments, or keyword arguments.
 Inputs = Tensor | tuple[Any, ...] | Mapping[str, Any]
@@ -31,7 +32,8 @@ def capture(
     """Run `model` once on `inputs` and return every attention head; those of Primal-Attention are in `primal`.
 
     Args:
-        model: any torch module; it runs in evaluation mode and is bit-identical afterwards.
+        model: any torch module; it runs once, in evaluation mode. Weights, modes, hooks and random states are as before
+            afterwards; what a module writes in a pass, such as a counter among its buffers, it writes in this one.
         inputs: a tensor, a tuple of arguments, or a mapping of keyword arguments; batch first.
         names: one name per input; by default `input-0`, `input-1`, …
         model_name: the label of the heads; by default the class name.
@@ -50,7 +52,7 @@ def capture(
     model_name = model_name or type(model).__name__
     _check_finite(inputs)
     layers: list[Heads] = []
-    with evaluating(model), naming_failures(model_name, names[0]):
+    with preserved_random_state(), evaluating(model), naming_failures(model_name, names[0]):
         seen = capture_each(
             model,
             inputs,
