@@ -56,6 +56,12 @@ def test_an_audit_refuses_wrong_settings(network, images, arguments, words):
         attnaudit.audit(network, images, device="cpu", progress=False, **arguments)
 
 
+@pytest.mark.parametrize(("limit", "words"), [(1.5, "limit must be an integer ≥ 1"), (0, "limit must be ≥ 1, got 0")])
+def test_the_limit_of_a_loader_is_checked_before_it_is_read(network, images, limit, words):
+    with pytest.raises(UsageError, match=words):
+        attnaudit.audit(network, [images], limit=limit, device="cpu", progress=False)
+
+
 @pytest.mark.parametrize("models", [None, 3, [nn.Linear(2, 2)]], ids=["None", "number", "list of modules"])
 def test_what_is_no_model_is_refused(images, models):
     with pytest.raises(UsageError, match="one torch module, or names of models"):

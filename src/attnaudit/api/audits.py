@@ -30,6 +30,7 @@ from attnaudit.protocol import Protocol
 from attnaudit.records.audit import AuditedModel, AuditRun
 from attnaudit.records.engine import Progress, Resources, default_memory, parse_memory
 from attnaudit.records.keep import Keep
+from attnaudit.records.ranges import check_whole
 from attnaudit.records.run_folder import RunFolder
 from attnaudit.report.progress import busy, shown_progress
 from attnaudit.sources.inputs import Batch
@@ -158,6 +159,7 @@ def audit(
         if isinstance(inputs, (Tensor, Mapping)):
             selected = select_batch(inputs, settings.device, groups)
         else:
+            check_whole(1, limit=limit)
             selected = select_loader(inputs, in_memory, limit, settings.device, groups)
     else:
         if groups not in (None, "folder"):

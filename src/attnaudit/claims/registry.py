@@ -94,7 +94,8 @@ def claims_named(
         UsageError: a name is unknown or occurs twice, or a claim needs another kind of record or an unknown measure.
     """
     if isinstance(names, str) or not isinstance(names, Iterable):
-        raise UsageError(f'claims must be "all" or a list, as in [{names!r}], got {names!r} alone.')
+        example = f"[{names!r}]" if isinstance(names, str | Claim) else '["kpca-values"]'
+        raise UsageError(f'claims must be "all" or a list, such as {example}, got {names!r}.')
     claims = tuple(name if isinstance(name, Claim) else _named(name, kinds) for name in names)
     for claim in claims:
         _check(claim, kinds, own_measures)
