@@ -256,3 +256,33 @@ def test_random_states_are_as_before():
     assert torch.equal(torch.get_rng_state(), before)
     model(torch.ones(2, 5, 8))
     assert not torch.equal(torch.get_rng_state(), before)
+
+
+class Looped(nn.Module):
+    """Two layers, run on one input after the other."""
+
+    def __init__(self, whole):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layers = nn.ModuleList(nn.MultiheadAttention(8, 2, batch_first=True) for _ in range(2))
+        self.whole = whole
+
+    def forward(self, x):
+        return self.run(x) if self.whole else torch.cat([self.run(one[None]) for one in x])
+
+    def run(self, x):
+        for layer in self.layers:
+            x = layer(x, x, x, need_weights=False)[0]
+        return x
+
+
+def test_a_loop_over_the_inputs_has_the_layers_of_the_whole_batch():
+    inputs = torch.randn(3, 5, 8, generator=torch.Generator().manual_seed(0))
+    whole, looped = (capture(Looped(how), inputs) for how in (True, False))
+    assert set(looped.layer_names) == {"layers.0", "layers.1"} == set(looped.certificate.errors)
+    assert len(looped.layers) == 6
+    expected = {place: heads.value[own] for heads in whole.layers for own, place in enumerate(heads.index)}
+    found = {place: heads.value[own] for heads in looped.layers for own, place in enumerate(heads.index)}
+    assert {place[1:] for place in found} == {place[1:] for place in expected}
+    for place, value in found.items():
+        torch.testing.assert_close(value, expected[place])

@@ -44,6 +44,7 @@ class Collector:
         self._prefix_tokens = int(getattr(model, "num_prefix_tokens", 0))
         self._errors: dict[str, float] = {}
         self._layers: dict[int, str] = {}
+        self._seen: dict[str, tuple[int, set[int]]] = {}  # by layer: its number of heads, and the inputs it had so far
         self._traits: dict[str, Traits] = {}
         self._bias: Tensor | None = None
         self._placings: dict[Any, Placing | None] = {}
@@ -60,7 +61,7 @@ class Collector:
         windows = places.windows
         if call.windows_kept is not None:
             places = places.thinned(call.windows_kept)
-        number = len(self._errors) + len({refusal.layer for refusal in self.recorder.refusals})
+        layer, number = self._numbered(layer, places)
         whole = self._heads(call, places, number)
         parts = [whole] if self._keep_padding else list(_without_padding(whole, places.heads))
         tolerance = max(TOLERANCE.get(dtype, 1e-4) for dtype in _precisions(call))
@@ -74,15 +75,27 @@ class Collector:
                 f"more than {tolerance:.0e}",
             )
             return
-        while layer in self._errors:  # a layer with shared weights runs several times
-            layer += "'"
-        self._errors[layer] = error
+        self._errors[layer] = max(error, self._errors.get(layer, 0.0))
         self._layers[number] = layer
+        self._seen.setdefault(layer, (places.heads, set()))[1].update(places.sample.tolist())
         padded = len(parts) > 1 or parts[0] is not whole
         self._traits[layer] = traits_of(parts[0], places.key_head_count, call.rotated, padded, windows - places.windows)
         self._tolerance = max(self._tolerance, tolerance)
         for heads in parts:
             self._on_layer(heads)
+
+    def _numbered(self, layer: str, places: Placing) -> tuple[str, int]:
+        """The name and number of a layer: one of its own for every run on the same inputs, as where weights are shared.
+
+        A run on other inputs, as in a loop over the batch, is of the same layer.
+        """
+        samples = set(places.sample.tolist())
+        while layer in self._errors:
+            heads, before = self._seen[layer]
+            if heads == places.heads and before.isdisjoint(samples):
+                return layer, next(number for number, name in self._layers.items() if name == layer)
+            layer += "'"
+        return layer, len(self._errors) + len({refusal.layer for refusal in self.recorder.refusals})
 
     def _heads(self, call: AttentionCall, places: Placing, number: int) -> Heads:
         """The units of a call that are placed, in the order of inputs, windows and heads."""
