@@ -50,6 +50,9 @@ def ls(
         print_json(rows) if json else data_console(wide=wide).print(listing_table(rows, wide=wide))
     elif kind is Listing.CLAIMS:
         claim = claim_named(name)
-        print_json({"claim": name, **claim_lines(claim)}) if json else data_console(wide=wide).print(claim_page(claim))
+        if json:
+            print_json({"claim": name, **dict(claim_lines(claim))})
+        else:
+            data_console(wide=wide).print(claim_page(claim))
     else:
         raise UsageError(f"Only claims have a page: remove {name!r} after attnaudit ls {kind.value}.")

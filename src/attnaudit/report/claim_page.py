@@ -26,22 +26,18 @@ def claim_named(name: str) -> Claim:
     return CLAIMS[name]
 
 
-def claim_lines(claim: Claim) -> dict[str, str]:
-    """Everything that a claim says of itself."""
-    return dict(_lines(claim))
-
-
 def claim_page(claim: Claim) -> RenderableType:
-    """The same for the terminal."""
+    """Everything that a claim says of itself, for the terminal."""
     grid = Table.grid(padding=(0, 2, 1, 0))
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column()
-    for name, text in _lines(claim):
+    for name, text in claim_lines(claim):
         grid.add_row(name, Text(text))
     return Group(Text(claim.name, style="bold underline"), Padding(grid, (1, 0, 0, 0)))
 
 
-def _lines(claim: Claim) -> Iterator[tuple[str, str]]:
+def claim_lines(claim: Claim) -> Iterator[tuple[str, str]]:
+    """The same by name."""
     yield "statement", claim.statement
     yield "source", claim.citation
     yield "formula", claim.formula

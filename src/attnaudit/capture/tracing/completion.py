@@ -11,7 +11,7 @@ from torch import Tensor
 from attnaudit.capture.attention_call import AttentionCall, NotCapturable, Places, ValueSource
 from attnaudit.capture.tracing.forms import Fact, Product, Softmax, Weights
 from attnaudit.capture.tracing.joining import SINK
-from attnaudit.capture.tracing.labels import copy, is_same_along, taken, varies
+from attnaudit.capture.tracing.labels import copy, is_same_along, narrowed, taken, varies
 from attnaudit.capture.tracing.layout import LogitLayout, Side, Units, layout_of, units_of
 from attnaudit.capture.tracing.products import Factors
 from attnaudit.numerics.masks import HIDDEN
@@ -184,12 +184,9 @@ def linear_layer(fact: Fact | None) -> Product | None:
     form = None if fact is None else fact.form
     if fact is None or not isinstance(form, Product) or form.content or len(form.left) != 1:
         return None
-    plain = form.factor is None and form.dropped is None and form.softcap is None and not form.bias_from_input
-    return (
-        form
-        if plain and not (form.written and form.written.again) and _is_of_columns(form, fact.label("column"))
-        else None
-    )
+    changed = form.factor is not None or form.dropped is not None or form.softcap is not None or form.bias_from_input
+    overwritten = form.written is not None and form.written.again
+    return None if changed or overwritten or not _is_of_columns(form, fact.label("column")) else form
 
 
 def _is_of_columns(product: Product, column: Tensor | None) -> bool:
@@ -197,11 +194,11 @@ def _is_of_columns(product: Product, column: Tensor | None) -> bool:
     if product.bias is None:
         return True
     bias = product.bias.get()
-    if bias.numel() == 1 or (bias.dim() == 1 and column is None):
-        return True
     if column is None:
-        return False
-    bias, column = bias.expand(column.shape), column.to(bias.device)
+        return bias.dim() <= 1
+    bias = bias.expand(column.shape)
+    same = [axis for axis in range(bias.dim()) if bias.stride(axis) == column.stride(axis) == 0]
+    bias, column = narrowed(bias, same), narrowed(column, same).to(bias.device)  # an ordinary bias: its columns alone
     of_column = bias.new_zeros(int(column.max()) + 1)
     of_column[column.flatten()] = bias.flatten()
     return torch.equal(of_column[column], bias)
