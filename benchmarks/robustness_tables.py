@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from attnaudit.records.evaluated_networks import open_evaluations
-from attnaudit.report.seed_gains import GainRecord, gain_records
+from attnaudit.report.seed_gains import GainRecord, conditions_of, gain_records
 
 
 def tables(records: Sequence[GainRecord]) -> str:
     """A line per recipe and a column per condition: means over seeds with Student's interval."""
-    conditions = list(dict.fromkeys(record.condition for record in records))
+    conditions = conditions_of(records)
     images = {own.condition: f"{own.condition} ({own.images:,})" if own.images else own.condition for own in records}
     names = ["", "seeds", *(images[condition] for condition in conditions)]
     lines = ["In per cent, mean over seeds [95 %, Student's t]; in brackets, how many images:", "", *heading(names)]

@@ -6,9 +6,12 @@ import io
 import json
 import os
 import sys
+from functools import partial
 
 import pyarrow.parquet as pq
 import pytest
+import torch
+from torch._dynamo.testing import CompileCounterWithBackend
 from typer.testing import CliRunner
 
 from attnaudit.cli import app
@@ -54,6 +57,31 @@ def test_table_page_curves_and_rows_come_out(model, tmp_path):
 def test_json_is_the_summary(model, tmp_path):
     result = robust("--parquet", "test.parquet", "--attacks", "none", "--json", "--out", "out")
     assert json.loads(result.stdout) == content_of(tmp_path / "out" / "summary.json")
+
+
+def test_compiled_networks_have_the_same_accuracies(model, tmp_path, monkeypatch):
+    backend = CompileCounterWithBackend("eager")
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=backend))
+    found, compiled = [], []
+    for out, options in (("plain", ()), ("compiled", ("--compile",))):
+        asked = ("--parquet", "test.parquet", "--attacks", "fgsm,pgd:2", "--eps", "1/255", "--out", out)
+        result = robust(*asked, *options)
+        assert result.exit_code == 0, result.output
+        compiled.append(backend.frame_count > 0)
+        rows = csv.DictReader(io.StringIO((tmp_path / out / "accuracy.csv").read_text()))
+        found.append([(row["name"], row["accuracy"]) for row in rows])
+    assert compiled == [False, True]
+    assert found[0] == found[1]
+
+
+def test_a_network_that_cannot_be_compiled_is_one_sentence(model, monkeypatch):
+    def no_compiler(graph, inputs):
+        raise OSError("no C++ compiler")
+
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=no_compiler))
+    result = robust("--parquet", "test.parquet", "--attacks", "fgsm", "--compile")
+    assert isinstance(result.exception, AttnAuditError), result.output
+    assert str(result.exception).startswith("The network cannot be compiled here (no C++ compiler): repeat")
 
 
 def test_without_checks_none_are_made_or_shown(model, tmp_path):

@@ -2,13 +2,15 @@
 
 import json
 import shutil
+from functools import partial
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from attnaudit.api import trainings
 from attnaudit.cli import app
-from attnaudit.errors import InputError, RunFolderError, UsageError
+from attnaudit.errors import AttnAuditError, InputError, RunFolderError, UsageError
 from tests.claims.evaluations import pairs, write_evaluation
 from tests.training_runs import write_course, write_training
 
@@ -67,6 +69,15 @@ def test_what_cannot_be_recorded_is_said_before_data_is_read(tmp_path, monkeypat
     with pytest.raises(UsageError, match=f"--graph needs .*{sentence}"):
         run("train", "vit-small-cifar", "--data", "nowhere", "--graph", "--set", f"optimiser.name={optimiser}")
     assert not any(tmp_path.iterdir())
+
+
+def test_a_network_that_cannot_be_compiled_is_one_sentence(data_set, recipe_file, tmp_path, monkeypatch):
+    def no_compiler(graph, inputs):
+        raise OSError("no C++ compiler")
+
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=no_compiler))
+    with pytest.raises(AttnAuditError, match=r"^The network cannot be compiled here \(no C\+\+ compiler\): repeat"):
+        run("train", recipe_file, "--data", data_set, "--out", tmp_path / "run", "--device", "cpu", "--compile")
 
 
 def test_recipes_are_listed():

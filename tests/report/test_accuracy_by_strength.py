@@ -62,6 +62,22 @@ def test_one_seed_has_no_interval_and_what_was_not_run_no_record(tmp_path):
     assert {(record.low, record.high) for record in records} == {(None, None)}
 
 
+def test_networks_without_autoattack_are_hollow_where_others_have_it(tmp_path):
+    pytest.importorskip("matplotlib")
+    networks = [network(name, own, seed) for name, own in (("sym", SYMMETRIC), ("rpc4", RPC)) for seed in range(2)]
+    for shown, weaker in enumerate((networks, networks[:2], [])):  # AutoAttack on none, on one of two, on all
+        for _, _, conditions, _ in networks[2 * (shown == 1) : 4 * shown]:
+            conditions[:] = [own for own in conditions if own[1] != "autoattack"]
+            conditions.append(("attack", "autoattack", EPSILONS[0], "max", 0.3))
+        records = strength_records(open_evaluations([write_evaluation(tmp_path / f"run{shown}", networks)]))
+        attacked = [record for record in records if (record.kind, record.strength) == ("attack", EPSILONS[0])]
+        assert [record.recipe for record in attacked if not record.autoattack] == list(
+            dict.fromkeys(label[:-2] for label, *_ in weaker)
+        )
+        strength_figure(records, [tmp_path / "figure.svg"])
+        assert ("hollow: without AutoAttack" in (tmp_path / "figure.svg").read_text()) == (shown == 1)
+
+
 def test_the_figure_names_every_recipe_once_and_every_strength_in_its_panel(tmp_path):
     pytest.importorskip("matplotlib")
     records = strength_records(open_evaluations([write_evaluation(tmp_path / "run", harder(0.01))]))

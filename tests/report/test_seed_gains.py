@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from attnaudit.records.evaluated_networks import open_evaluations
-from attnaudit.report.seed_gains import gain_records
+from attnaudit.report.seed_gains import conditions_of, gain_records
 from tests.claims.evaluations import CONTROLS, EPSILONS, RPC, SYMMETRIC, network, pairs, write_evaluation
 
 
@@ -58,6 +58,22 @@ def test_a_network_is_under_the_attack_that_leaves_it_least_at_every_budget(tmp_
     assert len(EPSILONS) == len(left)
     assert left == [pytest.approx(value) for value in (0.45, 0.27, -0.13)]
     assert found["sym", "clean"].low is None
+
+
+def test_networks_under_autoattack_are_in_a_column_of_their_own(tmp_path):
+    strongest = [network("rpc4", RPC, seed) for seed in range(2)]
+    for _, _, conditions, _ in strongest:
+        conditions.append(("attack", "autoattack", EPSILONS[0], "max", 0.3))
+    networks = [*strongest, *(network("sym", SYMMETRIC, seed) for seed in range(2))]
+    found = records(write_evaluation(tmp_path / "run", networks))
+    plain, stronger = "attacked, ε = 1/255", "attacked, ε = 1/255, AutoAttack included"
+    assert found["rpc4", stronger].gain is None
+    assert found["rpc4", stronger].accuracy == pytest.approx(0.3)
+    assert found["rpc4", plain].gain == pytest.approx(0)
+    assert found["rpc4", plain].accuracy == pytest.approx(found["sym", plain].accuracy)
+    assert ("sym", stronger) not in found
+    names = conditions_of(list(found.values()))
+    assert names.index(stronger) == names.index(plain) + 1
 
 
 def test_gains_are_of_common_seeds_and_conditions_only(tmp_path):

@@ -1,9 +1,12 @@
 """A model of pixels is the model of normalised images, with its normalisation inside."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 from PIL import Image
+from torch._dynamo.testing import CompileCounterWithBackend
 
 from attnaudit.errors import ModelError
 from attnaudit.robustness.pixels import PixelModel
@@ -63,6 +66,30 @@ def test_half_precision_leaves_logits_and_gradients_in_float32():
     logits = model(images)
     (gradient,) = torch.autograd.grad(logits.sum(), images)
     assert logits.dtype == gradient.dtype == torch.float32
+
+
+def test_a_compiled_network_gives_the_same_logits_and_gradients_for_batches_of_any_size(monkeypatch):
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="aot_eager"))  # needs no C++ compiler
+    plain, compiled = PixelModel(loaded()), PixelModel(loaded(), compiled=True)
+    for count in (3, 5, 3):
+        images = torch.rand(count, 3, SIZE, SIZE)
+        for grad in (False, True):
+            given = [images.clone().requires_grad_(grad) for _ in range(2)]
+            logits = [model(own) for model, own in zip((plain, compiled), given, strict=True)]
+            torch.testing.assert_close(*logits, atol=1e-5, rtol=0)
+        gradients = [torch.autograd.grad(own.sum(), own_images) for own, own_images in zip(logits, given, strict=True)]
+        torch.testing.assert_close(*gradients, atol=1e-5, rtol=0)
+
+
+def test_a_batch_of_another_size_is_not_compiled_anew(monkeypatch):
+    counted = CompileCounterWithBackend("eager")
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=counted))
+    model = PixelModel(loaded(), compiled=True)
+    assert model.outputs == 2
+    assert counted.frame_count == 0
+    for count in (3, 5, 7):
+        model(torch.rand(count, 3, SIZE, SIZE))
+    assert counted.frame_count == 1
 
 
 def test_models_that_see_nothing_are_refused():

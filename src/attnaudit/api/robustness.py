@@ -73,6 +73,7 @@ def robust(
     precision: str = defaults.PRECISION,
     batch: int | None = None,
     device: str = defaults.DEVICE,
+    compiled: bool = False,
     out: str | Path | None = None,
     progress: Progress | bool = True,
 ) -> Robustness:
@@ -110,6 +111,7 @@ def robust(
         batch: images or sentences at a time; 64, on a GPU 256, if None. A batch with more room than images lets
             AutoAttack and Square make several tries for an image at a time, with the same result.
         device: `auto`, `cpu` or `cuda`.
+        compiled: compile the models with torch.compile, which pays for long attacks on a GPU; of images only.
         out: the run folder, by default in `attnaudit-runs`. Repeating the call resumes; further attacks, ε or models
             are added.
         progress: a function that is told of every finished batch; True for a bar, False for none.
@@ -125,6 +127,7 @@ def robust(
         given = {
             "--images and --parquet": images, "--attacks": attacks, "--eps": eps, "--corruptions": corruptions,
             "--corrupted": corrupted, "--baseline": baseline, "--twin": twin, "--outliers": outliers, "--mask": mask,
+            "--compile": compiled,
         }  # fmt: skip
         for name, value in given.items():
             if value:
@@ -175,7 +178,7 @@ def robust(
         loaded,
         examples,
         conditions,
-        EvaluationSettings(seed, chosen, precision, mask, place, batch or _BATCH[place]),
+        EvaluationSettings(seed, chosen, precision, mask, place, batch or _BATCH[place], compiled),
         None if twin is None else load_model(parse_model(twin, seed=seed, download=download)),
         checks,
     )

@@ -105,6 +105,9 @@ def robust(
         typer.Option(min=1, help="Batch size; AutoAttack is faster with one above --limit. Default: 64, on a GPU 256."),
     ] = None,
     device: options.DeviceOption = Device(defaults.DEVICE),
+    compiled: Annotated[
+        bool, typer.Option("--compile", help="Compile the models with torch.compile; pays for long attacks on a GPU.")
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(help="Run folder. Default: `robust-<model>-…` in attnaudit-runs.", show_default=False)
     ] = None,
@@ -164,6 +167,7 @@ def robust(
         precision=precision.value,
         batch=batch,
         device=device.value,
+        compiled=compiled,
         out=out,
     )
     if json:

@@ -32,6 +32,7 @@ class StrengthRecord:
     """Mean accuracy of the networks of one attention variant at one strength: a severity, a rate, an ε, or 0 for clean.
 
     The interval is Student's t over seeds; None for a single seed. Of networks that segment the accuracy is the mIoU.
+    `autoattack`: whether AutoAttack is among the attacks, None where there is none.
     """
 
     recipe: str
@@ -42,6 +43,7 @@ class StrengthRecord:
     low: float | None
     high: float | None
     quantity: str = Quantity.ACCURACY.words
+    autoattack: bool | None = None
 
 
 def strength_records(evaluations: Sequence[Evaluation]) -> list[StrengthRecord]:
@@ -64,13 +66,17 @@ def _records(group: NetworkGroup, kind: ConditionKind, evaluations: Sequence[Eva
     for strength in sorted({0.0, *shared.strengths}):
         values = np.array([at(network, strength) for network in shared.networks[0]])
         low, high = student_interval(values, CONFIDENCE, shared.coarseness / 2**0.5) or (None, None)
-        yield StrengthRecord(group.name, kind.value, strength, len(values), float(values.mean()), low, high, words)
+        strongest = shared.by_autoattack(strength) if strength and kind is ConditionKind.ATTACK else None
+        yield StrengthRecord(
+            group.name, kind.value, strength, len(values), float(values.mean()), low, high, words, strongest
+        )
 
 
 def strength_figure(records: Sequence[StrengthRecord], paths: Sequence[Path]) -> None:
     """A panel per kind and a row per recipe: a dot for every strength, with its interval over seeds, on one scale.
 
-    The dots of a strength stand below one another, as far as recipes agree.
+    The dots of a strength stand below one another, as far as recipes agree. Where only some networks were under
+    AutoAttack, the dots of the others are hollow.
     """
     recipes = list(dict.fromkeys(record.recipe for record in records))
     kinds = [kind for kind in _NAMES if any(record.kind == kind for record in records)]
@@ -78,19 +84,24 @@ def strength_figure(records: Sequence[StrengthRecord], paths: Sequence[Path]) ->
         for place, (axis, kind) in enumerate(zip(axes[0], kinds, strict=True)):
             own = [record for record in records if record.kind == kind]
             words = " or ".join(dict.fromkeys(record.quantity for record in own))
+            hollow = False
             for number, strength in enumerate(sorted({record.strength for record in own})):
                 column = [record for record in own if record.strength == strength]
                 colour = look(number)["color"]
+                mixed = len({record.autoattack for record in column}) > 1
                 for record in column:
                     row = recipes.index(record.recipe)
                     if record.low is not None and record.high is not None:
                         axis.plot([100 * record.low, 100 * record.high], [row, row], color=colour, lw=0.8)
                     name = _strength(kind, strength) if record is column[0] else None
-                    axis.plot(100 * record.accuracy, row, color=colour, marker="o", ms=3, ls="", label=name)
+                    fill = "white" if mixed and not record.autoattack else colour
+                    axis.plot(100 * record.accuracy, row, color=colour, marker="o", ms=3, mfc=fill, ls="", label=name)
+                hollow |= mixed
             axis.set_yticks(range(len(recipes)), recipes if place == 0 else [""] * len(recipes))
             axis.set(xlim=_limits(records), ylim=(len(recipes) - 0.5, -0.5), xlabel=f"{words} in %, mean over seeds")
             axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=_LEGEND, **_CLOSE)
-            axis.set_title(_NAMES[kind], pad=6 + _LINE * ceil(len(axis.get_legend_handles_labels()[1]) / _LEGEND))
+            title = f"{_NAMES[kind]}\n(hollow: without AutoAttack)" if hollow else _NAMES[kind]
+            axis.set_title(title, pad=6 + _LINE * ceil(len(axis.get_legend_handles_labels()[1]) / _LEGEND))
             axis.grid(axis="y", color="0.9", lw=0.5)
             axis.set_axisbelow(True)
             axis.tick_params(axis="y", length=0)

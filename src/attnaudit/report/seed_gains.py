@@ -20,6 +20,8 @@ from attnaudit.statistics.intervals import CONFIDENCE, student_interval
 
 #: An interval that is this many times as wide as the median one does not determine the scale of a figure.
 _FAR = 4
+#: What tells networks under AutoAttack from those without.
+_STRONGEST = ", AutoAttack included"
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,8 @@ class GainRecord:
 
     Both are of the same evaluation, of so many `images`; those of the whole test half have no number there. Intervals
     are Student's t over seeds, for gains over the `gain_seeds` that both have; None for a single seed and for the
-    baseline itself. Under attack, the strongest attack on each network counts.
+    baseline itself. Under attack, the strongest attack on each network counts. Networks under AutoAttack have a
+    condition of their own, because those without cannot be compared with them.
     """
 
     recipe: str
@@ -75,8 +78,11 @@ def _records(
         if own is None:
             continue
         gains = {} if both is None else {column.name: column for column in _columns(kind, both)}
-        for column in _columns(kind, own):
-            values = np.array([column.accuracy(network) for network in own.networks[0]])
+        columns = {column.name: (column, own.networks[0]) for column in _columns(kind, own)}
+        if both is not None:  # which the baseline may have been without AutoAttack
+            columns = {name: (column, both.networks[0]) for name, column in gains.items()} | columns
+        for column, networks in columns.values():
+            values = np.array([column.accuracy(network) for network in networks])
             low, high = student_interval(values, CONFIDENCE, column.coarseness / 2**0.5) or (None, None)
             yield GainRecord(
                 *(group.name, column.name, column.images, len(values), float(values.mean()), low, high),
@@ -107,8 +113,16 @@ def _columns(kind: ConditionKind, shared: SharedConditions) -> Iterator[_Column]
         yield column("corrupted" if kind is ConditionKind.CORRUPTION else "noisy", shared.averaged)
     else:
         for epsilon in shared.strengths:
-            name = f"attacked, ε = {255 * epsilon:.3g}/255"
+            how = _STRONGEST if shared.by_autoattack(epsilon) else ""
+            name = f"attacked, ε = {255 * epsilon:.3g}/255{how}"
             yield column(name, partial(shared.attacked, epsilon=epsilon))
+
+
+def conditions_of(records: Sequence[GainRecord]) -> list[str]:
+    """Their names; an attack with AutoAttack stands next to the one of its ε without."""
+    names = list(dict.fromkeys(record.condition for record in records))
+    plain = list(dict.fromkeys(name.removesuffix(_STRONGEST) for name in names))
+    return sorted(names, key=lambda name: (plain.index(name.removesuffix(_STRONGEST)), name))
 
 
 def gain_figure(records: Sequence[GainRecord], paths: Sequence[Path]) -> None:
@@ -118,7 +132,7 @@ def gain_figure(records: Sequence[GainRecord], paths: Sequence[Path]) -> None:
     """
     compared = [record for record in records if record.gain is not None]
     recipes = list(dict.fromkeys(record.recipe for record in compared))
-    conditions = list(dict.fromkeys(record.condition for record in compared))
+    conditions = conditions_of(compared)
     places = {recipe: len(recipes) - 1 - place for place, recipe in enumerate(recipes)}
     edge = _edge(compared)
     with drawing(paths, 1, len(conditions), (1.6 + 1.5 * len(conditions), 0.9 + 0.2 * len(recipes))) as axes:
@@ -127,7 +141,8 @@ def gain_figure(records: Sequence[GainRecord], paths: Sequence[Path]) -> None:
             axis.axvline(0, color="0.5", lw=0.8)
             for record in own:
                 _row(axis, record, places[record.recipe], edge)
-            axis.set(title=condition, yticks=[], ylim=(-0.7, len(recipes) - 0.3), xlim=(-edge, edge))
+            title = condition.replace(_STRONGEST, f",\n{_STRONGEST[2:]}")
+            axis.set(title=title, yticks=[], ylim=(-0.7, len(recipes) - 0.3), xlim=(-edge, edge))
         axes[0, 0].set_yticks(list(places.values()), list(places))
         axes[0, 0].figure.supxlabel(
             "← worse than symmetric attention | points, with 95 % intervals over seeds | better →", fontsize="medium"

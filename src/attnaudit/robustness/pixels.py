@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -38,6 +40,7 @@ class PixelModel:
         precision: `fp32`, `tf32` (see `matmul_precision`), or `bf16` for products in bfloat16; pixels, gradients and
             logits are always float32.
         mask: the outputs to use, in this order; all by default.
+        compiled: whether to use `torch.compile`, for batches of any size; it changes logits by rounding only.
     """
 
     def __init__(
@@ -46,6 +49,8 @@ class PixelModel:
         device: str = "cpu",
         precision: str = "fp32",
         mask: Int64[Tensor, "classes"] | None = None,
+        *,
+        compiled: bool = False,
     ) -> None:
         if loaded.preprocess is None:
             raise ModelError(f"{loaded.label} has no preprocessing for images: give a vision model.")
@@ -61,6 +66,7 @@ class PixelModel:
         self.preprocessing_digest = content_digest([self.pixels(_noise()).numpy().tobytes()])
         self.module = loaded.module.to(self.device).eval().requires_grad_(False)
         self.mask = None if mask is None else mask.to(self.device)
+        self._called: Any = torch.compile(self.module, dynamic=True) if compiled else self.module
 
     def __call__(self, pixels: Float[Tensor, "images 3 height width"]) -> Float[Tensor, "images *places classes"]:
         """The logits for pixel values between 0 and 1: of every image, or of every pixel."""
@@ -68,8 +74,11 @@ class PixelModel:
 
     def on_normalised(self, images: Tensor) -> Tensor:
         """The logits for normalised pixels."""
+        return self._logits(self._called, images)
+
+    def _logits(self, network: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
         with autocast(self.device, self.precision):
-            logits: Tensor = self.module(images)
+            logits = network(images)
         return logits.float() if self.mask is None else logits.float()[..., self.mask]
 
     def normalised(self, pixels: Tensor) -> Tensor:
@@ -89,8 +98,8 @@ class PixelModel:
     @cached_property
     def _output_shape(self) -> tuple[int, ...]:
         """Of one image: classes, for pixels after height and width."""
-        with torch.no_grad():
-            found = tuple(self.on_normalised(torch.zeros(1, 3, *self.size, device=self.device)).shape)
+        with torch.no_grad():  # not compiled, which for a batch of one would be for it alone
+            found = tuple(self._logits(self.module, torch.zeros(1, 3, *self.size, device=self.device)).shape)
         if len(found) != 2 and found[1:-1] != self.size:
             raise ModelError(f"{self.label} is not a classifier: for one image its output has shape {found}.")
         return found[1:]

@@ -21,7 +21,10 @@ from attnaudit.sources.model import LoadedModel
 
 @dataclass(frozen=True)
 class EvaluationSettings:
-    """How to compute; `masked` lets only the classes of the data count, as ImageNet-A, -R and -O are evaluated."""
+    """How to compute; `masked` lets only the classes of the data count, as ImageNet-A, -R and -O are evaluated.
+
+    `compiled` networks differ by rounding only, which is not part of what results depend on.
+    """
 
     seed: int = 0
     protocol: Protocol = Protocol.EXACT
@@ -29,6 +32,7 @@ class EvaluationSettings:
     masked: bool = False
     device: str = "cpu"
     batch: int = 64
+    compiled: bool = False
 
     @property
     def conventions(self) -> EvaluationConventions:
@@ -50,7 +54,7 @@ class Classifier:
     @staticmethod
     def of(loaded: LoadedModel, examples: Examples, settings: EvaluationSettings) -> Classifier:
         """A classifier of images on its device; fails unless its classes are those of the images."""
-        model = PixelModel(loaded, settings.device, settings.precision)
+        model = pixel_model(loaded, settings)
         if model.segments:
             raise InputError(f"{model.label} segments pictures, and the others classify: give models of one kind.")
         if not isinstance(examples.data, LabelledImages) or not isinstance(examples.selected, LabelledImages):
@@ -60,7 +64,14 @@ class Classifier:
         moved = None if places == tuple(range(model.outputs)) else places
         if not settings.masked:
             return Classifier(model, found[own], moved)
-        return Classifier(PixelModel(loaded, settings.device, settings.precision, found), own, moved)
+        return Classifier(pixel_model(loaded, settings, found), own, moved)
+
+
+def pixel_model(
+    loaded: LoadedModel, settings: EvaluationSettings, mask: Int64[Tensor, "classes"] | None = None
+) -> PixelModel:
+    """The network as the settings say it is called."""
+    return PixelModel(loaded, settings.device, settings.precision, mask, compiled=settings.compiled)
 
 
 #: What is evaluated: a model, and what is right to say of the images.
@@ -73,7 +84,7 @@ def subject_of(loaded: LoadedModel, examples: Examples | SentenceExamples, setti
         reader = SentenceModel(loaded, settings.device, settings.precision)
         examples.check(reader)
         return Classifier(reader, examples.selected.labels)
-    model = PixelModel(loaded, settings.device, settings.precision)
+    model = pixel_model(loaded, settings)
     return Segmenter.of(model, examples) if model.segments else Classifier.of(loaded, examples, settings)
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
+from attnaudit.numerics.compiling import compile_errors
 from attnaudit.numerics.precision import matmul_precision
 from attnaudit.numerics.threads import half_the_threads
 from attnaudit.records.evaluation import Condition
@@ -29,8 +30,12 @@ class EvaluationWorker:
 
     @contextmanager
     def context(self) -> Iterator[None]:
-        """Half of the threads, and products in the precision asked for."""
-        with half_the_threads(), matmul_precision(self._settings.precision):
+        """Half of the threads, and products in the precision asked for.
+
+        Raises:
+            AttnAuditError: a network is to be compiled, and cannot be.
+        """
+        with half_the_threads(), matmul_precision(self._settings.precision), compile_errors():
             yield
 
     def compute(self, unit: EvaluationUnit, following: EvaluationUnit | None = None) -> tuple[pa.Table, Notes]:

@@ -15,6 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from attnaudit.attention import PCAPenalty, ksvd_loss
 from attnaudit.errors import AttnAuditError, RunFolderError
+from attnaudit.numerics.compiling import compile_errors
 from attnaudit.numerics.digest import content_digest
 from attnaudit.numerics.memory import is_out_of_memory
 from attnaudit.numerics.precision import autocast
@@ -84,13 +85,14 @@ class Trainer:
         `targets` are classes or probabilities, a row for every prediction.
 
         Raises:
-            AttnAuditError: the batch does not fit into memory.
+            AttnAuditError: the batch does not fit into memory, or the model cannot be compiled.
         """
         self._schedule.step_update(number)
         if self._average is not None:
             self._average.set_step(number)
         try:
-            return self._step(inputs, targets)
+            with compile_errors():
+                return self._step(inputs, targets)
         except RuntimeError as error:
             if not is_out_of_memory(error):
                 raise
