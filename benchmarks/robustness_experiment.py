@@ -24,6 +24,7 @@ from an earlier experiment, `--temperatures` gives it.
 from __future__ import annotations
 
 import argparse
+import shlex
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -90,7 +91,7 @@ def conditions(arguments: argparse.Namespace) -> dict[str, tuple[str, ...]]:
     common += ("--precision", arguments.precision, "--json")
     parquet = str(next(arguments.data.glob("test*.parquet")))
     corruptions = ("--corruptions", "all", "--severities", arguments.severities, "--attacks", "none")
-    drawn = ("--parquet", parquet, "--limit", str(arguments.images))
+    drawn = ("--parquet", parquet, "--limit", str(arguments.images), *shlex.split(arguments.evaluate))
     for twin in twins_of(arguments):
         drawn += ("--twin", str(twin.folder))
     strongest = ",".join(f"autoattack@{epsilon}" for epsilon in arguments.strongest_eps.split(","))
@@ -164,6 +165,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--minutes", type=float, default=60.0)
     options.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options.add_argument("--train", default="", help="further options of attnaudit train, as in --train=--graph")
+    options.add_argument("--evaluate", default="", help="further options of the attacks, as in --evaluate=--compile")
     options.add_argument("--images", type=int, default=1000, help="to attack")
     options.add_argument("--batch", type=int, default=1000, help="images at a time; tries, where AutoAttack has fewer")
     options.add_argument("--attacks", default="noise,fgsm,pgd,apgd")

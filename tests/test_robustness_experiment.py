@@ -121,6 +121,15 @@ def test_a_temperature_that_is_given_needs_no_other_network(arguments, started):
     assert not trainings(arguments, "rpc4", seeds=(2,))[0].changes()
 
 
+def test_options_of_the_attacks_leave_corruptions_alone(arguments):
+    arguments.evaluate = "--compile --seed 3"
+    found = experiment.conditions(arguments)
+    attacked = {name for name, options in found.items() if "--compile" in options}
+    assert attacked == {experiment.ATTACKED, experiment.STRONGEST}
+    options = found[experiment.STRONGEST]
+    assert options[options.index("--seed") + 1] == "3"
+
+
 def test_what_is_finished_is_not_started_again(arguments, started):
     wanted = trainings(arguments, "rpc4", "symmetric")
     jobs.run_jobs(wanted[:1], 2, float("inf"))
