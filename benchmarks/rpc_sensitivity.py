@@ -5,20 +5,21 @@
 
 trains the network of the recipe robust-rpc4 for every λ and number of iterations with the authors' rules, and for
 every number of iterations with those of the paper's equations and of ADMM, on one device; evaluates all of them on
-clean, corrupted and attacked images; and writes `sensitivity.csv` and the surfaces, `sensitivity.svg`. Repeated, it
-resumes. Beside accuracies, a row has what layer 0 attends with on 512 training images: entropy, attention to itself,
-the share of S that is not 0, the mean size m of keys, and the share that docs/theory/rpc-threshold.md predicts from
-these keys if attention were uniform.
+clean, corrupted and attacked images; and writes `sensitivity.csv` and the surfaces, `sensitivity.svg`. With `--cross`
+it changes one thing at a time from λ = 4, four iterations and the authors' rules, which leaves time for seeds; with
+several seeds it also writes `sensitivity.md` and `sensitivity-gains.svg`, with intervals. Repeated, it resumes.
+
+Beside accuracies, a row has what layer 0 attends with on 512 training images: entropy, attention to itself, the share
+of S that is not 0, the mean size m of keys, and the share that docs/theory/rpc-threshold.md predicts from these keys if
+attention were uniform.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -26,18 +27,13 @@ import torch
 from benchmarks.robustness_experiment import FOLDER
 from benchmarks.robustness_jobs import Job, Share, finished, run_jobs, training
 from benchmarks.robustness_temperature import network_and_batch
+from benchmarks.rpc_sensitivity_report import CENTRE, ITERATIONS, RULES, Row, write_report
 
 from attnaudit.attention.diagnosis import diagnose, observing
 from attnaudit.attention.functional import AttentionPass
 from attnaudit.records.evaluated_networks import EvaluatedNetwork, open_evaluation
 from attnaudit.records.evaluation import ConditionKind
-from attnaudit.records.files import write_whole
-from attnaudit.report.drawing import drawing
 
-LAMBDAS = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
-ITERATIONS = tuple(range(1, 9))
-#: The rules of the other presets are tried with the λ of the paper.
-LAMBDA = 4.0
 #: What a network needs to be in the table.
 MEASURED = (ConditionKind.CLEAN, ConditionKind.CORRUPTION, ConditionKind.ATTACK)
 #: Networks that one evaluation has: the more, the fewer processes start.
@@ -72,37 +68,29 @@ class Setting:
         return [*words, "--epochs", str(self.arguments.epochs)]
 
 
-@dataclass(frozen=True)
-class Row:
-    """What came of one setting; accuracies as shares, the rest of layer 0 as means over heads and images."""
-
-    preset: str
-    lam: float
-    iterations: int
-    seed: int
-    clean: float
-    corrupted: float
-    attacked: float
-    entropy: float
-    diagonal: float
-    nonzero: float
-    key_size: float
-    predicted_nonzero: float
-
-
 def settings_of(arguments: argparse.Namespace) -> list[Setting]:
-    """The surface of the authors' rules, and a line for each of the others; symmetric attention is 1 iteration."""
-    rules = [("code", lam) for lam in LAMBDAS] + [(preset, LAMBDA) for preset in ("paper", "admm")]
+    """All λ and iterations of the authors' rules, and a line for each of the others; with --cross those through CENTRE.
+
+    Symmetric attention is 1 iteration.
+    """
     return [
-        Setting(preset, lam, iterations, seed, arguments)
+        Setting(*rule, iterations, seed, arguments)
         for seed in arguments.seeds
         for iterations in ITERATIONS
-        for preset, lam in rules
+        for rule in RULES
+        if not arguments.cross or rule == CENTRE[:2] or iterations == CENTRE[2]
     ]
 
 
-def shares_of(settings: Sequence[Setting], arguments: argparse.Namespace) -> Iterator[Share]:
-    """Evaluations of a few networks each."""
+def batches_of(settings: Sequence[Setting]) -> Iterator[tuple[Setting, ...]]:
+    """A few networks of one seed each, whatever other seeds there are."""
+    for seed in dict.fromkeys(setting.seed for setting in settings):
+        own = [setting for setting in settings if setting.seed == seed]
+        yield from (tuple(own[start : start + TOGETHER]) for start in range(0, len(own), TOGETHER))
+
+
+def shares_of(networks: tuple[Setting, ...], arguments: argparse.Namespace) -> Iterator[Share]:
+    """The evaluations of a few networks."""
     common = ("--device", arguments.device, "--precision", arguments.precision, "--json")
     parquet = str(next(arguments.data.glob("test*.parquet")))
     options = {
@@ -111,10 +99,8 @@ def shares_of(settings: Sequence[Setting], arguments: argparse.Namespace) -> Ite
         "attacked": ("--attacks", "pgd", "--eps", arguments.eps, "--parquet", parquet, "--limit",
                      str(arguments.images), "--batch", str(arguments.images), *common),
     }  # fmt: skip
-    for start in range(0, len(settings), TOGETHER):
-        networks = tuple(settings[start : start + TOGETHER])
-        for name, words in options.items():
-            yield Share(arguments.runs / "shares" / f"{name}-{networks[0].folder.name}", networks, words)
+    for name, words in options.items():
+        yield Share(arguments.runs / "shares" / f"{name}-{networks[0].folder.name}", networks, words)
 
 
 def uniform_share(key: torch.Tensor, value_mean: torch.Tensor, tau: torch.Tensor, iterations: int) -> float:
@@ -176,66 +162,16 @@ def rows_of(settings: Sequence[Setting], shares: Sequence[Share]) -> list[Row]:
     ]  # fmt: skip
 
 
-def write_table(rows: Sequence[Row], file: Path) -> None:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(asdict(rows[0])), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(asdict(row) for row in rows)
-    write_whole(file, text.getvalue().encode())
-
-
-PANELS = {
-    "clean": "clean, %",
-    "corrupted": "corrupted, %",
-    "attacked": "attacked, %",
-    "entropy": "entropy, nats",
-    "nonzero": "entries of S, %",
-}
-
-
-def draw(rows: Sequence[Row], file: Path) -> None:
-    """The surfaces over λ and iterations of the authors' rules, and below them the lines of the other two."""
-    rules = [("code", lam) for lam in LAMBDAS] + [(preset, LAMBDA) for preset in ("paper", "admm")]
-    names = [f"λ = {lam:g}" if preset == "code" else f"{preset}, λ = {lam:g}" for preset, lam in rules]
-    with drawing([file], 1, len(PANELS), (2.05 * len(PANELS), 2.3)) as axes:
-        for axis, (measure, title) in zip(axes[0], PANELS.items(), strict=True):
-            cells = np.full((len(rules), len(ITERATIONS)), np.nan)
-            for place, rule in enumerate(rules):
-                for column, iterations in enumerate(ITERATIONS):
-                    own = [row for row in rows if ((row.preset, row.lam), row.iterations) == (rule, iterations)]
-                    if own:
-                        cells[place, column] = np.mean([getattr(row, measure) for row in own])
-            shown = cells if measure == "entropy" else 100 * cells
-            axis.imshow(shown, aspect="auto", cmap="viridis")
-            middle = (np.nanmin(shown) + np.nanmax(shown)) / 2
-            for (place, column), value in np.ndenumerate(shown):
-                if np.isfinite(value):
-                    colour = "black" if value > middle else "white"
-                    axis.text(column, place, _short(value), ha="center", va="center", fontsize=5, color=colour)
-            axis.set(title=title, xlabel="iterations", yticks=[])
-            axis.set_xticks(range(len(ITERATIONS)), [str(count) for count in ITERATIONS])
-            axis.axhline(len(LAMBDAS) - 0.5, color="white", lw=2)
-        axes[0, 0].set_yticks(range(len(rules)), names)
-
-
-def _short(value: float) -> str:
-    return f"{value:.0f}" if value >= 10 else f"{value:.1f}" if value >= 0.1 or value == 0 else f"{value:.2f}"
-
-
 def main(arguments: argparse.Namespace) -> None:
     deadline = time.monotonic() + 60 * arguments.minutes
     (arguments.runs / "shares").mkdir(parents=True, exist_ok=True)
     arguments.out.mkdir(parents=True, exist_ok=True)
     settings = settings_of(arguments)
-    shares = list(shares_of(settings, arguments))
-    jobs: list[Job] = []
-    for start in range(0, len(settings), TOGETHER):
-        jobs += settings[start : start + TOGETHER]
-        jobs += [share for share in shares if share.networks[0] == settings[start]]
+    batches = {networks: list(shares_of(networks, arguments)) for networks in batches_of(settings)}
+    jobs: list[Job] = [job for networks, shares in batches.items() for job in (*networks, *shares)]
     run_jobs(jobs, arguments.jobs, deadline)
-    if rows := rows_of(settings, shares):
-        write_table(rows, arguments.out / "sensitivity.csv")
-        draw(rows, arguments.out / "sensitivity.svg")
+    if rows := rows_of(settings, [share for shares in batches.values() for share in shares]):
+        write_report(rows, arguments.out)
     print(f"{len(rows)} of {len(settings)} settings are trained and evaluated")
 
 
@@ -245,6 +181,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--corrupted", required=True, type=Path, help="folder of attnaudit corrupt")
     options.add_argument("--severities", default="2,4")
     options.add_argument("--seeds", type=int, nargs="+", default=[0])
+    options.add_argument("--cross", action="store_true", help="change λ, the rules or the iterations, one at a time")
     options.add_argument("--epochs", type=int, default=10)
     options.add_argument("--images", type=int, default=500, help="to attack")
     options.add_argument("--eps", default="1/255")
