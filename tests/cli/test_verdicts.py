@@ -120,7 +120,7 @@ def test_a_gate_does_not_pass_on_a_claim_without_references_to_hold_it_against(c
     assert cli(*arguments, "--claims", "kpca-values", "--fail-on", "supported") == 1
     said = " ".join("".join(capsys.readouterr()).split())
     assert "--fail-on supported could not test kpca-values" in said
-    assert "no head has values both of it and of its references, null and ideal" in said
+    assert "no head has all three numbers: the measure, its null and its ideal" in said
 
 
 def test_without_claims_the_plain_numbers_are_printed(cli, capsys, image_folder):

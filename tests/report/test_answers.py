@@ -98,8 +98,8 @@ def test_a_theorem_is_named_and_what_it_leaves_is_scored():
         (Finding.NOT_IDENTIFIABLE, {"missing": "no head has 2d tokens"}, "no head has 2d tokens."),
         (
             Finding.NOT_MEASURED,
-            {"missing": "no head has values both of it and of its references"},
-            "no head has values both of it and of its references.",
+            {"missing": "no head has all three numbers"},
+            "no head has all three numbers.",
         ),
         (Finding.TOO_WIDE, {}, "the interval is too wide (overlap 0.70 [0.50, 0.90]), more inputs narrow it."),
         (Finding.MEASURES_DISAGREE, {}, "measures disagree (overlap 0.70 [0.50, 0.90]), more inputs narrow it."),

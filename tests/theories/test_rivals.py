@@ -130,6 +130,20 @@ def test_a_hopfield_query_comes_to_a_point_that_does_not_move():
     assert moved.quantile(0.99) < 0.02 * heads.key.norm(dim=-1).mean()
 
 
+def test_where_a_hopfield_query_comes_to_does_not_depend_on_the_other_heads_of_a_batch():
+    heads = layer()
+    quick, slow = (replace(heads, scale=share * heads.scale) for share in (0.1, 0.5))
+    both = replace(
+        slow,
+        **{
+            name: torch.cat([getattr(own, name) for own in (quick, slow)])
+            for name in ("query", "key", "value", "output", "scale", "source")
+        },
+        index=(*quick.index, *slow.index),
+    )
+    assert torch.equal(retrieved(both), torch.cat([retrieved(quick), retrieved(slow)]))
+
+
 def test_a_hopfield_query_near_a_stored_pattern_comes_to_it():
     planted = THEORIES["hopfield"].planted(layer(), 0)
     distance = (retrieved(planted) - planted.key).norm(dim=-1) / planted.key.norm(dim=-1)

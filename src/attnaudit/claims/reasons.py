@@ -39,7 +39,7 @@ def missing_for(finding: Finding, scores: Sequence[Score], guard: str, least: in
         return "no deciding measure tells planted heads from null ones"
     if finding is Finding.NOT_MEASURED:
         if all(s.informative + s.uninformative == 0 for s in scores):
-            return "no head has values both of it and of its references, null and ideal"
+            return "no head has all three numbers: the measure, its null and its ideal"
         worst = max(scores, key=lambda s: s.rejected)
         return f"{worst.rejected:,} of {worst.informative + worst.rejected:,} values of {worst.measure} are missing"
     if finding is Finding.TOO_FEW_INPUTS:

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Trials:
-    """Independent repetitions of one measurement, with its values under chance and under theory; higher is closer."""
+    """Independent repetitions of one measurement, with its values under chance and under theory; higher is closer.
+
+    Of a gain, `planted` is the size of an effect that is known to be there.
+    """
 
     subject: str
     measure: str

@@ -88,11 +88,12 @@ def retrieved(heads: Heads) -> Float[Tensor, "heads queries dim"]:
     """The fixed point that each query comes to."""
     exact = heads.to(torch.float32)  # enough for where a query comes to, and twice as fast
     size = exact.key.square().sum(dim=-1).mean(dim=-1).sqrt()[:, None, None]
-    found = exact.query
+    found, arrived = exact.query, torch.zeros_like(size, dtype=torch.bool)
     for _ in range(_UPDATES):
         following = replace(exact, query=found, value=exact.key, output=found).replayed()
         step: Tensor = (following - found).abs().amax(dim=(1, 2), keepdim=True)
-        found = following
-        if bool((step < _ARRIVED * size).all()):
+        found = torch.where(arrived, found, following)  # whatever other heads of the batch still do
+        arrived |= step < _ARRIVED * size
+        if bool(arrived.all()):
             break
     return found

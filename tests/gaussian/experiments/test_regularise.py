@@ -2,9 +2,12 @@
 
 import pytest
 
+from attnaudit.claims.jury import judge
+from attnaudit.claims.registry import CLAIMS
 from attnaudit.errors import UsageError
 from attnaudit.gaussian import HeadRecipe
 from attnaudit.gaussian.experiments.regularise import GAUSSIAN, MISLED, logarithms, regularise
+from attnaudit.records.verdict import VerdictWord
 from tests.gaussian.setting import harmonic
 
 SIGMA = harmonic(4)
@@ -29,6 +32,21 @@ def test_it_helps_where_it_points_to_the_first_direction_and_not_where_it_is_mis
     for kernel in ("linear", "softmax"):
         assert gains[f"{kernel}, gaussian, γ = 3", "speed"] > 0
         assert gains[f"{kernel}, {MISLED}, γ = 3", "speed"] < 0
+
+
+def test_every_gain_knows_what_the_misled_regulariser_loses(found):
+    for kernel in ("linear", "softmax"):
+        for measure in ("speed", "end"):
+            own = {t.subject.split(", ")[1]: t for t in found.trials if t.measure == measure and kernel in t.subject}
+            lost = -sum(own[MISLED].observed) / 3
+            assert [trial.planted for trial in own.values()] == pytest.approx([lost] * 3)
+
+
+def test_one_step_decides_nothing():
+    recipe = HeadRecipe(steps=1, prompts=32, records=1)
+    brief = regularise(SIGMA, 8, strengths=(3.0,), runs=4, recipe=recipe, seed=0, progress=lambda done, total: None)
+    verdicts = judge([CLAIMS["gaussian-regulariser"]], brief.trials).verdicts
+    assert {verdict.word for verdict in verdicts} == {VerdictWord.UNDECIDED}
 
 
 def test_every_setting_is_in_the_table(found):

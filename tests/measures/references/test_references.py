@@ -3,11 +3,30 @@ from dataclasses import replace
 import pytest
 import torch
 
-from attnaudit.errors import UsageError
+from attnaudit.errors import ShapeError, UsageError
 from attnaudit.measures import select
+from attnaudit.measures.key_kernel import KeyKernel
 from attnaudit.measures.references import other_head, planted
+from attnaudit.measures.references.base import Reference, Role
 from tests.heads import make_heads, random_heads
 from tests.measures.references.case import ReferenceTestCase, labelled, reference_input
+
+
+def applied(make):
+    heads = labelled(random_heads(0, heads=2, tokens=9))
+    mine = Reference("mine", "my own", Role.CONTEXT, make)
+    return mine.apply(reference_input(heads), KeyKernel(heads))
+
+
+@pytest.mark.parametrize("wrong", [(1, 9, 4), (2, 8, 4), (2, 9, 5), (9, 4)])
+def test_values_of_a_users_reference_have_the_shape_of_the_heads(wrong):
+    with pytest.raises(ShapeError, match=r"The reference 'mine' must return values of shape \(2, 9, 4\), got \("):
+        applied(lambda given: torch.zeros(wrong))
+
+
+def test_values_of_a_users_reference_are_a_tensor():
+    with pytest.raises(UsageError, match="The reference 'mine' must return values as a torch tensor, got ndarray"):
+        applied(lambda given: given.heads.value.numpy())
 
 
 class TestGaussian(ReferenceTestCase):

@@ -21,6 +21,7 @@ from attnaudit.measures.key_kernel import KeyKernel
 from attnaudit.numerics.randomness import numpy_generator
 from attnaudit.records.head_id import HeadId
 from attnaudit.records.schema import Role
+from attnaudit.theories.checking import check_values
 
 __all__ = ["PrimalReferenceInput", "Reference", "ReferenceInput", "Role", "generator_for"]
 
@@ -80,12 +81,19 @@ class Reference:
         """Heads with other values, and the outputs these values would have given; `keys` are of the same heads.
 
         `for_fits` says whether they are for a theory that is fitted to several inputs.
+
+        Raises:
+            UsageError: a reference of the user returned no tensor.
+            ShapeError: its values do not have the shape of those of the heads.
         """
         if self.heads is not None:
             return self.heads(given) if for_fits else None
         make = (self.for_fits if for_fits else None) or self.values
         values = None if make is None else make(given)
-        return None if values is None else with_values(keys, values)
+        if values is None:
+            return None
+        check_values(f"reference {self.name!r}", values, keys.heads)
+        return with_values(keys, values)
 
     def apply_primal(self, given: PrimalReferenceInput) -> PrimalHeads | None:
         """Heads of Primal-Attention with other weights; the kernel stays."""
