@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -19,8 +18,9 @@ def compile_errors() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        compiler = sys.modules.get("torch._dynamo.exc")  # not there unless something is compiled, and slow to import
-        if compiler is None or not isinstance(error, compiler.TorchDynamoException):
+        from torch._dynamo.exc import TorchDynamoException  # slow to import, unless something was compiled
+
+        if not isinstance(error, TorchDynamoException):
             raise
         reason = getattr(error, "inner_exception", error)
         raise AttnAuditError(
