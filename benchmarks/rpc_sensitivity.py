@@ -135,7 +135,7 @@ def layer_facts(setting: Setting) -> dict[str, float]:
 
 
 def accuracies(folders: Sequence[Path]) -> dict[str, dict[ConditionKind, float]]:
-    """Mean accuracy by network and kind of condition; clean accuracy is that of the whole test half."""
+    """Mean accuracy by network and kind of condition; clean accuracy is that of all test images."""
     networks: list[EvaluatedNetwork] = [own for folder in folders for own in open_evaluation(folder).networks]
     found: dict[str, dict[ConditionKind, float]] = {}
     for network in networks:

@@ -28,10 +28,10 @@ def test_what_cards_say_of_the_whole_test_half_is_shown_where_all_say_it(tmp_pat
     for place, (_, card, _, _) in enumerate(networks):
         card["facts"]["test_accuracy"] = 0.7 + 0.01 * place
     found = records(write_evaluation(tmp_path / "run", networks))
-    assert found["sym", "clean, whole test half"].accuracy == pytest.approx(0.71)
-    assert found["rpc4", "clean, whole test half"].gain == pytest.approx(0.01)
+    assert found["sym", "clean, all test images"].accuracy == pytest.approx(0.71)
+    assert found["rpc4", "clean, all test images"].gain == pytest.approx(0.01)
     del networks[0][1]["facts"]["test_accuracy"]
-    assert ("sym", "clean, whole test half") not in records(write_evaluation(tmp_path / "less", networks))
+    assert ("sym", "clean, all test images") not in records(write_evaluation(tmp_path / "less", networks))
 
 
 def test_gains_are_paired_by_seed_and_the_baseline_has_none(tmp_path):
@@ -135,7 +135,7 @@ def test_the_whole_test_half_is_not_as_coarse_as_the_images_of_an_evaluation(tmp
     networks = pairs((0.0, 0.0), (0.0, 0.0))
     for (_, card, _, _), accuracy in zip(networks, (0.7, 0.7001, 0.7, 0.7003), strict=True):
         card["facts"]["test_accuracy"] = accuracy
-    found = records(write_evaluation(tmp_path / "run", networks, images=50))["rpc4", "clean, whole test half"]
+    found = records(write_evaluation(tmp_path / "run", networks, images=50))["rpc4", "clean, all test images"]
     reach = stats.t.ppf(0.975, 1) * np.std([0.0001, 0.0003], ddof=1) / 2**0.5
     assert found.images is None
     assert (found.gain_low, found.gain_high) == (pytest.approx(0.0002 - reach), pytest.approx(0.0002 + reach))

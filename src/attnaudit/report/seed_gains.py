@@ -28,7 +28,7 @@ _STRONGEST = ", AutoAttack included"
 class GainRecord:
     """Mean accuracy of the networks of one attention variant under one condition, and its gain over the baseline.
 
-    Both are of the same evaluation, of so many `images`; those of the whole test half have no number there. Intervals
+    Both are of the same evaluation, of so many `images`; those of all test images have no number there. Intervals
     are Student's t over seeds, for gains over the `gain_seeds` that both have; None for a single seed and for the
     baseline itself. Under attack, the strongest attack on each network counts. Networks under AutoAttack have a
     condition of their own, because those without cannot be compared with them.
@@ -107,7 +107,7 @@ def _columns(kind: ConditionKind, shared: SharedConditions) -> Iterator[_Column]
     if kind is ConditionKind.CLEAN:
         if all("test_accuracy" in network.facts for networks in shared.networks for network in networks):
             # Cards do not say how many images that half has.
-            yield _Column("clean, whole test half", lambda network: network.facts["test_accuracy"], None, 0.0)
+            yield _Column("clean, all test images", lambda network: network.facts["test_accuracy"], None, 0.0)
         yield column("clean", clean_accuracy)
     elif kind in AVERAGED:
         yield column("corrupted" if kind is ConditionKind.CORRUPTION else "noisy", shared.averaged)
