@@ -21,6 +21,8 @@ ITERATIONS = tuple(range(1, 9))
 RULES = (*(("code", lam) for lam in LAMBDAS), ("paper", 4.0), ("admm", 4.0))
 #: Rules, λ and iterations of the recipe, from which a cross changes one thing at a time.
 CENTRE = ("code", 4.0, 4)
+#: Rules, λ and iterations: what all seeds of a setting share.
+Setting = tuple[str, float, int]
 #: Accuracies, and what explains them.
 ACCURACIES = ("clean", "corrupted", "attacked")
 PANELS = {
@@ -48,8 +50,8 @@ class Row:
     predicted_nonzero: float
 
     @property
-    def setting(self) -> tuple[str, float, int]:
-        """Rules, λ and iterations: what all seeds of a setting share."""
+    def setting(self) -> Setting:
+        """The setting that it is one seed of."""
         return self.preset, self.lam, self.iterations
 
 
@@ -62,16 +64,21 @@ def write_report(rows: Sequence[Row], out: Path) -> None:
         _draw_gains(rows, out / "sensitivity-gains.svg")
 
 
-def gains(rows: Sequence[Row], measure: str) -> dict[tuple[str, float, int], np.ndarray]:
+def gains(rows: Sequence[Row], measure: str) -> dict[Setting, np.ndarray]:
     """Of every setting over the centre, for each seed that both have."""
     centre = {row.seed: getattr(row, measure) for row in rows if row.setting == CENTRE}
     return {
         setting: np.array(
             [getattr(row, measure) - centre[row.seed] for row in rows if row.setting == setting and row.seed in centre]
         )
-        for setting in dict.fromkeys(row.setting for row in rows)
+        for setting in _settings(rows)
         if setting != CENTRE
     }
+
+
+def _settings(rows: Sequence[Row]) -> list[Setting]:
+    """Each once, by rules and iterations, those with the rules of the centre last."""
+    return sorted({row.setting for row in rows}, key=lambda own: (own[:2] == CENTRE[:2], RULES.index(own[:2]), own[2]))
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -79,7 +86,7 @@ def table(rows: Sequence[Row]) -> str:
     names = ["rules", "λ", "iterations"]
     lines = ["In per cent, mean over seeds [95 %, Student's t]:", ""]
     lines += heading([*names, "seeds", *ACCURACIES, "entropy", "entries of S, %"])
-    for setting in dict.fromkeys(row.setting for row in rows):
+    for setting in _settings(rows):
         own = [row for row in rows if row.setting == setting]
         cells = [_mean(np.array([getattr(row, measure) for row in own]), "") for measure in ACCURACIES]
         cells += [f"{np.mean([row.entropy for row in own]):.2f}", f"{np.mean([row.nonzero for row in own]):.2%}"[:-1]]
@@ -99,7 +106,7 @@ def table(rows: Sequence[Row]) -> str:
     return "\n".join([*lines, ""])
 
 
-def _words(setting: tuple[str, float, int]) -> str:
+def _words(setting: Setting) -> str:
     preset, lam, iterations = setting
     return f"{preset} | {lam:g} | {iterations}"
 
@@ -143,7 +150,14 @@ def _draw_surfaces(rows: Sequence[Row], file: Path) -> None:
 
 
 def _short(value: float) -> str:
-    return f"{value:.0f}" if value >= 10 else f"{value:.1f}" if value >= 0.1 or value == 0 else f"{value:.2f}"
+    return f"{value:.1f}" if value >= 0.1 or value == 0 else f"{value:.2f}"
+
+
+def _change(setting: Setting) -> str:
+    """What a setting has that the centre has not."""
+    preset, lam, iterations = setting
+    names = (f"rules: {preset}", f"λ = {lam:g}", f"{iterations} iteration{'s' * (iterations > 1)}")
+    return ", ".join(name for name, own, other in zip(names, setting, CENTRE, strict=True) if own != other)
 
 
 def _draw_gains(rows: Sequence[Row], file: Path) -> None:
@@ -159,6 +173,5 @@ def _draw_gains(rows: Sequence[Row], file: Path) -> None:
                         axis.plot(interval, [place, place], lw=1, color="C0")
             axis.axvline(0, color="0.6", lw=0.8)
             axis.set(title=measure, ylim=(len(settings) - 0.5, -0.5), yticks=[])
-        names = [f"{rules}, λ = {own:g}, {count} iterations" for rules, own, count in settings]
-        axes[0, 0].set_yticks(range(len(settings)), names)
+        axes[0, 0].set_yticks(range(len(settings)), [_change(setting) for setting in settings])
         axes[0, 1].set_xlabel(f"points over {preset}, λ = {lam:g}, {iterations} iterations")
