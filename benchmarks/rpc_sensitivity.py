@@ -41,8 +41,8 @@ TOGETHER = 8
 
 
 @dataclass(frozen=True)
-class Setting:
-    """The pursuit of one network to be, and its training."""
+class Trained:
+    """The network of one setting and seed, to be trained."""
 
     preset: str
     lam: float
@@ -68,13 +68,13 @@ class Setting:
         return [*words, "--epochs", str(self.arguments.epochs)]
 
 
-def settings_of(arguments: argparse.Namespace) -> list[Setting]:
+def networks_of(arguments: argparse.Namespace) -> list[Trained]:
     """All λ and iterations of the authors' rules, and a line for each of the others; with --cross those through CENTRE.
 
     Symmetric attention is 1 iteration.
     """
     return [
-        Setting(*rule, iterations, seed, arguments)
+        Trained(*rule, iterations, seed, arguments)
         for seed in arguments.seeds
         for iterations in ITERATIONS
         for rule in RULES
@@ -82,14 +82,14 @@ def settings_of(arguments: argparse.Namespace) -> list[Setting]:
     ]
 
 
-def batches_of(settings: Sequence[Setting]) -> Iterator[tuple[Setting, ...]]:
+def batches_of(networks: Sequence[Trained]) -> Iterator[tuple[Trained, ...]]:
     """A few networks of one seed each, whatever other seeds there are."""
-    for seed in dict.fromkeys(setting.seed for setting in settings):
-        own = [setting for setting in settings if setting.seed == seed]
+    for seed in dict.fromkeys(network.seed for network in networks):
+        own = [network for network in networks if network.seed == seed]
         yield from (tuple(own[start : start + TOGETHER]) for start in range(0, len(own), TOGETHER))
 
 
-def shares_of(networks: tuple[Setting, ...], arguments: argparse.Namespace) -> Iterator[Share]:
+def shares_of(networks: tuple[Trained, ...], arguments: argparse.Namespace) -> Iterator[Share]:
     """The evaluations of a few networks."""
     common = ("--device", arguments.device, "--precision", arguments.precision, "--json")
     parquet = str(next(arguments.data.glob("test*.parquet")))
@@ -112,9 +112,9 @@ def uniform_share(key: torch.Tensor, value_mean: torch.Tensor, tau: torch.Tensor
     return float((iterations * moved.abs() > tau).double().mean())
 
 
-def layer_facts(setting: Setting) -> dict[str, float]:
+def layer_facts(trained: Trained) -> dict[str, float]:
     """What layer 0 of a trained network attends with in its last iteration, and how large its keys are."""
-    network, batch = network_and_batch(setting.folder, setting.arguments.data)
+    network, batch = network_and_batch(trained.folder, trained.arguments.data)
     passes: list[AttentionPass] = []
     with torch.no_grad(), observing(network, lambda name, own: passes.append(own) if ".0." in name else None):
         network(batch)
@@ -130,7 +130,7 @@ def layer_facts(setting: Setting) -> dict[str, float]:
         "diagonal": float(last.diagonal.mean()),
         "nonzero": float(last.nonzero.mean()),
         "key_size": float(key.abs().mean()),
-        "predicted_nonzero": uniform_share(key, low_rank.mean(dim=-2, keepdim=True), tau, setting.iterations),
+        "predicted_nonzero": uniform_share(key, low_rank.mean(dim=-2, keepdim=True), tau, trained.iterations),
     }
 
 
@@ -146,7 +146,7 @@ def accuracies(folders: Sequence[Path]) -> dict[str, dict[ConditionKind, float]]
     return found
 
 
-def rows_of(settings: Sequence[Setting], shares: Sequence[Share]) -> list[Row]:
+def rows_of(networks: Sequence[Trained], shares: Sequence[Share]) -> list[Row]:
     """A row for every network that was trained and evaluated."""
     measured = accuracies([share.folder for share in shares if finished(share)])
     return [
@@ -157,7 +157,7 @@ def rows_of(settings: Sequence[Setting], shares: Sequence[Share]) -> list[Row]:
             attacked=found[ConditionKind.ATTACK],
             **layer_facts(own),
         )
-        for own in settings
+        for own in networks
         if len(found := measured.get(own.folder.name, {})) == len(MEASURED)
     ]  # fmt: skip
 
@@ -166,13 +166,13 @@ def main(arguments: argparse.Namespace) -> None:
     deadline = time.monotonic() + 60 * arguments.minutes
     (arguments.runs / "shares").mkdir(parents=True, exist_ok=True)
     arguments.out.mkdir(parents=True, exist_ok=True)
-    settings = settings_of(arguments)
-    batches = {networks: list(shares_of(networks, arguments)) for networks in batches_of(settings)}
-    jobs: list[Job] = [job for networks, shares in batches.items() for job in (*networks, *shares)]
+    networks = networks_of(arguments)
+    batches = {batch: list(shares_of(batch, arguments)) for batch in batches_of(networks)}
+    jobs: list[Job] = [job for batch, shares in batches.items() for job in (*batch, *shares)]
     run_jobs(jobs, arguments.jobs, deadline)
-    if rows := rows_of(settings, [share for shares in batches.values() for share in shares]):
+    if rows := rows_of(networks, [share for shares in batches.values() for share in shares]):
         write_report(rows, arguments.out)
-    print(f"{len(rows)} of {len(settings)} settings are trained and evaluated")
+    print(f"{len(rows)} of {len(networks)} networks are trained and evaluated")
 
 
 def parser() -> argparse.ArgumentParser:

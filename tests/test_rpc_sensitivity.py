@@ -39,9 +39,9 @@ def test_the_first_iteration_shrinks_the_keys_themselves(preset):
 def planned(folder, *options):
     (folder / "test.parquet").touch()
     arguments = rpc_sensitivity.parser().parse_args(["--data", str(folder), "--corrupted", str(folder), *options])
-    settings = rpc_sensitivity.settings_of(arguments)
-    batches = rpc_sensitivity.batches_of(settings)
-    return settings, [share for networks in batches for share in rpc_sensitivity.shares_of(networks, arguments)]
+    networks = rpc_sensitivity.networks_of(arguments)
+    batches = rpc_sensitivity.batches_of(networks)
+    return networks, [share for batch in batches for share in rpc_sensitivity.shares_of(batch, arguments)]
 
 
 @pytest.mark.parametrize("cross", [(), ("--cross",)])
@@ -54,18 +54,18 @@ def test_evaluations_are_named_by_their_networks_whatever_other_seeds_there_are(
 
 @pytest.mark.parametrize("cross", [(), ("--cross",)])
 def test_every_network_is_evaluated_once_under_each_condition(tmp_path, cross):
-    settings, shares = planned(tmp_path, "--seeds", "0", "1", *cross)
-    assert len({setting.folder for setting in settings}) == len(settings) == 2 * (8 + 5 + 2 if cross else 8 * 8)
-    assert {setting.lam for setting in settings if setting.preset != "code"} == {4.0}
+    networks, shares = planned(tmp_path, "--seeds", "0", "1", *cross)
+    assert len({network.folder for network in networks}) == len(networks) == 2 * (8 + 5 + 2 if cross else 8 * 8)
+    assert {network.lam for network in networks if network.preset != "code"} == {4.0}
     evaluated = [network for share in shares for network in share.networks]
-    assert sorted(map(str, evaluated)) == sorted(map(str, 2 * settings))
+    assert sorted(map(str, evaluated)) == sorted(map(str, 2 * networks))
 
 
 def test_a_cross_changes_one_thing_at_a_time(tmp_path):
-    settings, _ = planned(tmp_path, "--cross")
+    networks, _ = planned(tmp_path, "--cross")
     centre = ("code", 4.0, 4)
     changed = [
-        sum(a != b for a, b in zip((own.preset, own.lam, own.iterations), centre, strict=True)) for own in settings
+        sum(a != b for a, b in zip((own.preset, own.lam, own.iterations), centre, strict=True)) for own in networks
     ]
     assert sorted(changed) == [0] + 14 * [1]
 

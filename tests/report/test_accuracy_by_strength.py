@@ -86,3 +86,4 @@ def test_the_figure_names_every_recipe_once_and_every_strength_in_its_panel(tmp_
     for name in ("sym", "rpc4", "1", "5", *(f"{255 * own:.3g}/255" for own in EPSILONS)):
         assert text.count(f">{name}</text>") == 1, name
     assert text.count(">clean</text>") == 2
+    assert text.count(">100,000 inputs</text>") == 2

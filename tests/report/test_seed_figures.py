@@ -9,10 +9,10 @@ from attnaudit.report.accuracy_by_strength import StrengthRecord
 from attnaudit.report.seed_gains import GainRecord
 
 HELD = [
-    StrengthRecord("sym", "corruption", 0.0, 2, 0.8, 0.7, 0.9),
-    StrengthRecord("sym", "corruption", 5.0, 2, 0.4, 0.3, 0.5),
-    StrengthRecord("sym", "attack", 2 / 255, 2, 0.3, 0.2, 0.4),
-    StrengthRecord("rpc4", "attack", 2 / 255, 1, 0.6, None, None),
+    StrengthRecord("sym", "corruption", 0.0, 500, 2, 0.8, 0.7, 0.9),
+    StrengthRecord("sym", "corruption", 5.0, 500, 2, 0.4, 0.3, 0.5),
+    StrengthRecord("sym", "attack", 2 / 255, 500, 2, 0.3, 0.2, 0.4),
+    StrengthRecord("rpc4", "attack", 2 / 255, 500, 1, 0.6, None, None),
 ]
 GAINS = [
     GainRecord("sym", "corrupted", 500, 2, 0.4, 0.3, 0.5, None, None, None, None),
@@ -54,7 +54,7 @@ def test_accuracy_in_per_cent_stands_in_the_row_of_its_recipe_with_its_interval_
 
 def test_what_was_not_run_has_no_panel(panels):
     accuracy_by_strength.strength_figure(HELD[2:], [])
-    assert [axis.get_title() for axis in panels] == ["under the strongest attack, by ε"]
+    assert [axis.get_title() for axis in panels] == ["under the strongest attack, by ε\n500 inputs"]
 
 
 def test_a_large_gain_is_not_cut_off_because_others_are_small(panels):

@@ -31,13 +31,15 @@ _CLOSE = {"handletextpad": 0.1, "columnspacing": 1.0, "borderpad": 0.2}
 class StrengthRecord:
     """Mean accuracy of the networks of one attention variant at one strength: a severity, a rate, an ε, or 0 for clean.
 
-    The interval is Student's t over seeds; None for a single seed. Of networks that segment the accuracy is the mIoU.
-    `autoattack`: whether AutoAttack is among the attacks, None where there is none.
+    Accuracies are of so many `images`, or sentences. The interval is Student's t over seeds; None for a single seed.
+    Of networks that segment the accuracy is the mIoU. `autoattack`: whether AutoAttack is among the attacks, None where
+    there is none.
     """
 
     recipe: str
     kind: str
     strength: float
+    images: int
     seeds: int
     accuracy: float
     low: float | None
@@ -67,9 +69,8 @@ def _records(group: NetworkGroup, kind: ConditionKind, evaluations: Sequence[Eva
         values = np.array([at(network, strength) for network in shared.networks[0]])
         low, high = student_interval(values, CONFIDENCE, shared.coarseness / 2**0.5) or (None, None)
         strongest = shared.by_autoattack(strength) if strength and kind is ConditionKind.ATTACK else None
-        yield StrengthRecord(
-            group.name, kind.value, strength, len(values), float(values.mean()), low, high, words, strongest
-        )
+        known = (group.name, kind.value, strength, shared.images, len(values))
+        yield StrengthRecord(*known, float(values.mean()), low, high, words, strongest)
 
 
 def strength_figure(records: Sequence[StrengthRecord], paths: Sequence[Path]) -> None:
@@ -100,11 +101,17 @@ def strength_figure(records: Sequence[StrengthRecord], paths: Sequence[Path]) ->
             axis.set_yticks(range(len(recipes)), recipes if place == 0 else [""] * len(recipes))
             axis.set(xlim=_limits(records), ylim=(len(recipes) - 0.5, -0.5), xlabel=f"{words} in %, mean over seeds")
             axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=_LEGEND, **_CLOSE)
-            title = f"{_NAMES[kind]}\n(hollow: without AutoAttack)" if hollow else _NAMES[kind]
-            axis.set_title(title, pad=6 + _LINE * ceil(len(axis.get_legend_handles_labels()[1]) / _LEGEND))
+            title = [_NAMES[kind], _inputs(own) + "; hollow: without AutoAttack" * hollow]
+            axis.set_title("\n".join(title), pad=6 + _LINE * ceil(len(axis.get_legend_handles_labels()[1]) / _LEGEND))
             axis.grid(axis="y", color="0.9", lw=0.5)
             axis.set_axisbelow(True)
             axis.tick_params(axis="y", length=0)
+
+
+def _inputs(records: Sequence[StrengthRecord]) -> str:
+    """How many there are: panels of corruptions and of attacks may be of different evaluations."""
+    fewest, most = (limit(record.images for record in records) for limit in (min, max))
+    return f"{fewest:,} inputs" if fewest == most else f"{fewest:,} to {most:,} inputs"
 
 
 def _limits(records: Sequence[StrengthRecord]) -> tuple[float, float]:
