@@ -42,7 +42,21 @@ def test_the_objective_vanishes_at_a_singular_value_decomposition():
     objective = ksvd_objective(scores, singular, weight_e, weight_r, reduction="sum")
     size = (scores.e.square() * singular[:, None]).sum(dim=(-2, -1))
     assert (objective.abs() < 1e-12 * size).all()
-    assert (kkt_residual(scores, query, key, singular, weight_e, weight_r) < 1e-12).all()
+    assert (kkt_residual(scores, query, key, singular, weight_e, weight_r, reduction="sum") < 1e-12).all()
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_the_residual_vanishes_where_the_gradient_of_the_objective_does(reduction):
+    query, key, _ = (part.detach() for part in heads(batch=1, count=40, dim=8))
+    weight_e, weight_r, singular = (part[0] for part in stationary_point(query, key, 5))
+    singular = singular * (40 if reduction == "mean" else 1)
+    weights = weight_e.requires_grad_(), weight_r.requires_grad_()
+    scores = primal(query, key, *weights)
+    ksvd_objective(scores, singular, *weights, reduction=reduction).sum().backward()
+    assert all(weight.grad.abs().max() < 1e-12 for weight in weights)
+    assert (kkt_residual(scores, query, key, singular, *weights, reduction=reduction) < 1e-12).all()
+    other = "sum" if reduction == "mean" else "mean"
+    assert (kkt_residual(scores, query, key, singular, *weights, reduction=other) > 0.5).all()
 
 
 def test_the_objective_vanishes_elsewhere_too_and_the_residual_does_not():
@@ -51,7 +65,7 @@ def test_the_objective_vanishes_elsewhere_too_and_the_residual_does_not():
     turned = torch.linalg.qr(torch.randn(5, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))).Q
     scores = primal(query, key, weight_e @ turned, weight_r @ turned)
     flat = torch.full_like(singular, singular.mean().item())
-    assert (kkt_residual(scores, query, key, flat, weight_e @ turned, weight_r @ turned) > 0.05).all()
+    assert (kkt_residual(scores, query, key, flat, weight_e @ turned, weight_r @ turned, reduction="sum") > 0.05).all()
     zero = torch.zeros_like(weight_e)
     assert (ksvd_objective(primal(query, key, zero, zero), singular, zero, zero) == 0).all()
 

@@ -111,7 +111,8 @@ def robust(
         batch: images or sentences at a time; 64, on a GPU 256, if None. A batch with more room than images lets
             AutoAttack and Square make several tries for an image at a time, with the same result.
         device: `auto`, `cpu` or `cuda`.
-        compiled: compile the models with torch.compile, which pays for long attacks on a GPU; of images only.
+        compiled: compile the models with torch.compile, which pays for long attacks on RPC-Attention on a GPU; of
+            images only.
         out: the run folder, by default in `attnaudit-runs`. Repeating the call resumes; further attacks, ε or models
             are added.
         progress: a function that is told of every finished batch; True for a bar, False for none.

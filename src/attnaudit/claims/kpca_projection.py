@@ -6,7 +6,7 @@ CLAIM = Claim(
     name="kpca-projection",
     statement="The outputs of a trained head minimise the projection error of kernel PCA.",
     heads_have="outputs that minimise the projection error of kernel PCA",
-    citation="Teo & Nguyen 2024, section 2.3 (J_proj); reinterpreted by Sarıtaş & Yıldız 2025, section 4",
+    citation="Teo & Nguyen 2024, section 2.2.1 (J_proj); reinterpreted by Sarıtaş & Yıldız 2025, section 3",
     formula="J(π, s) = mean_i (‖φ(q_i)‖² + ‖h_i‖²) - (2/N) Σ_m s_m M_{m,π(m)}, M = HᵀC, C = softmax(QKᵀ)V̇",
     rule=(
         "J depends on the size of the outputs, which a network can change without changing what it computes; so what "

@@ -103,7 +103,7 @@ def _coarseness(trainings: Sequence[TrainingRun]) -> float:
 CLAIM = Claim(
     name="scaled-attention-converges-faster",
     statement="Scaled Attention reaches a given accuracy in fewer epochs than softmax attention.",
-    citation="Teo & Nguyen 2024, section 2.3, Figures 3 and 4: 73.02 against 72.18 % top-1 at the end, ahead before",
+    citation="Teo & Nguyen 2024, Figures 3 and 4: 73.02 against 72.18 % top-1 at the end, ahead before",
     formula="softmax(QKᵀ/√d)(I - S)V with S learned, S = α softmax(KKᵀ/√d), or S exact",
     rule=(
         "The mean test accuracy over the first 50 epochs (fewer if a run has fewer, at least 10), less that of softmax "

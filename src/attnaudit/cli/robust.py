@@ -106,7 +106,8 @@ def robust(
     ] = None,
     device: options.DeviceOption = Device(defaults.DEVICE),
     compiled: Annotated[
-        bool, typer.Option("--compile", help="Compile the models with torch.compile; pays for long attacks on a GPU.")
+        bool,
+        typer.Option("--compile", help="Compile the models; pays for long attacks on RPC-Attention, on a GPU."),
     ] = False,
     out: Annotated[
         Path | None, typer.Option(help="Run folder. Default: `robust-<model>-…` in attnaudit-runs.", show_default=False)

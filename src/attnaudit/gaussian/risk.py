@@ -110,7 +110,7 @@ class Risk:
 
         Three of these moments are in Maulen-Soto & Boyer (2026), for rank one; the third is printed there with
         (μᵀΣ²μ)² on the left, but proved for (μᵀΣμ)(μᵀΣ²μ). The others are derived here, from
-        E tr(BΣ)F(Σ) = n tr(BV) E F + E dF(VBΣ + ΣBV) and E ΣBΣ = n²VBV + nVBᵀV + n tr(BV)V.
+        E tr(BΣ)F(Σ) = n tr(BV) E F + E dF(VBΣ + ΣBV), for symmetric B, and E ΣBΣ = n²VBV + nVBᵀV + n tr(BV)V.
         """
         check_degrees(degrees)
         n = degrees

@@ -1,6 +1,6 @@
 """The kernel of softmax attention on a head's keys, in the log domain.
 
-k(x, y) = exp(scale · x·y), g_i = Σ_j k(k_i, k_j), and the normalised Gram matrix of Teo & Nguyen (2024, eq. 7),
+k(x, y) = exp(scale · x·y), g_i = Σ_j k(k_i, k_j), and the normalised Gram matrix of Teo & Nguyen (2024, Theorem 1),
 
     K_φ,ij = k(k_i, k_j) / (g_i g_j),        log K_φ,ij = s_ij - lse_i - lse_j .
 

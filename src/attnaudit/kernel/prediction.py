@@ -41,7 +41,7 @@ class Prediction:
 
 
 def kernel_pca_values(spectrum: Spectrum, *, unit_axes: bool = True) -> Prediction:
-    """V̇ = G (I - 1_N) A = G A, the values of Teo & Nguyen (2024, eq. 9): the kernel-PCA coefficients divided by g.
+    """V̇ = G (I - 1_N) A = G A, the values of Teo & Nguyen (2024, eq. 8): the kernel-PCA coefficients divided by g.
 
     G = diag(1/g) and the columns of A are the leading eigenvectors e_m, which are orthogonal to 1, so centring changes
     nothing. With `unit_axes` they are divided by √μ_m, so that the principal axes u_m have length 1 in feature space,

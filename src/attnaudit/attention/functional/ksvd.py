@@ -115,15 +115,18 @@ def kkt_residual(
     singular: Float[Tensor, "heads rank"],
     weight_e: Float[Tensor, "*batch heads dim rank"],
     weight_r: Float[Tensor, "*batch heads dim rank"],
+    *,
+    reduction: Literal["mean", "sum"] = "mean",
 ) -> Float[Tensor, "batch heads"]:
-    """The distance of the weights from a singular value decomposition: 0 at one, about 1 if unrelated, NaN at W = 0.
+    """The distance of the weights from a stationary point of J: 0 at one, about 1 if unrelated, NaN at W = 0.
 
-    With data-independent weights the stationarity conditions are W_e = Φ(K)ᵀ r Λ and W_r = Φ(Q)ᵀ e Λ; this is the root
-    of their squared errors divided by the squared norms of both sides.
+    With data-independent weights the conditions are W_e = Φ(K)ᵀ r Λ and W_r = Φ(Q)ᵀ e Λ for a J that sums over tokens,
+    with Λ/N for one that takes means; this is the root of their squared errors divided by the squared norms of both
+    sides. `reduction` is that of `ksvd_objective`.
     """
-    expected_e = F.normalize(key, dim=-1).mT @ (scores.r * singular[:, None])
-    expected_r = F.normalize(query, dim=-1).mT @ (scores.e * singular[:, None])
-
+    weighted = singular[:, None] / (query.shape[-2] if reduction == "mean" else 1)
+    expected_e = F.normalize(key, dim=-1).mT @ (scores.r * weighted)
+    expected_r = F.normalize(query, dim=-1).mT @ (scores.e * weighted)
     return mismatch((weight_e, weight_r), (expected_e, expected_r))
 
 

@@ -4,7 +4,8 @@
 
 leave softmax(QKᵀ)VW_O as it is: QM(KM⁻ᵀ + 1cᵀ)ᵀ = QKᵀ + QMc1ᵀ, and softmax ignores what it adds to a row. A statement
 about a network must hold in every gauge; a number that moves is one of the gauge. Heads whose logits are capped, or
-that have a sink, do not ignore it, and have c = 0.
+that have a sink, do not ignore it, and have c = 0. Rotary positions and normalised queries and keys leave fewer of
+these M, and no c; that is not looked at, so for such heads these are gauges of the attention, not of its weights.
 """
 
 from __future__ import annotations
