@@ -182,3 +182,11 @@ def test_a_few_images_spread_over_class_folders_have_all_classes(folders):
     few = training_and_test(folders)[0].evenly_spaced(2)
     assert few.labels.tolist() == [0, 1]
     assert few.first(1).classes == 2  # the other class has its name still
+
+
+def test_a_few_images_are_of_as_many_classes_as_all_even_if_these_have_no_names(folders, tmp_path):
+    as_parquet(training_and_test(folders)[0], tmp_path / "a.parquet")
+    few = read_labelled(tmp_path / "a.parquet").first(1)
+    assert few.names is None
+    assert few.labels.tolist() == [0]
+    assert few.classes == few.first(1).classes == 2

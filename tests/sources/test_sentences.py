@@ -58,6 +58,13 @@ def test_a_limit_takes_sentences_at_even_distances(tmp_path):
     assert train.evenly_spaced(None) is train
 
 
+def test_a_limit_keeps_the_number_of_classes(tmp_path):
+    rows = [("it is fine", 0), ("it is not", 1), ("it is", 2)] * 6
+    few = read_sentences(write_tsv(tmp_path / "a.tsv", rows)).evenly_spaced(4)
+    assert sorted(set(few.labels.tolist())) == [0, 1]
+    assert few.classes == few.evenly_spaced(2).classes == 3
+
+
 def test_a_label_that_training_lacks_is_refused(tmp_path):
     write_data(tmp_path)
     write_tsv(tmp_path / "test.tsv", [*GOOD, ("who knows", 2)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,15 +24,22 @@ _DEFAULTS = {10: "cifar10/test.parquet", 1000: "imagenet_val"}
 
 @dataclass(frozen=True)
 class LabelledImages(EncodedImages):
-    """Encoded images with class numbers."""
+    """Encoded images with class numbers.
+
+    Of images that were selected from others, `selected_classes` is the number of classes of all of them: a few may lack
+    the last class, which is still one of the data.
+    """
 
     labels: Int64[Tensor, "images"]
     names: tuple[str, ...] | None = None
+    selected_classes: int | None = None
 
     @property
     def classes(self) -> int:
         """The number of class names, or else one more than the largest class number."""
-        return int(self.labels.max()) + 1 if self.names is None else len(self.names)
+        if self.names is not None:
+            return len(self.names)
+        return int(self.labels.max()) + 1 if self.selected_classes is None else self.selected_classes
 
     def truth(self) -> Iterator[bytes]:
         """The labels."""
@@ -47,9 +54,9 @@ class LabelledImages(EncodedImages):
         return {"label": self.labels.tolist()}
 
     def select(self, indices: Sequence[int]) -> LabelledImages:
-        """The images with these indices."""
+        """The images with these indices, of as many classes as there are here."""
         encoded = [self.encoded[index] for index in indices]
-        return LabelledImages(self.path, encoded, self.labels[list(indices)], self.names)
+        return replace(self, encoded=encoded, labels=self.labels[list(indices)], selected_classes=self.classes)
 
 
 def read_labelled(path: Path) -> LabelledImages:

@@ -25,11 +25,15 @@ _SHOWN = 40
 
 @dataclass(frozen=True)
 class LabelledSentences:
-    """Sentences and their class numbers."""
+    """Sentences and their class numbers.
+
+    Of sentences that were selected from others, `selected_classes` is the number of classes of all of them.
+    """
 
     path: Path
     sentences: tuple[str, ...]
     labels: Int64[Tensor, "sentences"]
+    selected_classes: int | None = None
 
     def __len__(self) -> int:
         return len(self.sentences)
@@ -37,7 +41,7 @@ class LabelledSentences:
     @property
     def classes(self) -> int:
         """One more than the largest class number."""
-        return int(self.labels.max()) + 1
+        return int(self.labels.max()) + 1 if self.selected_classes is None else self.selected_classes
 
     @cached_property
     def fingerprint(self) -> str:
@@ -45,10 +49,9 @@ class LabelledSentences:
         return content_digest([self.labels.numpy().tobytes(), "\n".join(self.sentences).encode()])
 
     def select(self, indices: Sequence[int]) -> LabelledSentences:
-        """The sentences with these indices."""
-        return LabelledSentences(
-            self.path, tuple(self.sentences[index] for index in indices), self.labels[list(indices)]
-        )
+        """The sentences with these indices, of as many classes as there are here."""
+        chosen = tuple(self.sentences[index] for index in indices)
+        return LabelledSentences(self.path, chosen, self.labels[list(indices)], self.classes)
 
     def evenly_spaced(self, count: int | None) -> LabelledSentences:
         """`count` evenly spaced sentences; all if None."""
