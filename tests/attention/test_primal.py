@@ -3,8 +3,10 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import nn
 
-from attnaudit.attention import PrimalAttention, ksvd_loss
+from attnaudit.attention import PrimalAttention, ksvd_loss, swap
+from attnaudit.attention.base import Attention
 from attnaudit.attention.functional import ScorePair, combined_weight, kkt_residual, ksvd_objective, primal
 from attnaudit.errors import AttnAuditError, ShapeError
 from tests.attention.case import HEADS, TOKENS, WIDTH, AttentionTestCase, heads, tokens
@@ -203,3 +205,36 @@ def test_rows_are_chosen_among_real_tokens_as_if_there_were_no_others(real):
     mask = (torch.arange(12) < real)[None, None, None]
     found = combined_weight(source, weight, mask=mask)
     torch.testing.assert_close(found, combined_weight(source[:, :, :real], weight))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_layer_of_half_precision_begins_with_the_weights_of_one_in_float32(dtype):
+    """torch has no QR decomposition of half precision."""
+    half, single = seeded_layer(dtype), seeded_layer(torch.float32)
+    assert half.weight_e.dtype == dtype
+    assert torch.equal(half.weight_e, single.weight_e.to(dtype))
+    assert torch.equal(half.weight_r, single.weight_r.to(dtype))
+
+
+def test_it_is_swapped_into_a_model_of_half_precision():
+    timm = pytest.importorskip("timm.models.vision_transformer")
+    model = timm.VisionTransformer(img_size=8, patch_size=4, embed_dim=24, depth=1, num_heads=2).half()
+    with swap(model, "primal", rank=2):
+        assert model.blocks[0].attn.weight_e.dtype == torch.float16
+        assert model(torch.randn(2, 3, 8, 8).half()).isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_weights_begin_as_torchs_orthogonal_ones_to_the_last_bit(dtype):
+    torch.manual_seed(0)
+    Attention(WIDTH, HEADS, projections="qk", dtype=dtype)
+    nn.Linear(2 * 3, WIDTH // HEADS, dtype=dtype)
+    expected = [nn.init.orthogonal_(torch.empty(HEADS, 6, 3, dtype=dtype)) for _ in range(2)]
+    layer = seeded_layer(dtype)
+    assert torch.equal(layer.weight_e, expected[0])
+    assert torch.equal(layer.weight_r, expected[1])
+
+
+def seeded_layer(dtype):
+    torch.manual_seed(0)
+    return PrimalAttention(WIDTH, HEADS, rank=3, row_factor=2, dtype=dtype)

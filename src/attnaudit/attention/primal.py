@@ -80,7 +80,7 @@ class PrimalAttention(Attention):
         self.root_singular = nn.Parameter(torch.empty(num_heads, rank, **factory))
         self.combine = nn.Linear(2 * rank, self.head_dim, **factory)
         for weight in (self.weight_e, self.weight_r):
-            nn.init.orthogonal_(weight)  # over all heads at once: each head has Frobenius norm 1
+            _initialise_orthogonal(weight)  # over all heads at once: each head has Frobenius norm 1
         nn.init.uniform_(self.root_singular)
         self._objective: Tensor | None = None
 
@@ -136,6 +136,13 @@ class PrimalAttention(Attention):
     def __getstate__(self) -> dict[str, Any]:
         # The objective belongs to an autograd graph, which cannot be copied or pickled with the module.
         return {**self.__dict__, "_objective": None}
+
+
+@torch.no_grad()
+def _initialise_orthogonal(weight: Tensor) -> None:
+    """As torch's, for which a matrix of half precision has no QR decomposition."""
+    wide = torch.empty_like(weight, dtype=torch.promote_types(weight.dtype, torch.float32))
+    weight.copy_(nn.init.orthogonal_(wide))
 
 
 def ksvd_loss(
