@@ -7,6 +7,7 @@ import torch
 from torch.nn import functional
 
 from attnaudit.attention import ksvd_loss
+from attnaudit.errors import RunFolderError
 from attnaudit.sources.vision_transformer import build_vision_transformer
 from attnaudit.training.batching import IGNORED
 from attnaudit.training.distributed import DeviceSettings
@@ -80,6 +81,17 @@ def test_the_loss_is_torchs_mean_to_the_last_bit(shown):
     for own in (loss, mean):
         own.backward()
     assert torch.equal(found.grad, expected.grad)
+
+
+def test_a_checkpoint_whose_optimiser_decays_other_weights_is_refused(batch):
+    """As those of networks that segment were, whose class token and positions were decayed."""
+    own = new_trainer("optimiser.weight_decay=0.1")
+    own.step(0, *batch)
+    state = own.state()
+    undecayed, decayed = (group["params"] for group in state["optimiser"]["param_groups"])
+    decayed.append(undecayed.pop())
+    with pytest.raises(RunFolderError, match=r"checkpoint\.pt is of a version .* decays other weights: delete it"):
+        own.restore(state)
 
 
 def test_a_batch_without_a_class_has_no_loss_and_no_gradient():

@@ -33,6 +33,10 @@ class SegmentationNetwork(nn.Module):
         nn.init.zeros_(self.decoder.bias)
         self._patches = architecture.patches
 
+    def no_weight_decay(self) -> set[str]:
+        """The backbone's class token and positions, which timm asks the whole network for."""
+        return {f"backbone.{name}" for name in self.backbone.no_weight_decay()}
+
     def forward(self, images: Float[Tensor, "images 3 height width"]) -> Float[Tensor, "images height width classes"]:
         """The class scores of every pixel; classes come last, as a language model's words do."""
         tokens = self.backbone.forward_features(images)[:, 1:]

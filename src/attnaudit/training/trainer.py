@@ -132,9 +132,19 @@ class Trainer:
         return {"model": self.model.state_dict(), "average": average, "optimiser": self.optimiser.state_dict()}
 
     def restore(self, state: TrainerState) -> None:
-        """Continue from a state."""
+        """Continue from a state.
+
+        Raises:
+            RunFolderError: its optimiser has other groups of weights.
+        """
         self.model.load_state_dict(state["model"])
-        self.optimiser.load_state_dict(state["optimiser"])
+        try:
+            self.optimiser.load_state_dict(state["optimiser"])
+        except ValueError as error:
+            raise RunFolderError(
+                f"{CHECKPOINT} is of a version of attnaudit whose optimiser decays other weights: delete it to start "
+                "again, or use another --out folder."
+            ) from error
         if self.average is not None and state["average"] is not None:
             self.average.load_state_dict(state["average"])
         self._step = self._new_step()  # the optimiser has new tensors, which an old recording would not use
