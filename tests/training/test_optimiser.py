@@ -5,8 +5,11 @@ import torch
 from torch import nn
 
 from attnaudit.errors import UsageError
+from attnaudit.records.architecture import Architecture
+from attnaudit.records.recipe import OptimiserSettings
+from attnaudit.sources.vision_transformer import build_vision_transformer
 from attnaudit.training.loop import train
-from attnaudit.training.optimiser import WeightAverage, check_optimiser
+from attnaudit.training.optimiser import WeightAverage, build_optimiser, check_optimiser
 from attnaudit.training.recipe_file import read_recipe
 
 
@@ -37,6 +40,24 @@ def test_an_optimiser_that_timm_cannot_make_here_says_why(monkeypatch):
     monkeypatch.setattr(timm.optim, "create_optimizer_v2", refuse)
     with pytest.raises(UsageError, match=r"'fusedadam' .*\(CUDA required for APEX optimizers\)"):
         check_optimiser("fusedadam")
+
+
+def test_an_optimiser_that_needs_more_than_gradients_is_refused_before_anything_is_written(
+    recipe_file, halves, tmp_path
+):
+    with pytest.raises(UsageError, match=r"'adahessian' cannot take a step with gradients alone \(.*\): use adamw"):
+        train(read_recipe(str(recipe_file), ["optimiser.name=adahessian"]), halves, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_class_token_and_positions_are_not_decayed_whether_a_network_classifies_or_segments():
+    for decoder, prefix in ((None, ""), ("linear", "backbone.")):
+        model = build_vision_transformer(Architecture(image_size=8, width=24, depth=1, heads=2, decoder=decoder), 0)
+        groups = build_optimiser(model, OptimiserSettings(), torch.device("cpu")).param_groups
+        decay = {id(weight): group["weight_decay"] for group in groups for weight in group["params"]}
+        found = {name: decay[id(weight)] for name, weight in model.named_parameters()}
+        assert found[f"{prefix}cls_token"] == found[f"{prefix}pos_embed"] == 0
+        assert found[f"{prefix}blocks.0.attn.qkv.weight"] == OptimiserSettings().weight_decay
 
 
 def test_an_average_follows_its_recursion_and_leaves_the_model_alone():

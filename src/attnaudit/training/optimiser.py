@@ -12,11 +12,12 @@ from torch import Tensor, nn
 from attnaudit.display import enumerated
 from attnaudit.errors import UsageError, first_line
 from attnaudit.extras import optional
+from attnaudit.numerics.randomness import preserved_random_state
 from attnaudit.records.recipe import OptimiserSettings
 
 
-def check_optimiser(name: str) -> None:
-    """Check that timm has the optimiser and can build it here.
+def check_optimiser(name: str, device: str = "cpu") -> None:
+    """Check that timm has the optimiser and can build it here, and that it takes a step with gradients alone.
 
     Raises:
         UsageError: it has not, with similar names, or it cannot.
@@ -27,10 +28,19 @@ def check_optimiser(name: str) -> None:
         close = difflib.get_close_matches(name, known, n=3)
         hint = f"did you mean {enumerated(close)}?" if close else "adamw, lamb and sgd are valid, for example."
         raise UsageError(f"optimiser: timm has no optimiser {name!r}: {hint}")
+    weight = nn.Parameter(torch.ones(1, 1, device=device))
     try:
-        timm.create_optimizer_v2([torch.nn.Parameter(torch.zeros(1, 1))], opt=name, lr=1.0)
+        optimiser = timm.create_optimizer_v2([weight], opt=name, lr=1.0)
     except (ImportError, AssertionError, RuntimeError, ValueError) as error:
         raise UsageError(f"optimiser: timm cannot build {name!r} here ({first_line(error)}): use adamw.") from error
+    weight.grad = torch.ones_like(weight)
+    try:
+        with preserved_random_state():
+            optimiser.step()
+    except (RuntimeError, TypeError, ValueError) as error:  # of a Hessian, or a closure, which training does not give
+        raise UsageError(
+            f"optimiser: {name!r} cannot take a step with gradients alone ({first_line(error)}): use adamw."
+        ) from error
 
 
 def build_optimiser(model: nn.Module, settings: OptimiserSettings, device: torch.device) -> torch.optim.Optimizer:
