@@ -67,11 +67,15 @@ def recipe_file(tmp_path):
     return path
 
 
-@pytest.fixture
-def free_port():
+def find_port():
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return listener.getsockname()[1]
+
+
+@pytest.fixture
+def free_port():
+    return find_port()
 
 
 MASK_RECIPE = """

@@ -19,7 +19,7 @@ from attnaudit.training.loop import train
 from attnaudit.training.recipe_file import read_recipe
 from attnaudit.training.tasks import read_data
 from attnaudit.training.trainer import CHECKPOINT, Trainer, save_checkpoint
-from tests.training.conftest import write_images
+from tests.training.conftest import NO_AUGMENTATION, find_port, write_images
 from tests.training.two_ranks import train_on_two_ranks
 
 
@@ -169,6 +169,17 @@ def test_two_processes_train_the_model_that_one_trains(case, tmp_path, free_port
         torch.testing.assert_close(weights(tmp_path / "two")[name], tensor, atol=1e-6, rtol=1e-5)
 
 
+def test_two_processes_that_are_stopped_and_resumed_have_the_loss_of_an_epoch_of_both(recipe_file, data_set, tmp_path):
+    """Each has other images, and one of them writes the checkpoint: after three of the five steps of an epoch."""
+    changes = ("epochs=1", "monitor.images=0", "model.drop_path=0", *NO_AUGMENTATION)
+    for out, stop in (("whole", None), ("stopped", 4), ("stopped", None)):
+        train_on_two_ranks(find_port(), recipe_file, changes, data_set, tmp_path / out, stop=stop)
+    whole, resumed = (
+        json.loads((tmp_path / out / "history.json").read_text())["epochs"][0] for out in ("whole", "stopped")
+    )
+    assert resumed["train_loss"] == pytest.approx(whole["train_loss"], rel=1e-6)
+
+
 def test_a_batch_that_does_not_split_among_processes_is_refused():
     with pytest.raises(UsageError, match=r"batch .* 3 processes, got 8"):
         Ranks(0, 3).share(8)
@@ -230,6 +241,17 @@ def test_a_limit_that_leaves_one_class_is_refused(recipe_file, data_set):
         read_data(read_recipe(str(recipe_file)), data_set, 4)
 
 
+def test_a_limit_keeps_a_class_that_it_takes_no_training_image_of(recipe_file, tmp_path):
+    write_images(tmp_path / "train.parquet", [0, 1, 2] * 6)
+    write_images(tmp_path / "test.parquet", [2, 0, 1] * 2)
+    recipe = read_recipe(str(recipe_file), ["epochs=1", "batch=2", "monitor.images=0"])
+    limited, said = read_data(recipe, tmp_path, 4), []
+    assert [sorted(set(half.labels.tolist())) for half in limited] == [[0, 1], [0, 2]]
+    trained = train(recipe, limited, tmp_path / "run", tell=said.append)
+    assert trained.recipe.model.classes == 3
+    assert "3 classes, 1 of them without a training image" in said[0]
+
+
 def test_one_class_is_nothing_to_learn(data_set):
     write_images(data_set / "train.parquet", [1] * 6)
     with pytest.raises(InputError, match=r"2 classes, got 6 images of 1 class\."):
@@ -277,7 +299,8 @@ def test_regulariser_clipping_and_standardisation_reach_the_weights(recipe_file,
 
 
 def test_the_training_loss_is_a_mean_over_steps(recipe_file, halves, tmp_path):
-    recipe = read_recipe(str(recipe_file), ["optimiser.rate=1e-9", "optimiser.warmup_rate=0", "monitor.images=0"])
+    slow = [f"optimiser.{name}" for name in ("rate=1e-9", "smallest_rate=0", "warmup_rate=0")]
+    recipe = read_recipe(str(recipe_file), [*slow, "monitor.images=0"])
     for record in train(recipe, halves, tmp_path / "run").history:
         assert record["train_loss"] == pytest.approx(0.693, abs=0.15)  # two classes, nothing learned
 

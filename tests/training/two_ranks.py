@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -10,10 +11,14 @@ from attnaudit.training import DeviceSettings, read_data, read_recipe, train
 from attnaudit.training.distributed import joined_processes
 
 
-def train_on_two_ranks(port, recipe_file, changes, data, out):
-    """Run it, and check that both processes ended well."""
+class Stopped(BaseException):
+    """Stands for a signal that both processes get."""
+
+
+def train_on_two_ranks(port, recipe_file, changes, data, out, *, stop=None):
+    """Run it, to the end or until after step `stop`, and check that both processes ended well."""
     context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=_rank, args=(r, port, recipe_file, changes, data, out)) for r in range(2)]
+    processes = [context.Process(target=_rank, args=(r, port, recipe_file, changes, data, out, stop)) for r in range(2)]
     for process in processes:
         process.start()
     for process in processes:
@@ -21,12 +26,16 @@ def train_on_two_ranks(port, recipe_file, changes, data, out):
     assert [process.exitcode for process in processes] == [0, 0]
 
 
-def _rank(rank, port, recipe_file, changes, data, out):
+def _rank(rank, port, recipe_file, changes, data, out, stop):
+    def progress(done, total, words):
+        if done == stop:
+            raise Stopped
+
     os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     torch.set_num_threads(1)
-    with joined_processes("cpu") as (ranks, device):
-        recipe = read_recipe(str(recipe_file), changes)
-        train(recipe, read_data(recipe, data), out, device_settings=DeviceSettings(device, ranks=ranks))
+    with joined_processes("cpu") as (ranks, device), suppress(Stopped):
+        recipe, settings = read_recipe(str(recipe_file), changes), DeviceSettings(device, save_after=0, ranks=ranks)
+        train(recipe, read_data(recipe, data), out, device_settings=settings, progress=progress)
     assert gloo_threads() == []
 
 

@@ -51,6 +51,10 @@ class Ranks:
             dist.all_reduce(sums)
         return sums
 
+    def mean(self, number: Tensor) -> Tensor:
+        """The mean over all ranks, which no rank waits for on a GPU."""
+        return self.total(number) / self.count if self.count > 1 else number
+
 
 @dataclass(frozen=True)
 class DeviceSettings:

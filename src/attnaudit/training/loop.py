@@ -42,7 +42,11 @@ Tell = Callable[[str], None]
 
 @dataclass
 class _TrainingState:
-    """What changes from step to step besides the model; `loss` is the sum over the steps of the current epoch."""
+    """What changes from step to step besides the model.
+
+    `loss` is the sum over the steps of the current epoch, of means over all ranks: the same on every rank, so that one
+    of them can save it for all, and with any number of ranks.
+    """
 
     step: int = 0
     loss: float = 0.0
@@ -78,7 +82,7 @@ def train(
         NumericalError: the loss is no longer finite.
     """
     settings = device_settings or DeviceSettings()
-    check_optimiser(recipe.optimiser.name)
+    check_optimiser(recipe.optimiser.name, settings.device)
     task = make_task(recipe, data)
     layout = Layout(task.examples, recipe.batch, seed, settings.ranks, recipe.examples)
     with open_training_folder(out, task, layout) as folder, preserved_random_state():
@@ -136,7 +140,7 @@ class _Training:
         seed_everything(self.layout.seed, "step", self.state.step, self.settings.ranks.rank)
         loss = self.trainer.step(self.state.step, *self.feed.prepare(batch))
         self.state.step += 1
-        return loss
+        return self.settings.ranks.mean(loss)
 
     def _finite(self, summed: torch.Tensor) -> float:
         """The sum of losses as a number, which waits for the device, so it is not done in every step."""
@@ -153,7 +157,7 @@ class _Training:
             "epoch": epoch + 1,
             "step": self.state.step,
             "rate": self.trainer.rate,
-            "train_loss": self._mean_loss(),
+            "train_loss": self.state.loss / self.layout.steps,
             **self.feed.evaluate(self.trainer.model),
             f"{self.recipe.examples}_per_second": rate,
         }
@@ -170,12 +174,6 @@ class _Training:
         )
         if (epoch + 1) % self.recipe.monitor.every == 0 or epoch + 1 == self.recipe.epochs:
             self._measure()
-
-    def _mean_loss(self) -> float:
-        """Over the steps of the epoch and all ranks."""
-        ranks = self.settings.ranks
-        total = ranks.total(torch.tensor(self.state.loss, dtype=torch.float64, device=self.settings.device))
-        return float(total) / (self.layout.steps * ranks.count)
 
     def _measure(self) -> None:
         if self.monitor is not None:
