@@ -52,6 +52,16 @@ def test_changes_reach_nested_settings_and_read_numbers_as_numbers(recipe_file):
         ("tiny", "epochs=many", 'recipe tiny: epochs must be a whole number, got "many".'),
         ("tiny", "epochs=true", "recipe tiny: epochs must be a whole number, got true."),
         ("tiny", "precision=fp8", "recipe tiny: precision must be one of 'bf16' or 'fp32', got \"fp8\"."),
+        (
+            "tiny",
+            "model.image_width=12",
+            "model.image_width is for task segmentation, since images with labels are cropped to squares, got 12",
+        ),
+        (
+            "tiny",
+            "optimiser.rate=1e-6",
+            "recipe tiny: optimiser: smallest_rate must be ≤ rate, which the cosine falls from, got 1e-05 > 1e-06:",
+        ),
         ("tiny", "model.heads=5", "recipe tiny: model: a width of 24 does not split into 5 heads."),
         ("tiny", "model.patch_size=3", "images of 8 pixels do not split into patches of 3."),
         ("tiny", "batch=7", "recipe tiny: batch must be even, because mixup pairs images, got 7."),
@@ -96,6 +106,12 @@ def test_invalid_settings_are_named(recipe_file, recipe, change, named):
         read_recipe(str(recipe_file) if recipe == "tiny" else recipe, [change])
     assert named in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_width_that_is_the_height_and_a_rate_that_stays_are_taken(recipe_file):
+    recipe = read_recipe(str(recipe_file), ["model.image_width=8", "optimiser.rate=1e-5"])
+    assert recipe.model.image_shape == (8, 8)
+    assert recipe.optimiser.rate == recipe.optimiser.smallest_rate
 
 
 def test_an_unknown_recipe_is_answered_with_the_known_ones():

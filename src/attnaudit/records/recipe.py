@@ -34,6 +34,11 @@ class OptimiserSettings:
         check_range(0, open_low=True, rate=self.rate, clip=self.clip)
         check_range(0, weight_decay=self.weight_decay, warmup_epochs=self.warmup_epochs)
         check_range(0, warmup_rate=self.warmup_rate, smallest_rate=self.smallest_rate)
+        if self.smallest_rate > self.rate:
+            raise SettingError(
+                f"smallest_rate must be ≤ rate, which the cosine falls from, got {self.smallest_rate:g} > "
+                f"{self.rate:g}: set smallest_rate, too."
+            )
 
 
 @dataclass(frozen=True)
@@ -196,6 +201,12 @@ class ImageRecipe(Recipe):
         super().__post_init__()
         if self.model.segments:
             raise SettingError("model.decoder is for task segmentation: leave it out, or name the task.")
+        height, width = self.model.image_shape
+        if height != width:
+            raise SettingError(
+                f"model.image_width is for task segmentation, since images with labels are cropped to squares, got "
+                f"{width} and an image_size of {height}: leave it out."
+            )
         if self.batch % 2 and self.augmentation.mixes:
             raise SettingError(f"batch must be even, because mixup pairs images, got {self.batch}.")
 
