@@ -43,3 +43,18 @@ def test_changes_are_second_minus_first_with_intervals_over_inputs_that_hold_tog
         by_input = (observed(second, name) - observed(first, name)).mean(axis=1)
         assert (change.inputs, change.mean) == (5, pytest.approx(by_input.mean()))
         assert change.interval == pytest.approx(mean_interval(by_input, found.level))
+
+
+def test_inputs_of_one_group_count_as_one(tmp_path):
+    write_run(tmp_path / "a", inputs=4)
+    write_run(tmp_path / "b", inputs=4, seed=1, shift=0.3)
+    first, second = open_audit(tmp_path / "a"), open_audit(tmp_path / "b")
+    names = sorted({row["input"] for row in first.rows.where("input", measure="procrustes").to_pylist()})
+    identity = replace(
+        first.settings.identity, groups=tuple((name, str(place // 2)) for place, name in enumerate(names))
+    )
+    grouped = replace(first, settings=replace(first.settings, identity=identity))
+    (change,) = (own for own in difference(grouped, second).changes if own.measure == "procrustes")
+    by_input = (observed(second, "procrustes") - observed(first, "procrustes")).mean(axis=1)
+    by_group = by_input.reshape(2, 2).mean(axis=1)
+    assert (change.inputs, change.mean) == (2, pytest.approx(by_group.mean()))

@@ -1,11 +1,12 @@
 """Which theory explains values best, from scores by hand."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
 from attnaudit.audit.ranking import MEASURES, best_theories, rank
+from attnaudit.measures.references.planted import NOISES
 from attnaudit.records.head_values import HeadName, HeadTable
 from attnaudit.statistics.scores import Bounds
 
@@ -53,6 +54,16 @@ def test_a_theory_is_as_good_as_the_measure_that_says_least_of_it():
     assert [own.mean for own in ranks] == pytest.approx([0.5, 0.3], abs=0.02)
     assert ranks[1].least.measure == MEASURES[1]
     assert [own.score.mean for own in ranks[1].layers] == pytest.approx([0.3, 0.3], abs=0.02)
+
+
+def test_a_measure_that_decides_nothing_does_not_cost_a_theory_its_place():
+    class Fragile(Rows):
+        def scored(self, group, how):
+            found = super().scored(group, how)
+            return replace(found, noise=(0.1,) * len(NOISES)) if group.measure == MEASURES[1] else found
+
+    (own,) = rank(Fragile({"one": by_measure(0.9, 0.0, 0.9)}), "model", [Named("one")], Bounds())
+    assert (own.place, own.silent, own.least.measure) == (1, (MEASURES[1],), MEASURES[0])
 
 
 def test_what_is_at_chance_or_true_by_construction_has_no_place():

@@ -2,10 +2,11 @@
 
 import pytest
 
+from attnaudit.claims.claim import Terms
 from attnaudit.claims.jury import judge
 from attnaudit.claims.registry import CLAIMS
 from attnaudit.records.trials import Trials
-from attnaudit.records.verdict import VerdictWord
+from attnaudit.records.verdict import HeadScore, MeanEstimate, Score, VerdictWord
 
 ALIGNMENT = CLAIMS["gaussian-alignment"]
 CHANCE = (0.0, 0.1, 0.2)
@@ -68,3 +69,19 @@ def test_subjects_are_judged_apart_and_measures_together():
     ]
     assert len(verdicts[0].scores) == 2
     assert found.levels == {claim.name: pytest.approx(1 - 0.05 / 3)}
+
+
+def test_a_training_that_diverged_refutes_nothing():
+    verdicts = judge([ALIGNMENT], [trials(1.0, float("nan"), 1.0)]).verdicts
+    assert verdicts[0].words == "undecided (not measured)"
+
+
+@pytest.mark.parametrize(("unscored", "words"), [(0, "supported in all heads"), (2, "supported in 1 of 1 heads")])
+def test_heads_without_a_score_are_not_among_all_that_satisfy(unscored, words):
+    estimate = MeanEstimate(0.95, (0.9, 1.0))
+    found = Score(
+        "keys", estimate, inputs=8, informative=8, heads=(HeadScore(0, 0, estimate, True, True),), unscored=unscored
+    )
+    verdict = CLAIMS["keys-linear"].verdict("model", [found], [], Terms())
+    assert verdict.words == words
+    assert ("2 heads have no score" in verdict.reason) == bool(unscored)

@@ -57,6 +57,13 @@ def test_a_measure_that_cannot_be_trusted_decides_nothing(score, finding):
     assert not decides(score)
 
 
+def test_a_theorem_about_some_heads_refutes_nothing_of_others_that_have_no_number():
+    excluded = {"a theorem": 1}
+    assert decide_score(Score("m", impossible=excluded)) == (VerdictWord.REFUTED, Finding.IMPOSSIBLE)
+    for others in ("unidentifiable", "uninformative", "rejected"):
+        assert decide_score(Score("m", impossible=excluded, **{others: 12}))[0] is VerdictWord.UNDECIDED, others
+
+
 @pytest.mark.parametrize("more", [{"tolerance": 0.05}, {"informative": 95, "rejected": 5}, {"unidentifiable": 900}])
 def test_at_the_bounds_of_trust_a_measure_still_decides(more):
     assert decide_score(scored(0.9, 1.0, **more)) == AVERAGE

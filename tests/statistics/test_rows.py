@@ -14,7 +14,15 @@ def test_the_offset_is_the_error_of_one_projection_beside_the_mean_of_several():
     assert found.freedom == 2 * (3 - 1)
 
 
-def test_one_draw_or_one_that_is_missing_says_nothing_of_the_spread():
+def test_one_draw_says_nothing_of_the_spread():
     rows = Rows(np.array([0, 1]), np.array([0, 0]))
     assert rows.offset(np.array([[1.0], [2.0]])) is None
-    assert rows.offset(np.array([[1.0, 2.0], [2.0, np.nan]])) is None
+    assert rows.offset(np.array([[1.0, np.nan], [2.0, np.nan]])) is None
+
+
+def test_a_draw_that_is_missing_in_one_row_does_not_hide_the_spread_of_the_others():
+    rows = Rows(np.array([0, 1, 2]), np.array([0, 0, 1]))
+    draws = np.array([[1.0, 2.0, 6.0], [21.0, np.nan, 25.0], [5.0, np.nan, np.nan]])
+    # Of the head that has several: -2, -1, 3 and -2, -, 2 about the means of the rows.
+    assert rows.offset(draws).deviation == pytest.approx((np.var([-2, -1, 2.5], ddof=1) * (1 + 1 / 3)) ** 0.5)
+    assert rows.offset(draws).freedom == 2

@@ -6,7 +6,8 @@ import pytest
 from attnaudit.measures import Measure
 from attnaudit.measures.references.planted import NOISES
 from attnaudit.records.head_values import HeadName, HeadTable
-from attnaudit.statistics.decisions import LEAST_INPUTS
+from attnaudit.records.verdict import Finding, VerdictWord
+from attnaudit.statistics.decisions import LEAST_INPUTS, decide_score
 from attnaudit.statistics.scores import Bounds, head_score, trial_score
 
 OBSERVED, NULL, PLANTED = (0.2, 0.3, 0.6), (0.1, 0.1, 0.2), (1.1, 0.6, 1.0)
@@ -21,7 +22,10 @@ def table(references, inputs=(0, 0, 1), heads=None, unidentifiable=0):
     repeats = {name: np.array(own, dtype=float).reshape(len(inputs), -1) for name, own in references.items()}
     heads = np.zeros(len(inputs), dtype=int) if heads is None else np.array(heads)
     names = tuple(HeadName(0, head) for head in range(heads.max(initial=0) + 1))
-    means = {name: own.mean(axis=1) for name, own in repeats.items()}
+    means = {
+        name: np.array([row[np.isfinite(row)].mean() if np.isfinite(row).any() else np.nan for row in own])
+        for name, own in repeats.items()
+    }
     return HeadTable(np.array(inputs), heads, names, means, repeats, unidentifiable)
 
 
@@ -143,8 +147,47 @@ def test_the_tolerance_is_of_the_sample_of_rows_that_has_noise():
     curve[1] = 1, 1, 0.9, 0.7, 0.2
     numbers = {"observed": (0.5, 0.5, 0.5), "random_projection": (0, 0, 0), "planted": (1, 1, 1)}
     assert scored(**numbers, planted_with_noise=curve).tolerance == pytest.approx(0.125)
-    assert scored(**numbers, planted_with_noise=np.full((3, len(NOISES)), np.nan)).tolerance is None
-    assert scored(**numbers).tolerance is None
+    assert scored(**numbers).tolerance is None  # it was not tried
+
+
+def test_noise_that_was_tried_in_vain_decides_nothing():
+    inputs = range(LEAST_INPUTS)
+    numbers = {name: [own] * len(inputs) for name, own in (("observed", 0), ("random_projection", 0), ("planted", 1))}
+    untried = table(numbers, inputs)
+    in_vain = table({**numbers, "planted_with_noise": np.full((len(inputs), len(NOISES)), np.nan)}, inputs)
+    assert decide_score(head_score(untried, measure())) == (VerdictWord.REFUTED, Finding.AT_CHANCE)
+    score = head_score(in_vain, measure())
+    assert score.tolerance == 0
+    assert decide_score(score) == (VerdictWord.UNDECIDED, Finding.NOT_IDENTIFIABLE)
+
+
+def test_a_contrast_of_rounding_is_none():
+    numbers = {"observed": (1.0, 1.0, 1.0), "random_projection": (1 - 7e-15,) * 3, "planted": (1.0, 1.0, 1.0)}
+    score = scored(**numbers)
+    assert (score.score, score.uninformative, score.unscored) == (None, 3, 1)
+
+
+def test_where_inputs_of_some_layers_are_not_known_these_have_another_null():
+    unknown, known = (np.nan, np.nan), (0.2, 0.4)
+    columns = {
+        "observed": (0.5, 0.5, 0.5),
+        "random_projection": (known, known, unknown),
+        "rotated": ((0.9, np.nan), (0.9, np.nan), (0.0, 0.2)),
+        "planted": (1.0, 1.0, 1.0),
+    }
+    score = head_score(table(columns, (0, 1, 2), heads=(0, 0, 1)), measure())
+    assert score.rejected == 0
+    assert score.score.mean == pytest.approx(((0.2 / 0.7) * 2 + 0.4 / 0.9) / 3)
+
+
+def test_heads_with_fewer_inputs_than_a_claim_needs_are_not_named():
+    inputs = (*range(LEAST_INPUTS), 0, 1)
+    heads = (0,) * LEAST_INPUTS + (1, 1)
+    spread = np.linspace(0.97, 0.98, len(inputs))
+    numbers = {"observed": spread, "random_projection": 0 * spread, "planted": 1 + 0 * spread}
+    own = {head.head: head for head in head_score(table(numbers, inputs, heads), measure()).heads}
+    assert (own[0].satisfies, own[0].above_chance) == (True, True)
+    assert (own[1].satisfies, own[1].above_chance) == (False, False)
 
 
 def test_the_range_over_gauges_is_of_scores_against_the_null_in_the_same_gauge():

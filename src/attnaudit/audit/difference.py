@@ -1,4 +1,4 @@
-"""The difference between two audits: heads are paired, and inputs are the sampling unit."""
+"""The difference between two audits: heads are paired, and independent inputs are the sampling unit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Change:
     """One measure of a pair of models: the mean of second minus first over `pairs` of heads, inputs weighted equally.
 
     `unpaired` counts heads that only the first or only the second run has, `missing` counts pairs with a missing
-    number. For a single input `interval` and `beyond_noise` are None.
+    number. Inputs of one group count as one. For a single input `interval` and `beyond_noise` are None.
     """
 
     models: tuple[str, str]
@@ -120,7 +120,9 @@ def _change(
         return
     both = both.append_column("difference", pc.subtract(both["value_after"], both["value"]))
     usable = both.filter(pc.is_finite(both["difference"])).select(["input", "difference"])
-    means = input_means(usable.rename_columns(["input", "value"]))
+    groups = {**second.groups, **first.groups}
+    names = pa.array([groups.get(name, name) for name in usable["input"].to_pylist()], pa.string())
+    means = input_means(pa.table({"input": names, "value": usable["difference"]}))
     yield Change(
         models=(before, after),
         measure=measure,

@@ -72,7 +72,8 @@ def _ranked(model: str, theory: Theory, scores: tuple[Score, ...], bounds: Bound
     """One theory; its place is 1 if it has one at all."""
     decision = combine([decide_score(score, bounds.threshold, bounds.chance) for score in scores])
     heads = JudgedHeads.of([score for score in scores if decides(score)])
-    found = Rank(model, theory.name, None, scores, *decision, None, len(heads.above_chance), len(heads.all))
+    silent = tuple(score.measure for score in scores if not decides(score))
+    found = Rank(model, theory.name, None, scores, *decision, None, len(heads.above_chance), len(heads.all), silent)
     least = found.least
     if least is None or least.score is None:
         return found

@@ -109,7 +109,8 @@ class Heads:
     def shape_key(self) -> tuple[float, ...]:
         """What batches must have in common to be concatenated."""
         present = int(self.bias is None), int(self.sink is None), self.softcap or 0, int(self.causal)
-        return (*self.query.shape[1:], *self.value.shape[1:], *present, self.prefix_tokens)
+        known = 0 if self.source is None else self.source.shape[-1]
+        return (*self.query.shape[1:], *self.value.shape[1:], *present, known, self.prefix_tokens)
 
     @cached_property
     def seen(self) -> Bool[Tensor, "#heads tokens tokens"] | None:

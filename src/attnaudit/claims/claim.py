@@ -160,7 +160,8 @@ class Claim:
         count = len(heads.all) + sum(excluded.values())
         if heads.satisfying:
             word = VerdictWord.SUPPORTED
-            finding = Finding.IN_ALL_HEADS if len(heads.satisfying) == count else Finding.IN_SOME_HEADS
+            unscored = max(own.unscored for own in scores)
+            finding = Finding.IN_SOME_HEADS if unscored or len(heads.satisfying) < count else Finding.IN_ALL_HEADS
         missing = missing_for(finding, scores, terms.guard(self.theory), least)
         reason = reason_for(finding, scores, heads, missing)
         return Verdict(

@@ -36,6 +36,8 @@ def missing_for(finding: Finding, scores: Sequence[Score], guard: str, least: in
     if finding is Finding.NOT_IDENTIFIABLE:
         if any(s.unidentifiable for s in scores) and not any(s.informative for s in scores):
             return f"no head has {guard}"
+        if all(s.tolerance == 0 for s in scores):
+            return "noise was tried on the first inputs alone, and these have no number: put others first"
         return "no deciding measure tells planted heads from null ones"
     if finding is Finding.NOT_MEASURED:
         if all(s.informative + s.uninformative == 0 for s in scores):
@@ -59,5 +61,7 @@ def reason_for(finding: Finding, scores: Sequence[Score], heads: JudgedHeads, mi
     if finding in (Finding.NOT_IDENTIFIABLE, Finding.NOT_MEASURED):
         return ". ".join([missing, *excluded])
     numbers = "; ".join(f"{s.measure} {s.score}" for s in scores if s.score is not None)
-    parts = (missing, f"{'Scores' if missing else 'scores'}: {numbers}", str(heads), *excluded)
+    unscored = max((s.unscored for s in scores), default=0)
+    silent = f"{counted(unscored, 'head')} {'has' if unscored == 1 else 'have'} no score" if unscored else ""
+    parts = (missing, f"{'Scores' if missing else 'scores'}: {numbers}", str(heads), silent, *excluded)
     return ". ".join(part for part in parts if part)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from attnaudit.claims.claim import Claim, Terms
+from attnaudit.display import counted, enumerated
 from attnaudit.papers.tables import TABLES, compare
 from attnaudit.protocol import Protocol
 from attnaudit.records.audit import AuditedModel
+from attnaudit.records.grouped_rows import Group
 from attnaudit.records.verdict import Finding, Verdict, VerdictWord
+from attnaudit.statistics.decisions import LEAST_INPUTS
 
 TOLERANCE = 0.03
 
@@ -18,21 +21,27 @@ def _decide(audits: Sequence[AuditedModel], terms: Terms) -> list[Verdict]:
 
 
 def _verdict(audit: AuditedModel) -> Verdict:
-    def missing(reason: str) -> Verdict:
-        return Verdict(CLAIM.name, audit.model, VerdictWord.UNDECIDED, Finding.NOT_MEASURED, reason)
+    def undecided(finding: Finding, reason: str) -> Verdict:
+        return Verdict(CLAIM.name, audit.model, VerdictWord.UNDECIDED, finding, reason, missing=reason)
 
     tables = [TABLES[name] for name in ("table1", "table4")]
     if any(column.measure not in audit.observed for table in tables for column in table.columns):
-        return missing("the run lacks the study's measures")
+        return undecided(Finding.NOT_MEASURED, "the run lacks the study's measures")
     # MDC is left out: the whole published column lies inside the noise of eigenvector signs.
     entries = [
         entry
         for table in tables
         for entry in compare(table, audit.model, audit.observed)
-        if entry.difference is not None and entry.column != "MDC"
+        if entry.published is not None and entry.column != "MDC"
     ]
     if not entries:
-        return missing("the study has no row for this model")
+        return undecided(Finding.NOT_MEASURED, "the study has no row for this model")
+    if lost := [entry.column for entry in entries if entry.difference is None]:
+        return undecided(Finding.NOT_MEASURED, f"the run has no number for {enumerated(lost, 'and')}")
+    inputs = audit.heads.means(Group(audit.model, CLAIM.theory, CLAIM.decided_by[0])).inputs
+    if inputs < LEAST_INPUTS:
+        words = f"{counted(inputs, 'independent input')}, and {LEAST_INPUTS} are needed"
+        return undecided(Finding.TOO_FEW_INPUTS, words)
     worst = max(abs(entry.difference or 0.0) for entry in entries)
     numbers = ", ".join(f"{e.column} {e.ours:.2f} (published {(e.published or (0.0,))[0]:.2f})" for e in entries)
     repeated = worst <= TOLERANCE
@@ -47,7 +56,8 @@ CLAIM = Claim(
     formula="MOC = max over heads of the mean matched token cosine; LCKA, KCKA = means of biased CKA",
     rule=(
         f"Supported if MOC, LCKA and KCKA of the same model are within {TOLERANCE} of the published row, under "
-        "`paper`. It says that the numbers repeat, not that they mean what they are taken to mean."
+        f"`paper`, on {LEAST_INPUTS} inputs or more. It says that the numbers repeat, not that they mean what they are "
+        "taken to mean."
     ),
     needs="an audit in the study's convention: add --protocol paper",
     decided_by=("matched_cosine_mean", "linear_cka", "kernel_cka"),

@@ -18,8 +18,15 @@ def step_cosine(at: MeasureInput) -> PerHead:
     if predicted is None:
         return torch.full_like(output[:, 0, 0], torch.nan)
     found, wanted = (own - own.mean(dim=1, keepdim=True) for own in (output, predicted.double()))
-    cosines: Tensor = torch.nn.functional.cosine_similarity(found, wanted, dim=-1)
+    # torch's own cosine takes lengths below 1e-8 for that, and the length of a step says nothing.
+    cosines: Tensor = torch.linalg.vecdot(_direction(found), _direction(wanted))
     return cosines.mean(dim=-1)
+
+
+def _direction(steps: Tensor) -> Tensor:
+    """Rows at unit length; those of zeros stay."""
+    length = torch.linalg.vector_norm(steps, dim=-1, keepdim=True)
+    return steps / length.where(length > 0, 1)
 
 
 STEP_COSINE = Measure(

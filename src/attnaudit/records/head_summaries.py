@@ -19,7 +19,7 @@ from attnaudit.records.scored_heads import Average, RatioOfMeans, ScoredHead, Sc
 from attnaudit.records.sketch import OrderedValues, Sketch
 from attnaudit.records.summary_rows import Entry, SummaryRows, entries
 
-_COUNTS = ("inputs", "informative", "uninformative", "rejected", "unidentifiable")
+_COUNTS = ("inputs", "informative", "uninformative", "rejected", "unidentifiable", "unscored")
 _OF_HEADS = ("mean", "deviation", "counted", "missing")
 _OF_LAYERS = ("mean", "lower", "middle", "upper")
 

@@ -59,6 +59,7 @@ def head_table(
         repeats,
         unidentifiable,
         dict(Counter(theorems.values())),
+        len(np.unique(_codes(keys[1:3, guards.num_rows :]))) - len(firsts),
     )
 
 
@@ -119,15 +120,19 @@ def _distinct(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.i
 def _references(
     rows: pa.Table, accepted: NDArray[np.bool_], places: NDArray[np.int64], count: int
 ) -> dict[str, Numbers]:
-    """The numbers of every reference, with a column for each repeat; of several windows, the mean."""
-    references = rows["reference"].combine_chunks().filter(pa.array(accepted))
-    names, codes = references.dictionary.to_pylist(), references.indices.to_numpy()
-    values, repeats = (rows[name].to_numpy()[accepted] for name in ("value", "repeat"))
+    """The numbers of every reference, with a column for each repeat; of several windows, the mean.
+
+    A reference that has numbers of other rows only has none here, and says so: it was measured.
+    """
+    references = rows["reference"].combine_chunks()
+    names, every = references.dictionary.to_pylist(), references.indices.to_numpy()
+    codes, all_repeats = every[accepted], rows["repeat"].to_numpy()
+    values, repeats = rows["value"].to_numpy()[accepted], all_repeats[accepted]
     found = {}
     for code in references.indices.unique().to_pylist():
         mine = codes == code
         own_places, own_values, own_repeats = places[mine], values[mine], repeats[mine]
-        last = int(own_repeats.max())
+        last = int(all_repeats[every == code].max())
         columns = [_means(own_places, own_values, own_repeats == repeat, count) for repeat in range(last + 1)]
         found[names[code]] = np.stack(columns, axis=1)
     return found

@@ -28,8 +28,8 @@ class HeadTable:
 
     `inputs` numbers independent inputs, or groups of them; `heads` is a place in `names`. Windows of one input are
     averaged. `references` are means over repeats, `repeats` has every one, as a column. `unidentifiable` counts the
-    rows that the guard of the theory does not accept, `impossible` counts heads of which it cannot be true, by
-    theorem.
+    rows that the guard of the theory does not accept, `never` the heads that it accepts on no input, and `impossible`
+    counts heads of which the theory cannot be true, by theorem.
     """
 
     inputs: NDArray[np.int64]
@@ -39,6 +39,7 @@ class HeadTable:
     repeats: dict[str, Numbers]
     unidentifiable: int
     impossible: Mapping[str, int] = field(default_factory=dict)
+    never: int = 0
 
     def __len__(self) -> int:
         return len(self.inputs)

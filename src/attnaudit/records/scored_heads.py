@@ -52,7 +52,8 @@ class ScoredHeads:
     """One measure of one model, scored from 0, the null, to 1, the theory; see `Score` for what the parts mean.
 
     `offset` is the error that chance leaves in the null of every head, `noise` the mean score of planted values at each
-    share of noise, where it was measured.
+    share of noise: empty if it was not tried, NaN if none of the inputs that it was tried on has a number. `unscored`
+    heads have no score on any input, although no theorem excludes them.
     """
 
     inputs: int = 0
@@ -60,6 +61,7 @@ class ScoredHeads:
     uninformative: int = 0
     rejected: int = 0
     unidentifiable: int = 0
+    unscored: int = 0
     impossible: Mapping[str, int] = field(default_factory=dict)
     null: str | None = None
     all: Average | None = None

@@ -86,7 +86,8 @@ class Score:
         reach: the same of the best projection, on inputs it was not fitted to; only of measures that it maximises.
         fitted_reach: the same on the inputs it was fitted to, the upper end of what any network could reach.
         realised: (observed - null) / (best projection - null).
-        tolerance: the share of noise at which planted values fall below the threshold; None if it was not measured.
+        tolerance: the share of noise at which planted values fall below the threshold; None if noise was not tried, 0
+            if it was tried on inputs that have no number.
         gauges: the smallest and largest score in other gauges of the same network, on a sample of inputs.
         inputs: how many independent inputs there are; those of one group count as one.
         heads: every head that has a score.
@@ -95,6 +96,7 @@ class Score:
         uninformative: rows for which the planted values are no closer to the theory than the null.
         rejected: rows without a number.
         unidentifiable: rows that the guard of the theory does not accept.
+        unscored: how many heads have no score on any input.
         impossible: how many heads the theory cannot be true of, by theorem; they are not scored.
         means: of the measure itself, by reference.
         null: the name of the reference that is the null.
@@ -114,6 +116,7 @@ class Score:
     uninformative: int = 0
     rejected: int = 0
     unidentifiable: int = 0
+    unscored: int = added_later(0, unwritten=True)
     impossible: Mapping[str, int] = field(default_factory=dict)
     means: dict[str, float] | None = None
     null: str | None = None
@@ -168,12 +171,13 @@ class Rank:
         model: its name.
         theory: its name.
         mean: of that measure's score over all heads; None without a score.
-        scores: of all deciding measures.
+        scores: of all measures that the theory is judged by.
         word: what they come to.
         finding: why.
         place: 1 for the best; None for a theory that is at chance or worse, not decided, or true by construction.
         above_chance: heads that every deciding measure puts above chance, false discoveries controlled.
         heads: that have a score.
+        silent: measures that decide nothing here; they say least of a theory only if all are silent.
     """
 
     model: str
@@ -185,18 +189,24 @@ class Rank:
     place: int | None = None
     above_chance: int = 0
     heads: int = 0
+    silent: tuple[str, ...] = added_later((), unwritten=True)
+
+    @property
+    def deciding(self) -> list[Score]:
+        """The scores that decide, or all if none does."""
+        return [score for score in self.scores if score.measure not in self.silent] or list(self.scores)
 
     @property
     def least(self) -> Score | None:
         """The deciding measure that says least of the theory."""
-        found = [score for score in self.scores if score.score is not None]
+        found = [score for score in self.deciding if score.score is not None]
         return min(found, key=lambda own: own.score.mean if own.score else 0.0, default=None)
 
     @property
     def layers(self) -> tuple[LayerScore, ...]:
         """The score of every layer, by the measure that says least of it there."""
         found: dict[int, LayerScore] = {}
-        for own in (each for score in self.scores for each in score.layers):
+        for own in (each for score in self.deciding for each in score.layers):
             if own.layer not in found or own.score.mean < found[own.layer].score.mean:
                 found[own.layer] = own
         return tuple(found[layer] for layer in sorted(found))

@@ -36,7 +36,7 @@ def decide_score(
     score: Score, threshold: float = THRESHOLD, chance: float = CHANCE, *, least: int = LEAST_INPUTS
 ) -> Decision:
     """The rule for one measure scored between null and theory; heads that a theorem excludes need no number."""
-    if score.impossible and score.score is None:
+    if _all_impossible(score):
         return VerdictWord.REFUTED, Finding.IMPOSSIBLE
     if (silent := _silent(score, least)) is not None:
         return VerdictWord.UNDECIDED, silent
@@ -52,6 +52,12 @@ def decide_score(
     if low > chance:
         return VerdictWord.REFUTED, Finding.PARTIAL
     return VerdictWord.REFUTED, Finding.BELOW_CHANCE if high < -chance else Finding.AT_CHANCE
+
+
+def _all_impossible(score: Score) -> bool:
+    """Whether a theorem excludes every head, and none of them merely has no number."""
+    others = score.unidentifiable + score.uninformative + score.rejected
+    return bool(score.impossible) and score.score is None and not others
 
 
 def _silent(score: Score, least: int) -> Finding | None:

@@ -46,13 +46,25 @@ class Rows:
         return RatioOfMeans(ratio, Moments.of(under), Moments.of((over - ratio * under) / under.mean()))
 
     def offset(self, draws: Numbers) -> Offset | None:
-        """How far one projection is from the mean of several by chance: s√(1 + 1/R), s pooled over heads."""
-        repeats = draws.shape[1]
-        if repeats < 2 or not np.isfinite(draws).all():
+        """How far one projection is from the mean of several by chance: s√(1 + 1/R), s pooled over heads.
+
+        Draws without a number are left out: of every row that has two at least, they are taken from the mean of the row
+        first, so that rows which lack a draw do not make it another. R is the mean over heads.
+        """
+        several = np.isfinite(draws).sum(axis=1) > 1
+        found = []
+        for head in np.unique(self.heads):
+            own = draws[several & (self.heads == head)]
+            own = own - np.nanmean(own, axis=1, keepdims=True)
+            counts = np.isfinite(own).sum(axis=0)
+            means = np.nansum(own, axis=0)[counts > 0] / counts[counts > 0]
+            if len(means) > 1:
+                found.append((means.var(ddof=1), len(means)))
+        if not found:
             return None
-        means = np.stack([grouped(column, self.heads) for column in draws.T])
-        variance = float(means.var(axis=0, ddof=1).mean())
-        return Offset(sqrt(variance * (1 + 1 / repeats)), means.shape[1] * (repeats - 1))
+        variances, repeats = np.array(found).T
+        variance = np.average(variances, weights=repeats - 1)
+        return Offset(sqrt(variance * (1 + 1 / repeats.mean())), int((repeats - 1).sum()))
 
 
 def grouped(values: Numbers, groups: NDArray[np.int64]) -> Numbers:

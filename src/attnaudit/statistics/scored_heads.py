@@ -6,9 +6,10 @@ Per head and input, in the measure's own direction,
     reach    = (best projection - null) / (planted - null),
     realised = (observed - null) / (best projection - null).
 
-The null is the mean over repeats of `random_projection`, or of `rotated` where the inputs of layers are not known. So
-what a measure says of a head that knows nothing, and of one for which the theory is exactly true, is taken from the
-same head and input. A row in which planted values are no closer than the null is uninformative, and counted.
+The null is the mean over repeats of `random_projection`, or of `rotated` where the inputs of the layer are not known.
+So what a measure says of a head that knows nothing, and of one for which the theory is exactly true, is taken from the
+same head and input. A row in which planted values are no closer than the null, by more than rounding, is uninformative,
+and counted.
 """
 
 from __future__ import annotations
@@ -22,13 +23,18 @@ from numpy.typing import NDArray
 from attnaudit.measures import REFERENCES, Measure, Reference
 from attnaudit.measures.references.best_projection import BEST_PROJECTION, BEST_PROJECTION_FITTED
 from attnaudit.measures.references.planted import NOISES, PLANTED_WITH_NOISE
+from attnaudit.measures.references.random_projection import RANDOM_PROJECTION
 from attnaudit.measures.references.reparametrised import REPARAMETRISED, REPARAMETRISED_NULL
+from attnaudit.measures.references.rotated import ROTATED
 from attnaudit.records.head_values import HeadTable, Numbers
 from attnaudit.records.moments import Moments
 from attnaudit.records.schema import OBSERVED, Role
 from attnaudit.records.scored_heads import ScoredHead, ScoredHeads, ScoredLayer
 from attnaudit.statistics.huge import mean, shrinkage
 from attnaudit.statistics.rows import Rows, grouped
+
+#: A contrast below this share of the numbers that it is a difference of is rounding.
+_ROUNDING = 1e-9
 
 
 def scored_heads(table: HeadTable, measure: Measure, references: Mapping[str, Reference] = REFERENCES) -> ScoredHeads:
@@ -38,14 +44,16 @@ def scored_heads(table: HeadTable, measure: Measure, references: Mapping[str, Re
     """
     columns = _Columns.of(table, -1.0 if measure.closer == "lower" else 1.0)
     null_name, ideal_name = (columns.first(references, role) for role in (Role.NULL, Role.IDEAL))
-    observed, planted, null = (columns[name or ""] for name in (OBSERVED, ideal_name, null_name))
+    observed, planted = columns[OBSERVED], columns[ideal_name or ""]
+    null, null_draws = columns.null(null_name or "")
     known = np.isfinite(observed) & np.isfinite(planted) & np.isfinite(null)
     contrast = np.where(known, planted - null, np.nan)
-    informative = known & (contrast > 0)
+    informative = known & (contrast > _ROUNDING * np.maximum(np.abs(planted), np.abs(null)))
     missing = ScoredHeads(
         uninformative=int((known & ~informative).sum()),
         rejected=int((~known).sum()),
         unidentifiable=table.unidentifiable,
+        unscored=table.never + len(table.names) - len(np.unique(table.heads[informative])),
         impossible=table.impossible,
         null=null_name,
     )
@@ -69,7 +77,7 @@ def scored_heads(table: HeadTable, measure: Measure, references: Mapping[str, Re
         all=rows.average(scores),
         layers=tuple(_layers(table, rows, scores)),
         heads=tuple(_heads(table, rows, scores)),
-        offset=rows.offset(scored(columns.repeats(null_name))),
+        offset=rows.offset(scored(null_draws)),
         reach=rows.among(reached).by_input(reach[reached]),
         fitted_reach=rows.among(refined).by_input(fitted[refined]),
         realised=rows.among(reached).ratio(scores[reached], reach[reached]),
@@ -109,6 +117,17 @@ class _Columns:
         named = (name for name, reference in references.items() if reference.role is role)
         return next((name for name in named if np.isfinite(self[name]).any()), None)
 
+    def null(self, name: str) -> tuple[Numbers, Numbers]:
+        """The means and repeats of the null, which is another one where the inputs of the layer are not known."""
+        means, draws = self[name], self.repeats(name)
+        if name != RANDOM_PROJECTION.name:
+            return means, draws
+        unknown, other = ~np.isfinite(means), self.repeats(ROTATED.name)
+        wide = np.full((len(means), max(draws.shape[1], other.shape[1])), np.nan)
+        wide[:, : draws.shape[1]] = draws
+        wide[unknown, : other.shape[1]] = other[unknown]
+        return np.where(unknown, self[ROTATED.name], means), wide
+
     def means(self, rows: NDArray[np.bool_]) -> dict[str, float]:
         """The measure itself, by reference, where these rows have it."""
         found = {name: self[name][rows] for name in self.table.references}
@@ -134,11 +153,11 @@ def _heads(table: HeadTable, rows: Rows, scores: Numbers) -> Iterator[ScoredHead
 
 
 def _with_noise(curve: Numbers) -> tuple[float, ...]:
-    """The mean score of planted values at each share of noise; empty if it was not measured."""
-    measured = curve[np.isfinite(curve).all(axis=1)]
-    if curve.shape[1] != len(NOISES) or not len(measured):
+    """The mean score of planted values at each share of noise; empty if it was not tried, NaN if it has no number."""
+    if curve.shape[1] != len(NOISES):
         return ()
-    return tuple(measured.mean(axis=0).tolist())
+    measured = curve[np.isfinite(curve).all(axis=1)]
+    return tuple(measured.mean(axis=0).tolist()) if len(measured) else (np.nan,) * len(NOISES)
 
 
 def _range(observed: Numbers, null: Numbers, planted: Numbers) -> tuple[float, float] | None:

@@ -18,10 +18,11 @@ from attnaudit.errors import UsageError
 from attnaudit.measures import REFERENCES, Measure, Reference
 from attnaudit.measures.references.planted import NOISES
 from attnaudit.records.head_values import HeadTable, Numbers
-from attnaudit.records.moments import Moments
+from attnaudit.records.moments import Moments, Offset
 from attnaudit.records.schema import OBSERVED
 from attnaudit.records.scored_heads import RatioOfMeans, ScoredHeads
 from attnaudit.records.verdict import HeadScore, LayerScore, MeanEstimate, Score
+from attnaudit.statistics.decisions import LEAST_INPUTS
 from attnaudit.statistics.intervals import CONFIDENCE
 from attnaudit.statistics.means import discoveries, mean_interval, moments_interval, probability_above
 from attnaudit.statistics.scored_heads import scored_heads
@@ -85,6 +86,7 @@ def score_of(found: ScoredHeads, measure: str, bounds: Bounds) -> Score:
         uninformative=found.uninformative,
         rejected=found.rejected,
         unidentifiable=found.unidentifiable,
+        unscored=found.unscored,
         impossible=found.impossible,
         means=None if found.means is None else dict(found.means),
         null=found.null,
@@ -100,9 +102,14 @@ def _ratio(found: RatioOfMeans, level: float) -> MeanEstimate | None:
 
 
 def _tolerance(noise: Sequence[float], threshold: float) -> float | None:
-    """The share of noise at which the mean score of planted values falls below the threshold, between measured ones."""
+    """The share of noise at which the mean score of planted values falls below the threshold, between measured ones.
+
+    None if noise was not tried, 0 if it was tried in vain.
+    """
     if not noise:
         return None
+    if not np.isfinite(noise).all():
+        return 0.0
     scores, noises = (1.0, *noise), (0.0, *NOISES)
     last = next((place for place, score in enumerate(scores) if score < threshold), None)
     if last is None:
@@ -115,7 +122,7 @@ def _heads(found: ScoredHeads, bounds: Bounds) -> tuple[HeadScore, ...]:
     """Every head over its inputs; which satisfy the claim or are above chance, with false discoveries controlled."""
     satisfying, above = (
         discoveries(
-            np.array([probability_above(own.inputs, bound, offset) for own in found.heads]), bounds.false_discoveries
+            np.array([_probability_above(own.inputs, bound, offset) for own in found.heads]), bounds.false_discoveries
         )
         for bound in (bounds.threshold, bounds.chance)
         for offset in [found.offset and found.offset.times(1 - bound)]
@@ -131,8 +138,15 @@ def _heads(found: ScoredHeads, bounds: Bounds) -> tuple[HeadScore, ...]:
     )
 
 
+def _probability_above(inputs: Moments, bound: float, offset: Offset | None) -> float:
+    """One-sided p-value of a head; fewer inputs than a claim needs decide nothing of one head either."""
+    return probability_above(inputs, bound, offset) if inputs.count >= LEAST_INPUTS else 1.0
+
+
 def trial_score(measure: str, observed: Numbers, null: Numbers, planted: float, *, level: float) -> Score:
     """The same for repetitions of one measurement of which higher is closer."""
+    if not np.isfinite([*observed, *null, planted]).all():
+        return Score(measure, rejected=len(observed), null="chance")
     base = float(null.mean())
     if planted <= base:
         return Score(measure, uninformative=len(observed), null="chance")
