@@ -36,6 +36,7 @@ def images():
         ({"seed": 1.5}, "seed must be an integer"),
         ({"seed": 2**63 - 1}, "seed must be ≤ 9223372036854775806"),
         ({"repeats": 1.5}, "repeats must be an integer"),
+        ({"repeats": 1}, "repeats must be ≥ 2, got 1"),
         ({"protocol": "exakt"}, "protocol 'exakt': did you mean exact"),
         ({"threshold": 2}, "both between 0 and 1"),
         ({"threshold": float("nan")}, "both between 0 and 1"),

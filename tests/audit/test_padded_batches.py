@@ -31,7 +31,7 @@ def test_padding_changes_nothing(tmp_path):
     model, ids = build(), torch.randint(5, 50, (2, 20), generator=torch.Generator().manual_seed(1))
     mask = torch.ones_like(ids)
     mask[1, 13:] = 0
-    options = {"measures": MEASURES, "references": ["gaussian"], "repeats": 1, "progress": False}
+    options = {"measures": MEASURES, "references": ["gaussian"], "repeats": 2, "progress": False}
     together = attnaudit.audit(model, {"input_ids": ids, "attention_mask": mask}, out=tmp_path / "both", **options)
     alone = attnaudit.audit(model, {"input_ids": ids[1:, :13]}, out=tmp_path / "alone", **options)
     padded, plain = observed(together, "input-1"), observed(alone, "input-0")

@@ -107,7 +107,7 @@ def audit(
             claims of your own.
         references: which references to compute: `"all"`, or names, see `attnaudit ls references`, and objects of your
             own; without a null and an ideal one no claim can be judged.
-        repeats: how often each random reference is drawn; how far one draw is from others takes two at least.
+        repeats: how often each random reference is drawn; verdicts need two draws, to know how far one is from others.
         theories: theories to rank beside those the claims need: names, or objects of your own class; or `"all"`,
             which leaves out kpca-any-gauge: fitting it takes minutes, so that it must be named.
         measures: which measures to compute: names, see `attnaudit ls measures`, or objects of your own.
@@ -129,12 +129,12 @@ def audit(
     bounds, kept = Bounds(threshold, chance), _kept(keep)
     if keep_maps is not None:
         check_count(keep_maps)
-        check_whole(2, repeats=repeats)
     if out is not None:
         RunFolder(Path(out)).check()
     own = {measure.name for measure in measures if isinstance(measure, Measure)}
     audits = RecordKind.AUDIT
     judged = claims_about(audits) if claims == "all" else claims_named(claims, audits, own_measures=own)
+    check_whole(2 if judged else 1, repeats=repeats)
     selection = select(
         measures=measures,
         theories=(*theories_for(judged), *(ALL if theories == "all" else entries_of("theory", theories))),

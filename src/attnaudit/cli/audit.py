@@ -42,7 +42,9 @@ def audit(
     protocol: Annotated[Protocol, typer.Option(help="exact: correct; paper: as in the study.")] = Protocol.EXACT,
     claims: Annotated[str, typer.Option(help="Claims to judge: comma-separated, `all` or `none`.")] = "all",
     references: Annotated[str, typer.Option(help="References to compute: comma-separated, `all` or `none`.")] = "all",
-    repeats: Annotated[int, typer.Option(min=2, help="Draws of each random reference.")] = defaults.REPEATS,
+    repeats: Annotated[
+        int, typer.Option(min=1, help="Draws of each random reference; verdicts need two.")
+    ] = defaults.REPEATS,
     theories: Annotated[
         str, typer.Option(help="Theories to rank in addition to those of the claims: comma-separated, `all` or `none`.")
     ] = "none",
