@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -45,6 +47,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._model = model
         self._on_call = on_call
         self._running: list[_RunningModule] = []
+        self._elsewhere: Counter[int] = Counter()  # how many modules are running in other threads, by thread
         self._seen: list[AttentionCall] = []
         self._tracer = Tracer(lambda: self._layer, self._seen.append, self._refuse_call)
 
@@ -107,6 +110,20 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 others.append(Refusal(softmax.layer, f"a softmax over {softmax.shape} that is no attention"))
         self.others = tuple(dict.fromkeys(others))
 
+    def _enter_elsewhere(self, name: str) -> None:
+        """A module runs in another thread, whose operations nobody sees: those inside it are not named, too."""
+        thread = threading.get_ident()
+        if not self._elsewhere[thread]:
+            self.refuse(name, "it runs in another thread, where attention is not seen: let the model use one thread")
+        self._elsewhere[thread] += 1
+
+    def _leave_elsewhere(self, output: Any, inputs: int) -> None:
+        """What another thread made depends on the input, too."""
+        self._elsewhere[threading.get_ident()] -= 1
+        for tensor in output if isinstance(output, (tuple, list)) else (output,):
+            if isinstance(tensor, Tensor):
+                self._tracer.start(tensor, inputs)
+
     @property
     def _layer(self) -> str:
         return self._running[-1].name if self._running else "(outside any module)"
@@ -121,11 +138,17 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
         def enter(name: str) -> Callable[..., None]:
             def hook(module: nn.Module, args: tuple[Any, ...]) -> None:
-                self._running.append(_RunningModule(name, module))
+                if threading.get_ident() == thread:
+                    self._running.append(_RunningModule(name, module))
+                else:
+                    self._enter_elsewhere(name)
 
             return hook
 
         def leave(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+            if threading.get_ident() != thread:
+                self._leave_elsewhere(output, inputs)
+                return
             done = self._running.pop()
             if done.last_call is not None:
                 with torch.utils._python_dispatch._disable_current_modes():
@@ -135,6 +158,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self.refuse(done.name, reason)
 
         handles = []
+        thread = threading.get_ident()
         fast_path = torch.backends.mha.get_fastpath_enabled()
         try:
             for name, module in self._model.named_modules():

@@ -35,6 +35,7 @@ from attnaudit.capture.tracing.products import (
     lookup_labels,
     product_labels,
 )
+from attnaudit.capture.tracing.unread import is_unread, written_by
 
 #: Looks at an operation, with its arguments and its result.
 Look = Callable[[TorchOp, Sequence[Any], Mapping[str, Any], Any], None]
@@ -71,13 +72,16 @@ class Tracer:
         known = self._operations.get(func)
         if known is None:
             operation = operation_of(func)
-            known = self._operations[func] = operation, self._look(operation.name)
+            known = self._operations[func] = operation, self._look(operation)
         if not (isinstance(result, Tensor) and result.is_nested):
             operation, look = known
             look(operation, args, kwargs, result)
 
-    def _look(self, name: str) -> Look:
-        """What looks at operations of this name."""
+    def _look(self, operation: TorchOp) -> Look:
+        """What looks at an operation."""
+        name = operation.name
+        if is_unread(operation):
+            return self._unread
         if is_fused(name):
             return self._fused
         if is_product(name):
@@ -125,6 +129,20 @@ class Tracer:
             self._facts[made] = inherited(operation.name, made, operands, facts, form)
         if operation.is_mutable and operands:
             self._write_through(operands[0])
+
+    def _unread(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
+        """An operation that cannot be looked into: of several activations, it may be attention."""
+        known = [(operand, self._facts.get(operand)) for operand in _tensors(args, kwargs)]
+        active = [fact.activation and operand.is_floating_point() for operand, fact in known if fact is not None]
+        if sum(active) > 1:
+            self._refuse(
+                f"it runs {operation.func}, which may be attention and cannot be looked into: "
+                "choose another implementation"
+            )
+        self._follow(operation, args, kwargs, result)
+        if any(active):
+            for written in written_by(operation, args, kwargs):
+                self._facts[written] = Fact(None, activation=written.is_floating_point())
 
     def _cat(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> None:
         operands = args[0]
