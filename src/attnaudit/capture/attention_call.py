@@ -30,6 +30,18 @@ class Places:
 
 
 @dataclass(frozen=True)
+class TokenPlaces:
+    """The tokens of the inputs that queries and keys of units were made for, as far as labels tell.
+
+    `same` says whether queries and keys come from the same rows, as in self-attention; None if that is not known.
+    """
+
+    query: Int[Tensor, "units queries"] | None
+    key: Int[Tensor, "units tokens"] | None
+    same: bool | None
+
+
+@dataclass(frozen=True)
 class ValueSource:
     """What the value projection was applied to, and which of its rows are the tokens of each unit."""
 
@@ -43,7 +55,7 @@ class AttentionCall:
 
     `sink` is the logit of a key without a value, `softcap` c makes the logits c·tanh(QKᵀ·scale / c) + bias, `rotated`
     says that positions were multiplied into the keys, `precision` in which type the softmax was computed. A module may
-    ask for some windows of each input only, `windows_kept`.
+    ask for some windows of each input only, `windows_kept`. `tokens` is None where all keys are seen.
     """
 
     query: Float[Tensor, "units queries dim"]
@@ -59,6 +71,7 @@ class AttentionCall:
     source: ValueSource | None = None
     rotated: bool = False
     windows_kept: int | None = None
+    tokens: TokenPlaces | None = None
 
 
 @dataclass(frozen=True)

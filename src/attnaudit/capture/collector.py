@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -12,12 +11,13 @@ from torch import Tensor, nn
 
 from attnaudit.capture.attention_call import AttentionCall
 from attnaudit.capture.heads import Heads
+from attnaudit.capture.input_masks import InputMasks
+from attnaudit.capture.padding import Known, without_padding
 from attnaudit.capture.placing import Placing, placing
 from attnaudit.capture.recorder import Recorder
 from attnaudit.capture.result import CaptureLog, Certificate
 from attnaudit.capture.tracing.labels import narrowed, taken
-from attnaudit.capture.traits import Traits, traits_of, without_padding
-from attnaudit.errors import InputError
+from attnaudit.capture.traits import Traits, traits_of
 from attnaudit.records.head_id import HeadId
 
 #: The largest replay error allowed in a capture, relative to the largest output of the layer, by precision.
@@ -35,12 +35,14 @@ class Collector:
         on_layer: Callable[[Heads], None],
         *,
         keep_padding: bool = False,
+        masks: InputMasks,
     ) -> None:
         self.recorder = Recorder(model, self._collect)
         self._on_layer = on_layer
         self._names = names
         self._model_name = model_name
         self._keep_padding = keep_padding
+        self._masks = masks
         self._prefix_tokens = int(getattr(model, "num_prefix_tokens", 0))
         self._errors: dict[str, float] = {}
         self._layers: dict[int, str] = {}
@@ -63,7 +65,7 @@ class Collector:
             places = places.thinned(call.windows_kept)
         layer, number = self._numbered(layer, places)
         whole = self._heads(call, places, number)
-        parts = [whole] if self._keep_padding else list(_without_padding(whole, places.heads))
+        parts = [whole] if self._keep_padding else self._without_padding(whole, call, places)
         tolerance = max(TOLERANCE.get(dtype, 1e-4) for dtype in _precisions(call))
         error = torch.tensor([_replay_error(part) for part in parts]).max().item()  # NaN if any of them is
         if not error <= tolerance:
@@ -125,6 +127,10 @@ class Collector:
             key_heads=None if places.key_heads is None else tuple(places.key_heads.tolist()),
         )
 
+    def _without_padding(self, heads: Heads, call: AttentionCall, places: Placing) -> list[Heads]:
+        known = Known(places.sample, places.order, call.tokens, self._masks)
+        return list(without_padding(heads, places.heads, known))
+
     def _placing(self, call: AttentionCall) -> Placing | None:
         """Which input, window and head each unit is, worked out once for layers of one form."""
         key = len(call.query), call.places.numbers
@@ -170,54 +176,6 @@ def _source(call: AttentionCall, places: Placing) -> Tensor | None:
         return None
     rows = call.source.rows
     return taken(rows, tokens[:, 0].flatten()).view(*tokens[:, 0].shape, rows.shape[1])
-
-
-def _without_padding(heads: Heads, per_row: int) -> Iterator[Heads]:
-    """The heads without tokens that no query sees, one batch for every set of tokens that is left.
-
-    Windows without any are left out.
-
-    Raises:
-        InputError: that leaves nothing of an input.
-    """
-    real = without_padding(heads)
-    if real is None:
-        yield heads
-        return
-    kept = torch.cat([real.queries, real.tokens], dim=1).view(-1, per_row, heads.query.shape[1] + heads.tokens)
-    rows = torch.nonzero(real.queries[::per_row].any(dim=1))[:, 0]
-    if not bool((kept == kept[:, :1]).all()) or not len(rows):
-        yield heads
-        return
-    left = {heads.index[row * per_row].input for row in rows.tolist()}
-    if empty := next((own.input for own in heads.index if own.input not in left), None):
-        raise InputError(f"{empty} has no token that another token sees, only padding: leave it out.")
-    sets, which = torch.unique(kept[rows, 0], dim=0, return_inverse=True)
-    for number, own in enumerate(sets):
-        queries, tokens = (torch.nonzero(part)[:, 0] for part in own.split([heads.query.shape[1], heads.tokens]))
-        yield _selected(heads, rows[which == number], queries, tokens, per_row)
-
-
-def _selected(heads: Heads, rows: Tensor, queries: Tensor, tokens: Tensor, per_row: int) -> Heads:
-    """All heads of some rows, with some of their queries and tokens."""
-    units = (rows[:, None] * per_row + torch.arange(per_row, device=rows.device)).flatten()
-    bias = heads.bias
-    if bias is not None:
-        bias = narrowed(bias, [0])
-        bias = (bias if len(bias) == 1 else bias[units])[:, queries][:, :, tokens].expand(len(units), -1, -1)
-    return replace(
-        heads,
-        query=heads.query[units][:, queries],
-        key=heads.key[units][:, tokens],
-        value=heads.value[units][:, tokens],
-        output=heads.output[units][:, queries],
-        scale=heads.scale[units],
-        index=tuple(heads.index[unit] for unit in units.tolist()),
-        bias=bias,
-        source=None if heads.source is None else heads.source[rows][:, tokens],
-        sink=None if heads.sink is None else heads.sink[units][:, queries],
-        key_heads=None if heads.key_heads is None else tuple(heads.key_heads[unit] for unit in units.tolist()),
-    )
 
 
 def _replay_error(heads: Heads) -> float:

@@ -169,8 +169,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 handles.append(module.register_forward_hook(leave, always_call=True))
             torch.backends.mha.set_fastpath_enabled(False)  # a kernel for a whole encoder layer, without its heads
             with _operation_by_operation(), self:
-                for tensor in tensors:
-                    self._tracer.start(tensor, inputs)
+                for number, tensor in enumerate(tensors):
+                    self._tracer.start(tensor, inputs, number)
                 yield
         finally:
             self._tracer.forget()

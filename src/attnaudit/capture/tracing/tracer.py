@@ -24,7 +24,7 @@ from attnaudit.capture.tracing.forms import Changed, Convolved, Dropout, Fact, F
 from attnaudit.capture.tracing.fused import fused_attention, is_fused
 from attnaudit.capture.tracing.inheritance import converted, inherited
 from attnaudit.capture.tracing.joining import joined_fact
-from attnaudit.capture.tracing.labels import Labels, along
+from attnaudit.capture.tracing.labels import Labels, along, tokens_along
 from attnaudit.capture.tracing.moves import View, changed_nothing, move_of
 from attnaudit.capture.tracing.operations import TorchOp, operation_of
 from attnaudit.capture.tracing.products import (
@@ -57,10 +57,17 @@ class Tracer:
         self._operations: dict[Any, tuple[TorchOp, Look]] = {}
         self._layer, self._on_call, self._refuse = layer, on_call, refuse
 
-    def start(self, tensor: Tensor, inputs: int) -> None:
-        """A tensor that the model is called with; its first axis runs over inputs if it has as many."""
-        label = along(tensor.shape, {0: inputs}, inputs) if tensor.dim() and len(tensor) == inputs else None
-        labels = Labels(lambda name: label if name == "sample" else None, shared=self._labels)
+    def start(self, tensor: Tensor, inputs: int, number: int | None = None) -> None:
+        """A tensor that the model is called with; its axes run over inputs, if it has as many, and their tokens.
+
+        One that is not called with, but comes from elsewhere, has no `number`.
+        """
+        known: dict[str, Tensor] = {}
+        if tensor.dim() and len(tensor) == inputs:
+            known["sample"] = along(tensor.shape, {0: inputs}, inputs)
+            if tensor.dim() > 1 and number is not None:
+                known["token"] = tokens_along(tensor.shape, number)
+        labels = Labels(known.get, shared=self._labels)
         self._facts[tensor] = Fact(labels, activation=tensor.is_floating_point())
 
     def forget(self) -> None:
@@ -276,6 +283,8 @@ class Tracer:
         given, shape = _labels(fact), result.shape
 
         def make(name: str) -> Tensor | None:
+            if name == "token" and given is not None:
+                return given.get("token")
             return _coordinate(name, shape)
 
         coordinates = Labels(make) if given is None else given.leading_to(("softmax", shape), make)
