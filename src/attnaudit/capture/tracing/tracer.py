@@ -188,7 +188,7 @@ class Tracer:
         """The form of the result of an operation that is neither a product nor a rearrangement."""
         rule = scores.RULES.get(name.removesuffix("_"))
         if rule is not None:
-            known = [facts.get(id(argument)) for argument in args]
+            known = [_of_scores(argument, facts) for argument in args]
             found = rule(name.removesuffix("_"), args, kwargs, known, result)
             if found is not scores.NO_RULE:
                 return found  # type: ignore[return-value]
@@ -326,6 +326,14 @@ class Tracer:
 
 def _labels(fact: Fact | None) -> Labels | None:
     return None if fact is None else fact.labels
+
+
+def _of_scores(argument: Any, facts: Mapping[int, Fact | None]) -> Fact | None:
+    """The fact of an argument; of a list, such as one of indices, that of what was computed from scores."""
+    if not isinstance(argument, (list, tuple)):
+        return facts.get(id(argument))
+    found = (facts.get(id(part)) for part in argument)
+    return next((fact for fact in found if fact is not None and isinstance(fact.form, Product | Changed)), None)
 
 
 def _coordinate(name: str, shape: torch.Size) -> Tensor | None:
