@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from attnaudit.capture.attention_call import AttentionCall
 from attnaudit.capture.heads import Heads
 from attnaudit.capture.input_masks import InputMasks
+from attnaudit.capture.layer_runs import LayerRun
 from attnaudit.capture.padding import Known, without_padding
 from attnaudit.capture.placing import Placing, placing
 from attnaudit.capture.recorder import Recorder
@@ -46,7 +47,8 @@ class Collector:
         self._prefix_tokens = int(getattr(model, "num_prefix_tokens", 0))
         self._errors: dict[str, float] = {}
         self._layers: dict[int, str] = {}
-        self._seen: dict[str, tuple[int, set[int]]] = {}  # by layer: its number of heads, and the inputs it had so far
+        self._runs: dict[str, LayerRun] = {}
+        self._last: LayerRun | None = None
         self._traits: dict[str, Traits] = {}
         self._bias: Tensor | None = None
         self._placings: dict[Any, Placing | None] = {}
@@ -63,8 +65,8 @@ class Collector:
         windows = places.windows
         if call.windows_kept is not None:
             places = places.thinned(call.windows_kept)
-        layer, number = self._numbered(layer, places)
-        whole = self._heads(call, places, number)
+        layer, number, first = self._numbered(layer, call, places)
+        whole = self._heads(call, places, number, first)
         parts = [whole] if self._keep_padding else self._without_padding(whole, call, places)
         tolerance = max(TOLERANCE.get(dtype, 1e-4) for dtype in _precisions(call))
         error = torch.tensor([_replay_error(part) for part in parts]).max().item()  # NaN if any of them is
@@ -79,28 +81,35 @@ class Collector:
             return
         self._errors[layer] = max(error, self._errors.get(layer, 0.0))
         self._layers[number] = layer
-        self._seen.setdefault(layer, (places.heads, set()))[1].update(places.sample.tolist())
+        self._note_run(layer, number, call, places)
         padded = len(parts) > 1 or parts[0] is not whole
         self._traits[layer] = traits_of(parts[0], places.key_head_count, call.rotated, padded, windows - places.windows)
         self._tolerance = max(self._tolerance, tolerance)
         for heads in parts:
             self._on_layer(heads)
 
-    def _numbered(self, layer: str, places: Placing) -> tuple[str, int]:
-        """The name and number of a layer: one of its own for every run on the same inputs, as where weights are shared.
+    def _numbered(self, layer: str, call: AttentionCall, places: Placing) -> tuple[str, int, int]:
+        """The name and number of a layer, and the number of the first window of a call.
 
-        A run on other inputs, as in a loop over the batch, is of the same layer.
+        Every run on the same tokens is a layer of its own, as where weights are shared.
         """
-        samples = set(places.sample.tolist())
-        while layer in self._errors:
-            heads, before = self._seen[layer]
-            if heads == places.heads and before.isdisjoint(samples):
-                return layer, next(number for number, name in self._layers.items() if name == layer)
+        while (known := self._runs.get(layer)) is not None:
+            window = known.first_window(call, places)
+            if window is not None:
+                return layer, known.number, window
             layer += "'"
-        return layer, len(self._errors) + len({refusal.layer for refusal in self.recorder.refusals})
+        return layer, len(self._errors) + len({refusal.layer for refusal in self.recorder.refusals}), 0
 
-    def _heads(self, call: AttentionCall, places: Placing, number: int) -> Heads:
-        """The units of a call that are placed, in the order of inputs, windows and heads."""
+    def _note_run(self, layer: str, number: int, call: AttentionCall, places: Placing) -> None:
+        """A call of a layer that was captured: the next one may be another window of it."""
+        run = self._runs.setdefault(layer, LayerRun(number, places.heads))
+        if self._last is not None and self._last is not run:
+            self._last.forget()
+        run.add(call, places)
+        self._last = run
+
+    def _heads(self, call: AttentionCall, places: Placing, number: int, first: int) -> Heads:
+        """The units of a call that are placed, in the order of inputs, windows (from `first` on) and heads."""
         names, order = self._names, places.order
         same = torch.equal(order, torch.arange(len(call.query)))
 
@@ -111,7 +120,7 @@ class Collector:
                 return tensor[: len(order)]
             return tensor[order.to(tensor.device)]
 
-        index = zip(places.sample.tolist(), places.window.tolist(), places.head.tolist(), strict=True)
+        index = zip(places.sample.tolist(), (first + places.window).tolist(), places.head.tolist(), strict=True)
         return Heads(
             query=sort(call.query),
             key=sort(call.key),

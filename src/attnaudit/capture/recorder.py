@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import threading
 from collections import Counter
@@ -26,6 +27,7 @@ class _RunningModule:
 
     name: str
     module: nn.Module
+    execution: int
     last_call: AttentionCall | None = None
 
 
@@ -78,7 +80,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _deliver(self, call: AttentionCall) -> None:
         """Pass a call to `on_call`: at once, or, in a module with `last_call_counts`, when the module has finished."""
         if self._running:
-            call = replace(call, windows_kept=getattr(self._running[-1].module, "windows_kept", None))
+            running = self._running[-1]
+            kept = getattr(running.module, "windows_kept", None)
+            call = replace(call, windows_kept=kept, execution=running.execution)
         layer = self._repeating
         if layer is not None:
             layer.last_call = call
@@ -139,7 +143,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         def enter(name: str) -> Callable[..., None]:
             def hook(module: nn.Module, args: tuple[Any, ...]) -> None:
                 if threading.get_ident() == thread:
-                    self._running.append(_RunningModule(name, module))
+                    self._running.append(_RunningModule(name, module, next(executions)))
                 else:
                     self._enter_elsewhere(name)
 
@@ -158,7 +162,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self.refuse(done.name, reason)
 
         handles = []
-        thread = threading.get_ident()
+        thread, executions = threading.get_ident(), itertools.count()
         fast_path = torch.backends.mha.get_fastpath_enabled()
         try:
             for name, module in self._model.named_modules():

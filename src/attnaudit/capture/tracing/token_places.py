@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from jaxtyping import Int
@@ -10,32 +11,31 @@ from torch import Tensor
 
 from attnaudit.capture.attention_call import TokenPlaces
 from attnaudit.capture.tracing.forms import Fact, Product
+from attnaudit.capture.tracing.labels import narrowed
 from attnaudit.capture.tracing.layout import Side
 
 #: Takes the label of a tensor apart, one number for each token of every unit.
 OfUnits = Callable[[Tensor], Int[Tensor, "units tokens"]]
 
 
-def token_places(query: Side, key: Side, of_queries: OfUnits, of_keys: OfUnits, *, masked: bool) -> TokenPlaces | None:
-    """Tokens of queries and keys; None where nothing is masked, and so nothing can be padding.
-
-    The labels are asked for in any case: a long chain of unanswered ones would recurse too deeply.
-    """
+def token_places(query: Side, key: Side, of_queries: OfUnits, of_keys: OfUnits, *, masked: bool) -> TokenPlaces:
+    """Tokens of queries and keys; where nothing is masked, nothing can be padding, and those of units do not matter."""
     own, others = query.label("token"), key.label("token")
+    whole = TokenPlaces(*(None if label is None else torch.unique(narrowed(label)) for label in (own, others)))
     if not masked:
-        return None
+        return whole
     queries = None if own is None else of_queries(own)
     keys = None if others is None else of_keys(others)
     if queries is not None and keys is not None:
-        return TokenPlaces(queries, keys, torch.equal(queries, keys))
+        return replace(whole, query=queries, key=keys, same=torch.equal(queries, keys))
     left, right = _projected(query.fact), _projected(key.fact)
     if left is None or right is None:
-        return TokenPlaces(queries, keys, None if queries is keys else False)
+        return replace(whole, query=queries, key=keys, same=None if queries is keys else False)
     same = left.shape == right.shape and torch.equal(left, right)
     rows = query.label("row"), key.label("row")
     if same and rows[0] is not None and rows[1] is not None:
         same = torch.equal(of_queries(rows[0]), of_keys(rows[1]))
-    return TokenPlaces(queries, keys, same)
+    return replace(whole, query=queries, key=keys, same=same)
 
 
 def _projected(fact: Fact | None) -> Tensor | None:
