@@ -30,6 +30,21 @@ class Places:
 
 
 @dataclass(frozen=True)
+class TokenPlaces:
+    """The tokens of the inputs that queries and keys were made for, as far as labels tell: all, and those of each unit.
+
+    Those of units are asked for where some keys are masked. `same` says whether queries and keys come from the same
+    rows, as in self-attention; None if that is not known.
+    """
+
+    all_queries: Int[Tensor, "queries"] | None
+    all_keys: Int[Tensor, "tokens"] | None
+    query: Int[Tensor, "units queries"] | None = None
+    key: Int[Tensor, "units tokens"] | None = None
+    same: bool | None = None
+
+
+@dataclass(frozen=True)
 class ValueSource:
     """What the value projection was applied to, and which of its rows are the tokens of each unit."""
 
@@ -43,7 +58,7 @@ class AttentionCall:
 
     `sink` is the logit of a key without a value, `softcap` c makes the logits c·tanh(QKᵀ·scale / c) + bias, `rotated`
     says that positions were multiplied into the keys, `precision` in which type the softmax was computed. A module may
-    ask for some windows of each input only, `windows_kept`.
+    ask for some windows of each input only, `windows_kept`. `execution` numbers the forward passes of modules.
     """
 
     query: Float[Tensor, "units queries dim"]
@@ -59,6 +74,8 @@ class AttentionCall:
     source: ValueSource | None = None
     rotated: bool = False
     windows_kept: int | None = None
+    tokens: TokenPlaces | None = None
+    execution: int | None = None
 
 
 @dataclass(frozen=True)

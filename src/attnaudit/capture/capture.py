@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from attnaudit.capture.collector import Collector
 from attnaudit.capture.heads import Heads
+from attnaudit.capture.input_masks import masks_of
 from attnaudit.capture.primal import PrimalCall, recording_primal
 from attnaudit.capture.result import Capture, CaptureLog
 from attnaudit.errors import AttnAuditError, CaptureError, InputError, UsageError, first_line
@@ -95,7 +96,7 @@ def capture_each(
     batch = batch_size(inputs)
     if len(names) != batch:
         raise InputError(f"Got {len(names)} names for a batch of {batch} inputs.")
-    collector = Collector(model, names, model_name, on_layer, keep_padding=keep_padding)
+    collector = Collector(model, names, model_name, on_layer, keep_padding=keep_padding, masks=masks_of(inputs))
     with recording_primal(model, batch, primal_inputs) as primal, collector.recorder.recording(_tensors(inputs), batch):
         if isinstance(inputs, Mapping):
             model(**inputs)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -12,12 +11,14 @@ from torch import Tensor, nn
 
 from attnaudit.capture.attention_call import AttentionCall
 from attnaudit.capture.heads import Heads
+from attnaudit.capture.input_masks import InputMasks
+from attnaudit.capture.layer_runs import LayerRun
+from attnaudit.capture.padding import Known, without_padding
 from attnaudit.capture.placing import Placing, placing
 from attnaudit.capture.recorder import Recorder
 from attnaudit.capture.result import CaptureLog, Certificate
 from attnaudit.capture.tracing.labels import narrowed, taken
-from attnaudit.capture.traits import Traits, traits_of, without_padding
-from attnaudit.errors import InputError
+from attnaudit.capture.traits import Traits, traits_of
 from attnaudit.records.head_id import HeadId
 
 #: The largest replay error allowed in a capture, relative to the largest output of the layer, by precision.
@@ -35,16 +36,19 @@ class Collector:
         on_layer: Callable[[Heads], None],
         *,
         keep_padding: bool = False,
+        masks: InputMasks,
     ) -> None:
         self.recorder = Recorder(model, self._collect)
         self._on_layer = on_layer
         self._names = names
         self._model_name = model_name
         self._keep_padding = keep_padding
+        self._masks = masks
         self._prefix_tokens = int(getattr(model, "num_prefix_tokens", 0))
         self._errors: dict[str, float] = {}
         self._layers: dict[int, str] = {}
-        self._seen: dict[str, tuple[int, set[int]]] = {}  # by layer: its number of heads, and the inputs it had so far
+        self._runs: dict[str, LayerRun] = {}
+        self._last: LayerRun | None = None
         self._traits: dict[str, Traits] = {}
         self._bias: Tensor | None = None
         self._placings: dict[Any, Placing | None] = {}
@@ -61,9 +65,9 @@ class Collector:
         windows = places.windows
         if call.windows_kept is not None:
             places = places.thinned(call.windows_kept)
-        layer, number = self._numbered(layer, places)
-        whole = self._heads(call, places, number)
-        parts = [whole] if self._keep_padding else list(_without_padding(whole, places.heads))
+        layer, number, first = self._numbered(layer, call, places)
+        whole = self._heads(call, places, number, first)
+        parts = [whole] if self._keep_padding else self._without_padding(whole, call, places)
         tolerance = max(TOLERANCE.get(dtype, 1e-4) for dtype in _precisions(call))
         error = torch.tensor([_replay_error(part) for part in parts]).max().item()  # NaN if any of them is
         if not error <= tolerance:
@@ -77,28 +81,35 @@ class Collector:
             return
         self._errors[layer] = max(error, self._errors.get(layer, 0.0))
         self._layers[number] = layer
-        self._seen.setdefault(layer, (places.heads, set()))[1].update(places.sample.tolist())
+        self._note_run(layer, number, call, places)
         padded = len(parts) > 1 or parts[0] is not whole
         self._traits[layer] = traits_of(parts[0], places.key_head_count, call.rotated, padded, windows - places.windows)
         self._tolerance = max(self._tolerance, tolerance)
         for heads in parts:
             self._on_layer(heads)
 
-    def _numbered(self, layer: str, places: Placing) -> tuple[str, int]:
-        """The name and number of a layer: one of its own for every run on the same inputs, as where weights are shared.
+    def _numbered(self, layer: str, call: AttentionCall, places: Placing) -> tuple[str, int, int]:
+        """The name and number of a layer, and the number of the first window of a call.
 
-        A run on other inputs, as in a loop over the batch, is of the same layer.
+        Every run on the same tokens is a layer of its own, as where weights are shared.
         """
-        samples = set(places.sample.tolist())
-        while layer in self._errors:
-            heads, before = self._seen[layer]
-            if heads == places.heads and before.isdisjoint(samples):
-                return layer, next(number for number, name in self._layers.items() if name == layer)
+        while (known := self._runs.get(layer)) is not None:
+            window = known.first_window(call, places)
+            if window is not None:
+                return layer, known.number, window
             layer += "'"
-        return layer, len(self._errors) + len({refusal.layer for refusal in self.recorder.refusals})
+        return layer, len(self._errors) + len({refusal.layer for refusal in self.recorder.refusals}), 0
 
-    def _heads(self, call: AttentionCall, places: Placing, number: int) -> Heads:
-        """The units of a call that are placed, in the order of inputs, windows and heads."""
+    def _note_run(self, layer: str, number: int, call: AttentionCall, places: Placing) -> None:
+        """A call of a layer that was captured: the next one may be another window of it."""
+        run = self._runs.setdefault(layer, LayerRun(number, places.heads))
+        if self._last is not None and self._last is not run:
+            self._last.forget()
+        run.add(call, places)
+        self._last = run
+
+    def _heads(self, call: AttentionCall, places: Placing, number: int, first: int) -> Heads:
+        """The units of a call that are placed, in the order of inputs, windows (from `first` on) and heads."""
         names, order = self._names, places.order
         same = torch.equal(order, torch.arange(len(call.query)))
 
@@ -109,7 +120,7 @@ class Collector:
                 return tensor[: len(order)]
             return tensor[order.to(tensor.device)]
 
-        index = zip(places.sample.tolist(), places.window.tolist(), places.head.tolist(), strict=True)
+        index = zip(places.sample.tolist(), (first + places.window).tolist(), places.head.tolist(), strict=True)
         return Heads(
             query=sort(call.query),
             key=sort(call.key),
@@ -124,6 +135,10 @@ class Collector:
             sink=sort(call.sink),
             key_heads=None if places.key_heads is None else tuple(places.key_heads.tolist()),
         )
+
+    def _without_padding(self, heads: Heads, call: AttentionCall, places: Placing) -> list[Heads]:
+        known = Known(places.sample, places.order, call.tokens, self._masks)
+        return list(without_padding(heads, places.heads, known))
 
     def _placing(self, call: AttentionCall) -> Placing | None:
         """Which input, window and head each unit is, worked out once for layers of one form."""
@@ -170,54 +185,6 @@ def _source(call: AttentionCall, places: Placing) -> Tensor | None:
         return None
     rows = call.source.rows
     return taken(rows, tokens[:, 0].flatten()).view(*tokens[:, 0].shape, rows.shape[1])
-
-
-def _without_padding(heads: Heads, per_row: int) -> Iterator[Heads]:
-    """The heads without tokens that no query sees, one batch for every set of tokens that is left.
-
-    Windows without any are left out.
-
-    Raises:
-        InputError: that leaves nothing of an input.
-    """
-    real = without_padding(heads)
-    if real is None:
-        yield heads
-        return
-    kept = torch.cat([real.queries, real.tokens], dim=1).view(-1, per_row, heads.query.shape[1] + heads.tokens)
-    rows = torch.nonzero(real.queries[::per_row].any(dim=1))[:, 0]
-    if not bool((kept == kept[:, :1]).all()) or not len(rows):
-        yield heads
-        return
-    left = {heads.index[row * per_row].input for row in rows.tolist()}
-    if empty := next((own.input for own in heads.index if own.input not in left), None):
-        raise InputError(f"{empty} has no token that another token sees, only padding: leave it out.")
-    sets, which = torch.unique(kept[rows, 0], dim=0, return_inverse=True)
-    for number, own in enumerate(sets):
-        queries, tokens = (torch.nonzero(part)[:, 0] for part in own.split([heads.query.shape[1], heads.tokens]))
-        yield _selected(heads, rows[which == number], queries, tokens, per_row)
-
-
-def _selected(heads: Heads, rows: Tensor, queries: Tensor, tokens: Tensor, per_row: int) -> Heads:
-    """All heads of some rows, with some of their queries and tokens."""
-    units = (rows[:, None] * per_row + torch.arange(per_row, device=rows.device)).flatten()
-    bias = heads.bias
-    if bias is not None:
-        bias = narrowed(bias, [0])
-        bias = (bias if len(bias) == 1 else bias[units])[:, queries][:, :, tokens].expand(len(units), -1, -1)
-    return replace(
-        heads,
-        query=heads.query[units][:, queries],
-        key=heads.key[units][:, tokens],
-        value=heads.value[units][:, tokens],
-        output=heads.output[units][:, queries],
-        scale=heads.scale[units],
-        index=tuple(heads.index[unit] for unit in units.tolist()),
-        bias=bias,
-        source=None if heads.source is None else heads.source[rows][:, tokens],
-        sink=None if heads.sink is None else heads.sink[units][:, queries],
-        key_heads=None if heads.key_heads is None else tuple(heads.key_heads[unit] for unit in units.tolist()),
-    )
 
 
 def _replay_error(heads: Heads) -> float:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
+import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -24,6 +27,7 @@ class _RunningModule:
 
     name: str
     module: nn.Module
+    execution: int
     last_call: AttentionCall | None = None
 
 
@@ -45,6 +49,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._model = model
         self._on_call = on_call
         self._running: list[_RunningModule] = []
+        self._elsewhere: Counter[int] = Counter()  # how many modules are running in other threads, by thread
         self._seen: list[AttentionCall] = []
         self._tracer = Tracer(lambda: self._layer, self._seen.append, self._refuse_call)
 
@@ -75,7 +80,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _deliver(self, call: AttentionCall) -> None:
         """Pass a call to `on_call`: at once, or, in a module with `last_call_counts`, when the module has finished."""
         if self._running:
-            call = replace(call, windows_kept=getattr(self._running[-1].module, "windows_kept", None))
+            running = self._running[-1]
+            kept = getattr(running.module, "windows_kept", None)
+            call = replace(call, windows_kept=kept, execution=running.execution)
         layer = self._repeating
         if layer is not None:
             layer.last_call = call
@@ -107,6 +114,20 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 others.append(Refusal(softmax.layer, f"a softmax over {softmax.shape} that is no attention"))
         self.others = tuple(dict.fromkeys(others))
 
+    def _enter_elsewhere(self, name: str) -> None:
+        """A module runs in another thread, whose operations nobody sees: those inside it are not named, too."""
+        thread = threading.get_ident()
+        if not self._elsewhere[thread]:
+            self.refuse(name, "it runs in another thread, where attention is not seen: let the model use one thread")
+        self._elsewhere[thread] += 1
+
+    def _leave_elsewhere(self, output: Any, inputs: int) -> None:
+        """What another thread made depends on the input, too."""
+        self._elsewhere[threading.get_ident()] -= 1
+        for tensor in output if isinstance(output, (tuple, list)) else (output,):
+            if isinstance(tensor, Tensor):
+                self._tracer.start(tensor, inputs)
+
     @property
     def _layer(self) -> str:
         return self._running[-1].name if self._running else "(outside any module)"
@@ -121,11 +142,17 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
         def enter(name: str) -> Callable[..., None]:
             def hook(module: nn.Module, args: tuple[Any, ...]) -> None:
-                self._running.append(_RunningModule(name, module))
+                if threading.get_ident() == thread:
+                    self._running.append(_RunningModule(name, module, next(executions)))
+                else:
+                    self._enter_elsewhere(name)
 
             return hook
 
         def leave(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+            if threading.get_ident() != thread:
+                self._leave_elsewhere(output, inputs)
+                return
             done = self._running.pop()
             if done.last_call is not None:
                 with torch.utils._python_dispatch._disable_current_modes():
@@ -135,6 +162,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self.refuse(done.name, reason)
 
         handles = []
+        thread, executions = threading.get_ident(), itertools.count()
         fast_path = torch.backends.mha.get_fastpath_enabled()
         try:
             for name, module in self._model.named_modules():
@@ -145,8 +173,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 handles.append(module.register_forward_hook(leave, always_call=True))
             torch.backends.mha.set_fastpath_enabled(False)  # a kernel for a whole encoder layer, without its heads
             with _operation_by_operation(), self:
-                for tensor in tensors:
-                    self._tracer.start(tensor, inputs)
+                for number, tensor in enumerate(tensors):
+                    self._tracer.start(tensor, inputs, number)
                 yield
         finally:
             self._tracer.forget()

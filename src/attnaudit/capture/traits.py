@@ -66,36 +66,3 @@ def _band(seen: Bool[Tensor, "heads tokens tokens"]) -> tuple[bool, int | None]:
     band = (distance <= reach) & ((distance >= 0) if causal else (distance >= -reach))
     width = reach + 1 if causal else 2 * reach + 1
     return causal, width if reach + 1 < tokens and bool((seen == band).all()) else None
-
-
-@dataclass(frozen=True)
-class Real:
-    """Which queries and tokens of heads are no padding."""
-
-    queries: Bool[Tensor, "heads queries"]
-    tokens: Bool[Tensor, "heads tokens"]
-
-
-def without_padding(heads: Heads) -> Real | None:
-    """Tokens that some query of a real token sees, and queries that see one of them; None if all are real.
-
-    In self-attention a real token sees itself; only if none does (some models hide it) every query counts.
-    """
-    if heads.bias is None:
-        return None
-    seen = visible(narrowed(heads.bias, [0]))
-    if seen.shape[1] == seen.shape[2]:
-        own = seen.diagonal(dim1=1, dim2=2)
-        counts = own | ~own.any(dim=1, keepdim=True)
-        tokens = queries = _reached(own | (seen & counts[:, :, None]).any(dim=1), seen)
-    else:
-        tokens, queries = seen.any(dim=1), seen.any(dim=2)
-    if bool(tokens.all()):
-        return None
-    return Real(queries.expand(len(heads), -1), tokens.expand(len(heads), -1))
-
-
-def _reached(tokens: Bool[Tensor, "heads tokens"], seen: Bool[Tensor, "heads tokens tokens"]) -> Tensor:
-    """These tokens, those that they see, those that these see, and so on."""
-    more = tokens | (seen & tokens[:, :, None]).any(dim=1)
-    return tokens if torch.equal(more, tokens) else _reached(more, seen)

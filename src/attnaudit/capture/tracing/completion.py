@@ -14,6 +14,7 @@ from attnaudit.capture.tracing.joining import SINK
 from attnaudit.capture.tracing.labels import copy, is_same_along, narrowed, taken, varies
 from attnaudit.capture.tracing.layout import LogitLayout, Side, Units, layout_of, units_of
 from attnaudit.capture.tracing.products import Factors
+from attnaudit.capture.tracing.token_places import token_places
 from attnaudit.numerics.masks import HIDDEN
 
 
@@ -86,6 +87,13 @@ def _call(
         source=_source(value, units),
         rotated=layout.key.fact is not None and layout.key.fact.rotated,
         precision=softmax.precision,
+        tokens=token_places(
+            layout.query,
+            layout.key,
+            lambda label: label[batch[:, None], query_rows, 0],
+            lambda label: label[batch[:, None], key_rows, 0],
+            masked=bias is not None,
+        ),
     )
 
 

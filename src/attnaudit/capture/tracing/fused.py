@@ -15,6 +15,7 @@ from attnaudit.capture.tracing.completion import linear_layer
 from attnaudit.capture.tracing.forms import Fact
 from attnaudit.capture.tracing.labels import LastingMove, copy, is_same_along
 from attnaudit.capture.tracing.layout import Side
+from attnaudit.capture.tracing.token_places import token_places
 from attnaudit.numerics.masks import additive, later_keys
 
 
@@ -51,19 +52,23 @@ def fused_attention(
         copied = copy(_of_heads(tensor, heads, 1)).view(units, *tensor.shape[2:])
         return copied if scale == 1 else copied.div_(scale)
 
+    bias = _bias(call, (batch, heads, queries, tokens), query.tensor)
     return AttentionCall(
         query=flat(query.tensor, query.scale),
         key=flat(key.tensor, key.scale),
         value=flat(value.tensor),
         output=flat(output),
         scale=torch.full((units,), scale, dtype=query.tensor.dtype, device=output.device),
-        bias=_bias(call, (batch, heads, queries, tokens), query.tensor),
+        bias=bias,
         places=Places(
             sample, _at(query, "column", heads), _at(key, "column", heads), _at(value, "column", heads), heads
         ),
         source=_source(value, heads),
         rotated=key.fact is not None and key.fact.rotated,
         precision=query.tensor.dtype,
+        tokens=token_places(
+            query, key, lambda q: _tokens(q, heads), lambda k: _tokens(k, heads), masked=bias is not None
+        ),
     ), _output_fact(query, output)
 
 
@@ -83,12 +88,17 @@ def _at(side: Side, name: str, heads: int) -> Tensor | None:
     return None if label is None else _of_heads(label[:, :, 0, 0], heads, 1).reshape(-1)
 
 
+def _tokens(label: Tensor, heads: int) -> Tensor:
+    """A label of the first feature of every token of every unit."""
+    return _of_heads(label[..., 0], heads, 1).reshape(-1, label.shape[2])
+
+
 def _source(value: Side, heads: int) -> ValueSource | None:
     """What a linear layer made the values from; None if they come from anything else."""
     layer, rows = linear_layer(value.fact), value.label("row")
     if layer is None or rows is None:
         return None
-    return ValueSource(layer.left[0], _of_heads(rows[..., 0], heads, 1).reshape(-1, rows.shape[2]))
+    return ValueSource(layer.left[0], _tokens(rows, heads))
 
 
 def _bias(call: Mapping[str, Any], shape: tuple[int, int, int, int], query: Tensor) -> Tensor | None:

@@ -17,6 +17,8 @@ from torch import Tensor
 
 Move = Callable[[Tensor], Tensor]
 
+#: Tokens of several tensors that a model is called with are numbered this far apart.
+APART = 1 << 32
 #: A label that no longer is an expanded one may have this many elements.
 _LARGEST = 1 << 24
 #: Inputs are looked up after this many operations at the latest, so that nothing recurses too deeply.
@@ -36,8 +38,9 @@ class LastingMove:
 class Labels:
     """The labels of a tensor, each computed when somebody first asks for it; most are never asked for.
 
-    `batch`, `row` and `column` are those of the last matrix product, `sample` is the number of the input. Weights have
-    their coordinates in the softmax instead, by number of axis.
+    `batch`, `row` and `column` are those of the last matrix product, `sample` is the number of the input, `token` that
+    of the token of it that something was made for. Weights have their coordinates in the softmax instead, by number of
+    axis, and the token of their query.
 
     `shared` holds what follows from labels, by what it follows from: layers of one form have the same labels, which are
     computed once.
@@ -54,6 +57,7 @@ class Labels:
         self._shared = shared
         if depth > _LONGEST:
             self.get("sample")
+            self.get("token")
             self._depth = 0
 
     def get(self, name: str) -> Tensor | None:
@@ -91,6 +95,12 @@ def along(size: Sequence[int], axes: Mapping[int, int], count: int) -> Tensor:
     """0, 1, …, `count` - 1 along `axes` (axis: its size, in order) of a tensor of this size."""
     shape = [axes.get(axis, 1) for axis in range(len(size))]
     return torch.arange(count).view(shape).expand(tuple(size))
+
+
+def tokens_along(size: Sequence[int], number: int) -> Tensor:
+    """The tokens of the tensor with this number among those that a model is called with, along its second axis."""
+    places = torch.arange(size[1]) + number * APART
+    return places.view(1, -1, *[1] * (len(size) - 2)).expand(tuple(size))
 
 
 def varies(label: Tensor, axis: int) -> bool:

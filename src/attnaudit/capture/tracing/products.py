@@ -106,17 +106,19 @@ def product_labels(left: Labels | None, right: Labels | None, shape: torch.Size,
             sizes = {axis: whole[axis] for axis in axes[name]}
             label: Tensor | None = along(whole, sizes, math.prod(sizes.values()))
         else:
-            label = _sample(left, None if vector else right, whole) if name == "sample" else None
+            label = _inherited(name, left, None if vector else right, whole)
         return label[..., 0] if vector and label is not None else label
 
     given = right if left is None else left
     return Labels(make) if given is None else given.leading_to(("product", left is None, right, shape, vector), make)
 
 
-def _sample(left: Labels | None, right: Labels | None, shape: Sequence[int]) -> Tensor | None:
-    """The input of each element: that of its row on the left, or of its column on the right."""
+def _inherited(name: str, left: Labels | None, right: Labels | None, shape: Sequence[int]) -> Tensor | None:
+    """The input or token of each element: that of its row on the left, or of its column on the right."""
+    if name not in ("sample", "token"):
+        return None
     for labels, axis in ((left, -1), (right, -2)):
-        label = None if labels is None else labels.get("sample")
+        label = None if labels is None else labels.get(name)
         if label is not None and not varies(label, axis):
             return label.narrow(axis, 0, 1).expand(tuple(shape))
     return None
@@ -156,7 +158,7 @@ def lookup_labels(given: Labels | None, shape: torch.Size) -> Labels:
             return along(shape, {len(shape) - 1: shape[-1]}, shape[-1])
         if name == "row":
             return along(shape, dict(enumerate(shape[:-1])), math.prod(shape[:-1]))
-        label = given.get("sample") if given is not None and name == "sample" else None
+        label = given.get(name) if given is not None and name in ("sample", "token") else None
         return None if label is None else label.unsqueeze(-1).expand(shape)
 
     return Labels(make) if given is None else given.leading_to(("lookup", shape), make)

@@ -13,6 +13,7 @@ from attnaudit.capture.tracing.forms import Changed, Convolved, Fact, Form, Prod
 from attnaudit.capture.tracing.labels import varies
 from attnaudit.capture.tracing.lazy import Lazy
 from attnaudit.capture.tracing.moves import is_number
+from attnaudit.capture.tracing.overwriting import REPLACING, hiding
 from attnaudit.numerics.masks import HIDDEN
 
 #: The operation has no rule for these operands.
@@ -129,10 +130,22 @@ def _mask(name: str, args: Sequence[Any]) -> tuple[Tensor | None, float, int | N
             if is_number(args[other]) and isinstance(args[place], Tensor) and args[place].dim():
                 mask = args[0] if place == 2 else ~args[0]
                 return mask, float(args[other]), place
-    if name == "index_put" and len(args[1]) == 1 and args[1][0].dtype == torch.bool and is_number(args[2]):
-        whole = args[1][0]
-        return whole.reshape(*whole.shape, *[1] * (args[0].dim() - whole.dim())), float(args[2]), 0
     return None, 0.0, None
+
+
+def _overwritten(
+    name: str, args: Sequence[Any], kwargs: Mapping[str, Any], known: Sequence[Fact | None], result: Tensor
+) -> object:
+    """Scores of which some are replaced by large negative numbers, at places of any kind."""
+    form = _form(known[0])
+    if not isinstance(form, Product) or not form.content or args[0].shape != result.shape:
+        return NO_RULE
+    if any(isinstance(_form(fact), Product) for fact in known[1:]):
+        return NO_RULE  # numbers that were computed are written
+    if any(_depends(fact, form.origin) for fact in known[1:]):
+        return Changed(_OWN_SCORES, form.origin)
+    hidden = hiding(name, args, kwargs)
+    return NO_RULE if hidden is None else form.plus(hidden, False)
 
 
 def _capped(
@@ -159,7 +172,8 @@ def _copied(
         pairs = [[fact.label(name) for fact in (before, after) if fact] for name in ("batch", "row", "column")]
         if all(a is not None and b is not None and torch.equal(a, b) for a, b in pairs):
             return theirs
-    return Changed("some of its scores are replaced", ours.origin)
+    kept = _overwritten(name, args, kwargs, known, result) if theirs is None else NO_RULE
+    return Changed("some of its scores are replaced", ours.origin) if kept is NO_RULE else kept
 
 
 RULES: dict[str, Rule] = {
@@ -169,7 +183,7 @@ RULES: dict[str, Rule] = {
     "sub": _added,
     "masked_fill": _masked,
     "where": _masked,
-    "index_put": _masked,
+    **dict.fromkeys(REPLACING, _overwritten),
     "tanh": _capped,
     "copy": _copied,
 }

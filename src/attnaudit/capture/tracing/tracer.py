@@ -24,7 +24,7 @@ from attnaudit.capture.tracing.forms import Changed, Convolved, Dropout, Fact, F
 from attnaudit.capture.tracing.fused import fused_attention, is_fused
 from attnaudit.capture.tracing.inheritance import converted, inherited
 from attnaudit.capture.tracing.joining import joined_fact
-from attnaudit.capture.tracing.labels import Labels, along
+from attnaudit.capture.tracing.labels import Labels, along, tokens_along
 from attnaudit.capture.tracing.moves import View, changed_nothing, move_of
 from attnaudit.capture.tracing.operations import TorchOp, operation_of
 from attnaudit.capture.tracing.products import (
@@ -35,6 +35,7 @@ from attnaudit.capture.tracing.products import (
     lookup_labels,
     product_labels,
 )
+from attnaudit.capture.tracing.unread import is_unread, written_by
 
 #: Looks at an operation, with its arguments and its result.
 Look = Callable[[TorchOp, Sequence[Any], Mapping[str, Any], Any], None]
@@ -56,10 +57,17 @@ class Tracer:
         self._operations: dict[Any, tuple[TorchOp, Look]] = {}
         self._layer, self._on_call, self._refuse = layer, on_call, refuse
 
-    def start(self, tensor: Tensor, inputs: int) -> None:
-        """A tensor that the model is called with; its first axis runs over inputs if it has as many."""
-        label = along(tensor.shape, {0: inputs}, inputs) if tensor.dim() and len(tensor) == inputs else None
-        labels = Labels(lambda name: label if name == "sample" else None, shared=self._labels)
+    def start(self, tensor: Tensor, inputs: int, number: int | None = None) -> None:
+        """A tensor that the model is called with; its axes run over inputs, if it has as many, and their tokens.
+
+        One that is not called with, but comes from elsewhere, has no `number`.
+        """
+        known: dict[str, Tensor] = {}
+        if tensor.dim() and len(tensor) == inputs:
+            known["sample"] = along(tensor.shape, {0: inputs}, inputs)
+            if tensor.dim() > 1 and number is not None:
+                known["token"] = tokens_along(tensor.shape, number)
+        labels = Labels(known.get, shared=self._labels)
         self._facts[tensor] = Fact(labels, activation=tensor.is_floating_point())
 
     def forget(self) -> None:
@@ -71,13 +79,16 @@ class Tracer:
         known = self._operations.get(func)
         if known is None:
             operation = operation_of(func)
-            known = self._operations[func] = operation, self._look(operation.name)
+            known = self._operations[func] = operation, self._look(operation)
         if not (isinstance(result, Tensor) and result.is_nested):
             operation, look = known
             look(operation, args, kwargs, result)
 
-    def _look(self, name: str) -> Look:
-        """What looks at operations of this name."""
+    def _look(self, operation: TorchOp) -> Look:
+        """What looks at an operation."""
+        name = operation.name
+        if is_unread(operation):
+            return self._unread
         if is_fused(name):
             return self._fused
         if is_product(name):
@@ -126,6 +137,20 @@ class Tracer:
         if operation.is_mutable and operands:
             self._write_through(operands[0])
 
+    def _unread(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
+        """An operation that cannot be looked into: of several activations, it may be attention."""
+        known = [(operand, self._facts.get(operand)) for operand in _tensors(args, kwargs)]
+        active = [fact.activation and operand.is_floating_point() for operand, fact in known if fact is not None]
+        if sum(active) > 1:
+            self._refuse(
+                f"it runs {operation.func}, which may be attention and cannot be looked into: "
+                "choose another implementation"
+            )
+        self._follow(operation, args, kwargs, result)
+        if any(active):
+            for written in written_by(operation, args, kwargs):
+                self._facts[written] = Fact(None, activation=written.is_floating_point())
+
     def _cat(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> None:
         operands = args[0]
         facts = [self._facts.get(operand) for operand in operands]
@@ -163,7 +188,7 @@ class Tracer:
         """The form of the result of an operation that is neither a product nor a rearrangement."""
         rule = scores.RULES.get(name.removesuffix("_"))
         if rule is not None:
-            known = [facts.get(id(argument)) for argument in args]
+            known = [_of_scores(argument, facts) for argument in args]
             found = rule(name.removesuffix("_"), args, kwargs, known, result)
             if found is not scores.NO_RULE:
                 return found  # type: ignore[return-value]
@@ -258,6 +283,8 @@ class Tracer:
         given, shape = _labels(fact), result.shape
 
         def make(name: str) -> Tensor | None:
+            if name == "token" and given is not None:
+                return given.get("token")
             return _coordinate(name, shape)
 
         coordinates = Labels(make) if given is None else given.leading_to(("softmax", shape), make)
@@ -299,6 +326,14 @@ class Tracer:
 
 def _labels(fact: Fact | None) -> Labels | None:
     return None if fact is None else fact.labels
+
+
+def _of_scores(argument: Any, facts: Mapping[int, Fact | None]) -> Fact | None:
+    """The fact of an argument; of a list, such as one of indices, that of what was computed from scores."""
+    if not isinstance(argument, (list, tuple)):
+        return facts.get(id(argument))
+    found = (facts.get(id(part)) for part in argument)
+    return next((fact for fact in found if fact is not None and isinstance(fact.form, Product | Changed)), None)
 
 
 def _coordinate(name: str, shape: torch.Size) -> Tensor | None:
