@@ -19,7 +19,12 @@ Move = Callable[[Tensor], Tensor]
 
 #: A label that no longer is an expanded one may have this many elements.
 _LARGEST = 1 << 24
-#: Inputs are looked up after this many operations at the latest, so that nothing recurses too deeply.
+#: In place of a label: of elements that hold nothing of the input, as padding.
+BLANK = -1
+#: In place of the number of an input: it is not known which one, since elements may have changed their places.
+LOST = -2
+_ALL = ("sample", "batch", "row", "column")
+#: Labels are looked up after this many operations at the latest, so that nothing recurses too deeply.
 _LONGEST = 100
 
 
@@ -53,7 +58,8 @@ class Labels:
         self._depth = depth
         self._shared = shared
         if depth > _LONGEST:
-            self.get("sample")
+            for name in _ALL:
+                self.get(name)
             self._depth = 0
 
     def get(self, name: str) -> Tensor | None:
@@ -62,15 +68,23 @@ class Labels:
             self._found[name] = self._make(name)
         return self._found[name]
 
+    @staticmethod
+    def after(given: Sequence[Labels | None], make: Callable[[str], Tensor | None]) -> Labels:
+        """Labels that follow from several others in a way that may hold tensors, and is not kept."""
+        known = [labels for labels in given if labels is not None]
+        depth = max((labels._depth for labels in known), default=0)
+        return Labels(make, depth + 1, known[0]._shared if known else None)
+
     def moved(self, move: Move) -> Labels:
         """The labels of the tensor rearranged; without those that cannot be followed."""
 
         def follow(name: str) -> Tensor | None:
             label = self.get(name)
-            try:
-                return None if label is None else move(label)
-            except (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError):
+            if label is None:
                 return None
+            moved = _try(move, label)
+            unknown = lost(name, label.shape) if moved is None else None
+            return moved if unknown is None else _try(move, unknown)
 
         if isinstance(move, LastingMove):
             return self.leading_to(move, follow, self._depth + 1)
@@ -104,6 +118,26 @@ def varies(label: Tensor, axis: int) -> bool:
         return True
     small = narrowed(label)
     return not bool((small == small.narrow(axis, 0, 1)).all())
+
+
+def _try(move: Move, label: Tensor) -> Tensor | None:
+    try:
+        return move(label)
+    except (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError):
+        return None
+
+
+def compact(label: Tensor) -> Tensor:
+    """A copy with size 1 along the axes on which the label does not vary: what it does not say takes no memory."""
+    for axis in range(label.dim()):
+        if label.shape[axis] > 1 and not varies(label, axis):
+            label = label.narrow(axis, 0, 1)
+    return label.clone()
+
+
+def lost(name: str, size: Sequence[int]) -> Tensor | None:
+    """A label that cannot be followed; of inputs it is said, so that nobody takes them to be in order."""
+    return torch.tensor(LOST).expand(tuple(size)) if name == "sample" else None
 
 
 def copy(tensor: Tensor) -> Tensor:
@@ -202,7 +236,7 @@ def padded(label: Tensor, amounts: Sequence[int]) -> Tensor:
             size[axis] += before + after
             label = label.narrow(axis, 0, 1).expand(size)
             continue
-        unknown = label.new_full((1,), -1)
+        unknown = label.new_full((1,), BLANK)
         parts = [unknown.expand(*size[:axis], extra, *size[axis + 1 :]) for extra in (max(before, 0), max(after, 0))]
         kept = label.narrow(axis, max(-before, 0), size[axis] + min(before, 0) + min(after, 0))
         label = joined([parts[0], kept, parts[1]], axis)
