@@ -169,7 +169,9 @@ def test_the_experts_of_jetmoes_attention_give_heads_to_the_right_inputs(way):
     for label, head in heads.items():
         assert label.window == 0
         theirs = expected[label.layer][label.input, label.head].double()
-        torch.testing.assert_close(attention_matrix(head), theirs, rtol=0, atol=1e-5, msg=lambda m, w=label: f"{w}: {m}")
+        torch.testing.assert_close(
+            attention_matrix(head), theirs, rtol=0, atol=1e-5, msg=lambda m, w=label: f"{w}: {m}"
+        )
 
 
 def test_a_cache_that_is_longer_than_what_is_written_into_it_keeps_the_inputs():

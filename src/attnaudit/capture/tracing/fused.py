@@ -47,9 +47,7 @@ def fused_attention(
     scale = (1 / math.sqrt(dim) if scale is None else scale) * query.scale * key.scale
     sample = input_of([_at(side, "sample", heads) for side in (query, key, value)])
 
-    places = Places(
-        sample, _at(query, "column", heads), _at(key, "column", heads), _at(value, "column", heads), heads
-    )
+    places = Places(sample, _at(query, "column", heads), _at(key, "column", heads), _at(value, "column", heads), heads)
     if query.label("row") is None:
         number = torch.arange(units)
         places = told_apart(places, _at(key, "row", heads), number // heads, number % heads)

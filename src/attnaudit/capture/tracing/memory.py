@@ -23,7 +23,7 @@ class Region:
     def of(tensor: Tensor) -> Region:
         """That of a tensor."""
         memory = tensor.untyped_storage().nbytes() // tensor.element_size()
-        return Region(tensor.shape, tensor.stride(), tensor.storage_offset(), memory)
+        return Region(tensor.shape, tensor.stride(), int(tensor.storage_offset()), memory)
 
     def inside(self, memory: Tensor) -> Tensor:
         """The part of a memory that it is."""
@@ -38,7 +38,7 @@ class Region:
             if whole.size[axis] > 1 and self.strides[axis] > 0:
                 starts[axis], rest = divmod(rest, self.strides[axis])
         slices = tuple(slice(start, start + length) for start, length in zip(starts, self.size, strict=True))
-        fits = all(0 <= own.start and own.stop <= length for own, length in zip(slices, whole.size, strict=True))
+        fits = all(own.start >= 0 and own.stop <= length for own, length in zip(slices, whole.size, strict=True))
         return slices if fits and rest == 0 else None
 
 

@@ -38,7 +38,7 @@ _OF_ROWS = frozenset((
 
 
 def stays_in_place(operation: TorchOp) -> bool:
-    """Whether elements are where they were, if their axes are; of an operation that nothing is known of, they need not."""
+    """Whether elements keep their order along every axis; those of an operation that nothing is known of need not."""
     name = operation.name.removesuffix("_")
     known = name in _ELEMENTWISE or name in _ALONG_AXES or name in _OF_ROWS
     return operation.elementwise or known or "pool" in name or name.startswith(_RESIZING)
