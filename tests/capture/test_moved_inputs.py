@@ -78,6 +78,11 @@ def by_tokens(x, order):
     return y.view_as(x)
 
 
+def after_nothing(x, order):
+    """Nothing is written into nothing, which then stands before the inputs."""
+    return torch.cat((x[:0].clone().index_put_((order[:0],), x[:0]), by_index_put(x, order)))
+
+
 def index_for(x, order):
     return order[:, None, None].expand_as(x)
 
@@ -86,6 +91,7 @@ FOLLOWED = {
     "index": lambda x, order: x[order],
     "index_put": by_index_put,
     "index_put over itself": over_itself,
+    "index_put of nothing": after_nothing,
     "index_add": lambda x, order: torch.zeros_like(x).index_add(0, order, x),
     "index_add of experts": by_tokens,
     "index_copy": lambda x, order: torch.zeros_like(x).index_copy(0, order, x),
@@ -172,6 +178,21 @@ def test_the_experts_of_jetmoes_attention_give_heads_to_the_right_inputs(way):
         torch.testing.assert_close(
             attention_matrix(head), theirs, rtol=0, atol=1e-5, msg=lambda m, w=label: f"{w}: {m}"
         )
+
+
+def test_tokens_made_by_a_softmax_keep_their_input():
+    """As Ovis2 makes tokens of an image: probabilities times a table, written among the tokens of a text."""
+    table = torch.randn(WIDTH, WIDTH, generator=torch.Generator().manual_seed(5))
+
+    def move(x, order):
+        mask = torch.zeros(x.shape[:2], dtype=torch.bool)
+        mask[:, 2:4] = True
+        return x.masked_scatter(mask[..., None], (x @ table).softmax(-1)[:, 2:4] @ table)
+
+    together = by_label(capture(Moved(move), inputs()))
+    for label, head in together.items():
+        alone = by_label(capture(Moved(move), inputs()[label.input : label.input + 1]))
+        torch.testing.assert_close(head.output, alone[label._replace(input=0)].output)
 
 
 def test_a_cache_that_is_longer_than_what_is_written_into_it_keeps_the_inputs():

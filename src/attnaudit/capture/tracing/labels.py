@@ -42,7 +42,7 @@ class Labels:
     """The labels of a tensor, each computed when somebody first asks for it; most are never asked for.
 
     `batch`, `row` and `column` are those of the last matrix product, `sample` is the number of the input. Weights have
-    their coordinates in the softmax instead, by number of axis.
+    their coordinates in the softmax instead of the first three, by number of axis.
 
     `shared` holds what follows from labels, by what it follows from: layers of one form have the same labels, which are
     computed once.
@@ -72,8 +72,7 @@ class Labels:
     def after(given: Sequence[Labels | None], make: Callable[[str], Tensor | None]) -> Labels:
         """Labels that follow from several others in a way that may hold tensors, and is not kept."""
         known = [labels for labels in given if labels is not None]
-        depth = max((labels._depth for labels in known), default=0)
-        return Labels(make, depth + 1, known[0]._shared if known else None)
+        return Labels(make, deepest(known), known[0]._shared if known else None)
 
     def moved(self, move: Move) -> Labels:
         """The labels of the tensor rearranged; without those that cannot be followed."""
@@ -101,6 +100,11 @@ class Labels:
         return found
 
 
+def deepest(given: Sequence[Labels]) -> int:
+    """How many operations what follows from these labels is away from labels that were looked up."""
+    return max((labels._depth for labels in given), default=0) + 1
+
+
 def along(size: Sequence[int], axes: Mapping[int, int], count: int) -> Tensor:
     """0, 1, …, `count` - 1 along `axes` (axis: its size, in order) of a tensor of this size."""
     shape = [axes.get(axis, 1) for axis in range(len(size))]
@@ -109,7 +113,7 @@ def along(size: Sequence[int], axes: Mapping[int, int], count: int) -> Tensor:
 
 def varies(label: Tensor, axis: int) -> bool:
     """Whether a label changes along an axis."""
-    if label.shape[axis] <= 1 or label.stride(axis) == 0:
+    if label.shape[axis] <= 1 or label.stride(axis) == 0 or label.numel() == 0:
         return False
     first = [0] * label.dim()
     second = list(first)

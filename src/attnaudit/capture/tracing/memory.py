@@ -54,7 +54,7 @@ def overwritten(whole: Tensor, labels: Labels | None, part: Tensor, other: Label
         slices = inner.slices_of(outer)
         try:
             made = _joined(outer, before, inner, after) if slices is None else _put(before, after, slices)
-        except RuntimeError:
+        except (RuntimeError, IndexError):
             return lost(name, outer.size)
         return compact(made).expand(outer.size)
 

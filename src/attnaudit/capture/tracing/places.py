@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attnaudit.capture.tracing.labels import Labels, LastingMove, lost, narrowed, varies
+from attnaudit.capture.tracing.labels import Labels, LastingMove, deepest, lost, narrowed, varies
 from attnaudit.capture.tracing.operations import TorchOp
 
 #: Elementwise, whatever torch says of them.
@@ -16,7 +16,8 @@ _ELEMENTWISE = frozenset((
     "masked_fill", "fill", "zero", "where", "copy", "glu", "prelu", "_prelu_kernel", "rrelu_with_noise", "polar",
     "complex", "hardswish", "log_sigmoid_forward", "isin", "floor_divide", "__and__", "__or__", "__xor__", "tril",
     "triu", "special_expit", "bucketize", "index_fill", "index", "gather", "index_select", "scatter",
-    "fake_quantize_per_tensor_affine", "_thnn_fused_lstm_cell", "dropout",
+    "fake_quantize_per_tensor_affine", "_thnn_fused_lstm_cell", "dropout", "rsub", "ldexp", "normal", "uniform",
+    "quantize_per_tensor", "dequantize", "int_repr", "_to_dense",
 ))  # fmt: skip
 #: They mix elements along axes, which keep their order; a reduced axis has the size 1, or is gone.
 _ALONG_AXES = frozenset((
@@ -27,13 +28,15 @@ _ALONG_AXES = frozenset((
     "all", "argmax", "argmin", "var", "std", "var_mean", "std_mean", "logsumexp", "norm", "linalg_vector_norm",
     "count_nonzero", "median", "nanmedian", "mode", "kthvalue", "_fft_c2c", "_fft_r2c", "_fft_c2r", "col2im",
     "grid_sampler_2d", "grid_sampler_3d", "lstm", "gru", "rnn_tanh", "rnn_relu", "mkldnn_rnn_layer", "_cudnn_rnn",
+    "layer_norm", "group_norm", "batch_norm", "instance_norm", "linalg_cross", "_native_multi_head_attention",
+    "_transformer_encoder_layer_fwd",
 ))  # fmt: skip
 #: Pooling, and padding by numbers of the tensor itself.
 _RESIZING = ("upsample_", "_upsample_", "reflection_pad", "replication_pad")
 #: They multiply rows by a matrix.
 _OF_ROWS = frozenset((
     "_grouped_mm", "_scaled_mm", "_int_mm", "_weight_int8pack_mm", "_weight_int4pack_mm", "linear", "linear_dynamic",
-    "linear_relu_dynamic", "linear_dynamic_fp16",
+    "linear_relu_dynamic", "linear_dynamic_fp16", "mkldnn_linear",
 ))  # fmt: skip
 
 
@@ -63,7 +66,7 @@ def scattered(given: Sequence[Labels], shape: torch.Size) -> Labels:
         number = numbers.pop() if len(numbers) == 1 else None
         return lost(name, shape) if number is None else torch.tensor(number).expand(shape)
 
-    return given[0].leading_to(("scattered", *given, shape), make)
+    return given[0].leading_to(("scattered", *given, shape), make, deepest(given))
 
 
 def _only_number(label: Tensor | None) -> int | None:
@@ -81,7 +84,7 @@ def first_known(given: Sequence[Labels]) -> Labels:
         others = (labels.get(name) for labels in given[1:])
         return next((other for other in others if other is not None and _is_known(other)), label)
 
-    return given[0] if len(given) == 1 else given[0].leading_to(("first", *given), make)
+    return given[0] if len(given) == 1 else given[0].leading_to(("first", *given), make, deepest(given))
 
 
 def _is_known(label: Tensor) -> bool:

@@ -275,7 +275,7 @@ class Tracer:
         given, shape = _labels(fact), result.shape
 
         def make(name: str) -> Tensor | None:
-            return _coordinate(name, shape)
+            return given.get(name) if given is not None and name == "sample" else _coordinate(name, shape)
 
         coordinates = Labels(make) if given is None else given.leading_to(("softmax", shape), make)
         weights = Weights(softmax, product, given)

@@ -106,7 +106,7 @@ def written(writing: Writing, whole: Labels | None, part: Labels | None, shape: 
         before = torch.tensor(BLANK).expand(shape) if own is None else own
         try:
             found = on_small(before, lambda small: _written(writing, small, other))
-        except RuntimeError:
+        except (RuntimeError, IndexError):
             found = None
         return lost(name, shape) if found is None else found.expand(shape)
 
