@@ -195,6 +195,18 @@ def test_tokens_made_by_a_softmax_keep_their_input():
         torch.testing.assert_close(head.output, alone[label._replace(input=0)].output)
 
 
+def test_tokens_of_many_features_are_followed():
+    def wide(x, order):
+        long = x.repeat(1, 50, 1200)  # more elements than a label may have one by one
+        return torch.zeros_like(long).index_add(0, order, long)[:, : x.shape[1], :WIDTH]
+
+    x = inputs()
+    together = by_label(capture(Moved(wide), x))
+    for label, head in together.items():
+        alone = by_label(capture(Moved(lambda x, order: x), x[label.input : label.input + 1]))
+        torch.testing.assert_close(head.output, alone[label._replace(input=0)].output)
+
+
 def test_a_cache_that_is_longer_than_what_is_written_into_it_keeps_the_inputs():
     def cached(q, k, v):
         places = torch.arange(2, 2 + k.shape[2])

@@ -105,7 +105,7 @@ def written(writing: Writing, whole: Labels | None, part: Labels | None, shape: 
             return lost(name, shape)
         before = torch.tensor(BLANK).expand(shape) if own is None else own
         try:
-            found = on_small(before, lambda small: _written(writing, small, other))
+            found = _written(writing, before, other)
         except (RuntimeError, IndexError):
             found = None
         return lost(name, shape) if found is None else found.expand(shape)
@@ -119,6 +119,7 @@ def _written(writing: Writing, before: Tensor, other: Tensor) -> Tensor | None:
         kept = [axis for axis in range(before.dim()) if axis != writing.axis % before.dim()]
         same = [axis for axis in kept if not varies(before, axis) and not varies(other, axis)]
         before, other = (_thin(label, same) for label in (before, other))
+    before = on_small(before, Tensor.contiguous)
     there, wanted, after = writing.read(before), writing.cut(other), writing.write(before, other)
     agree = bool((writing.read(after) == wanted).all())
     if writing.adds:
