@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from attnaudit.capture.attention_call import NotCapturable, NotValues
+from attnaudit.capture.attention_call import NotCapturable, NotValues, Places
 from attnaudit.capture.tracing.forms import NO_PRODUCT, Fact, Product, Scaled, Softmax
-from attnaudit.capture.tracing.labels import Labels, Move, varies
+from attnaudit.capture.tracing.labels import BLANK, LOST, Labels, Move, narrowed, varies
 
 _OTHER_AXIS = "its weights are multiplied by values along another axis than its softmax runs over"
 _ACROSS_INPUTS = "it attends across the inputs of a batch"
 _SEVERAL_INPUTS = "its keys belong to several inputs of the batch: capture one input at a time"
+_LOST_INPUT = "which input its heads belong to cannot be followed: capture one input at a time"
 _OVER_CHANNELS = "it attends over channels instead of tokens (cross-covariance attention)"
 _OVER_TOKENS = "its queries and keys are multiplied token by token, and not feature by feature"
 _OVER_QUERIES = "its softmax runs over queries instead of keys (as in slot attention)"
@@ -48,7 +49,7 @@ class Side:
 
     def check_inputs(self) -> None:
         """Tokens and features of a unit must belong to one input."""
-        sample = self.label("sample")
+        sample = _without_blanks(self.label("sample"))
         if sample is None or not (varies(sample, -2) or varies(sample, -1)):
             return
         keys = sample.flatten(0, -3)[0, :, 0]
@@ -60,6 +61,46 @@ class Side:
         row, column = self.label("row"), self.label("column")
         if row is not None and column is not None and varies(row, -1) and not varies(column, -1):
             raise NotCapturable(_OVER_CHANNELS if varies(column, -2) else _OVER_TOKENS)
+
+
+def _without_blanks(sample: Tensor | None) -> Tensor | None:
+    """The inputs of units, where elements that hold nothing of the input, as padding, are taken to be of the same."""
+    if sample is None or not bool((narrowed(sample) == BLANK).any()):
+        return sample
+    return torch.where(sample == BLANK, sample.amax(dim=(-2, -1), keepdim=True), sample)
+
+
+def input_of(samples: Sequence[Tensor | None]) -> Tensor | None:
+    """The inputs that units belong to, from labels of their queries, keys and values; None if there are none.
+
+    Raises:
+        NotCapturable: elements may have changed places in a way that cannot be followed.
+    """
+    known = [sample for sample in samples if sample is not None]
+    if any(bool((sample == LOST).any()) for sample in known):
+        raise NotCapturable(_LOST_INPUT)
+    if not known:
+        return None
+    found = known[0]
+    for sample in known[1:]:
+        found = torch.where(found == BLANK, sample, found)
+    inputs = torch.unique(found[found != BLANK])
+    if len(inputs) > 1 and bool((found == BLANK).any()):
+        raise NotCapturable(_LOST_INPUT)
+    return torch.where(found == BLANK, inputs, found) if len(inputs) == 1 else found
+
+
+def told_apart(places: Places, key_row: Tensor | None, units: Tensor, number: Tensor) -> Places:
+    """Places in which the queries of heads have their number along the axis of heads, if columns are not enough.
+
+    The rows of their queries are unknown. If they share columns, keys and the place `units` along all other axes, they
+    are no windows: their queries come from several projections, as from those of experts.
+    """
+    known = [places.query, places.key, places.value, key_row, units]
+    if places.query is None or key_row is None:
+        return places
+    kinds = torch.unique(torch.stack([label for label in known if label is not None]), dim=1).shape[1]
+    return places if kinds == len(units) else replace(places, query=number)
 
 
 def taken_out(fact: Fact | None) -> float:
