@@ -13,7 +13,8 @@ from torch import Tensor
 class Places:
     """Where the units of a call belong, as far as labels tell: numbers of inputs, and of columns of the projections.
 
-    Units with different columns are different heads; `key` tells heads that share their keys.
+    Units with different columns are different heads; `key` tells heads that share their keys. `from_input` says whether
+    anything of a call is seen to depend on the input, and `heads` is the size of the last axis of units, if of several.
     """
 
     sample: Int[Tensor, "units"] | None
@@ -21,12 +22,13 @@ class Places:
     key: Int[Tensor, "units"] | None
     value: Int[Tensor, "units"] | None
     heads: int | None = None
+    from_input: bool = True
 
     @property
     def numbers(self) -> tuple[object, ...]:
         """All of it, in a form that can be looked up."""
         labels = (self.sample, self.query, self.key, self.value)
-        return (*(None if label is None else tuple(label.tolist()) for label in labels), self.heads)
+        return (*(None if label is None else tuple(label.tolist()) for label in labels), self.heads, self.from_input)
 
 
 @dataclass(frozen=True)

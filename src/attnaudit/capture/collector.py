@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from attnaudit.capture.attention_call import AttentionCall
 from attnaudit.capture.heads import Heads
-from attnaudit.capture.placing import Placing, placing
+from attnaudit.capture.placing import Placing, placing, tells_inputs
 from attnaudit.capture.recorder import Recorder
 from attnaudit.capture.result import CaptureLog, Certificate
 from attnaudit.capture.tracing.labels import narrowed, taken
@@ -47,16 +47,13 @@ class Collector:
         self._seen: dict[str, tuple[int, set[int]]] = {}  # by layer: its number of heads, and the inputs it had so far
         self._traits: dict[str, Traits] = {}
         self._bias: Tensor | None = None
-        self._placings: dict[Any, Placing | None] = {}
+        self._placings: dict[Any, Placing | str] = {}
         self._tolerance = 0.0
 
     def _collect(self, layer: str, call: AttentionCall) -> None:
         places = self._placing(call)
-        if places is None:
-            count = len(call.query)
-            self.recorder.refuse(
-                layer, f"its {count} heads do not split into {len(self._names)} inputs: capture one at a time"
-            )
+        if isinstance(places, str):
+            self.recorder.refuse(layer, places)
             return
         windows = places.windows
         if call.windows_kept is not None:
@@ -125,8 +122,10 @@ class Collector:
             key_heads=None if places.key_heads is None else tuple(places.key_heads.tolist()),
         )
 
-    def _placing(self, call: AttentionCall) -> Placing | None:
-        """Which input, window and head each unit is, worked out once for layers of one form."""
+    def _placing(self, call: AttentionCall) -> Placing | str:
+        """Which input, window and head each unit is, or why not; worked out once for layers of one form."""
+        if not tells_inputs(call.places, len(self._names)):
+            return placing(call, len(self._names))  # which depends on more than the form
         key = len(call.query), call.places.numbers
         if key not in self._placings:
             self._placings[key] = placing(call, len(self._names))

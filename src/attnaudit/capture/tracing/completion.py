@@ -164,6 +164,7 @@ def _places(
         of(layout.key, "column", batch, key_row),
         of(value, "column", units.group, 0),
         layout.shape[layout.rest[-1]] if len(layout.rest) > 1 else None,
+        any(side.from_input for side in (layout.query, layout.key, value)),
     )
 
 

@@ -35,6 +35,7 @@ from attnaudit.capture.tracing.products import (
     lookup_labels,
     product_labels,
 )
+from attnaudit.capture.tracing.relabelling import deciding, relabelled
 
 #: Looks at an operation, with its arguments and its result.
 Look = Callable[[TorchOp, Sequence[Any], Mapping[str, Any], Any], None]
@@ -122,7 +123,10 @@ class Tracer:
         known = dict(zip(map(id, operands), facts, strict=True))
         for made in (result,) if isinstance(result, Tensor) else _tensors((result,), {}):
             form = self._form(operation.name, args, kwargs, known, made)
-            self._facts[made] = inherited(operation.name, made, operands, facts, form)
+            fact = inherited(operation.name, made, operands, facts, form)
+            decides = deciding(operation, args)
+            labels = None if decides is None else relabelled(operation, args, kwargs, known.get(id(decides)), made)
+            self._facts[made] = fact if labels is None else replace(fact, labels=labels)
         if operation.is_mutable and operands:
             self._write_through(operands[0])
 
