@@ -57,8 +57,8 @@ class Tracer:
         self._operations: dict[Any, tuple[TorchOp, Look]] = {}
         self._layer, self._on_call, self._refuse = layer, on_call, refuse
 
-    def start(self, tensor: Tensor, inputs: int) -> None:
-        """A tensor that the model is called with; its first axis runs over inputs if it has as many."""
+    def start(self, tensor: Tensor, inputs: int | None) -> None:
+        """A tensor that the model is called with; its first axis runs over inputs if it has as many; never if None."""
         label = along(tensor.shape, {0: inputs}, inputs) if tensor.dim() and len(tensor) == inputs else None
         labels = Labels(lambda name: label if name == "sample" else None, shared=self._labels)
         self._facts[tensor] = Fact(labels, activation=tensor.is_floating_point())
