@@ -170,16 +170,29 @@ class Reordered(Base):
 class Table(Base):
     """Rows of a table are looked up without a layer for it."""
 
+    def __init__(self, look_up):
+        super().__init__()
+        self.look_up = look_up
+
     def forward(self, x):
-        return self.attend(self.e.weight[x])
+        return self.attend(self.look_up(self.e.weight, x))
 
 
-@pytest.mark.parametrize("model", [Buffered, Reordered, Table])
+def selected(table, x):
+    return table.index_select(0, x.flatten()).view(*x.shape, -1)
+
+
+@pytest.mark.parametrize("look_up", [lambda table, x: table[x], selected], ids=["index", "index_select"])
+@pytest.mark.parametrize("count", [2, 3])
+def test_inputs_are_followed_into_rows_of_a_table(look_up, count):
+    assert assert_as_alone(Table(look_up).eval(), ids(count)) == {}
+
+
+@pytest.mark.parametrize("model", [Buffered, Reordered])
 @pytest.mark.parametrize("count", [2, 4])
-def test_inputs_that_were_written_or_looked_up_are_known_or_refused(model, count):
-    inputs = ids(count) if model is Table else sequences(count)
-    refused = assert_as_alone(model().eval(), inputs)
-    assert all(UNKNOWN in reason or OF_NO_INPUT in reason for reason in refused.values())
+def test_inputs_that_were_written_somewhere_are_known_or_refused(model, count):
+    refused = assert_as_alone(model().eval(), sequences(count))
+    assert all(UNKNOWN in reason for reason in refused.values())
 
 
 class Averaged(Base):

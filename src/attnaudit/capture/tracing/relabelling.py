@@ -22,6 +22,8 @@ _REDUCTIONS = frozenset((
     "mean", "sum", "amax", "amin", "max", "min", "median", "prod", "std", "var", "norm", "linalg_vector_norm",
     "logsumexp",
 ))  # fmt: skip
+#: Of a table that is no activation; else they are rearrangements (`moves`).
+_LOOKUPS = frozenset(("index", "index_select"))
 
 
 def relabelled(
@@ -31,8 +33,9 @@ def relabelled(
     given = None if fact is None else fact.labels
     if fact is None or given is None:
         return None
-    if operation.name == "index":
-        return lookup_labels(given, made.shape) if made.dim() == args[1][0].dim() + 1 else None
+    if operation.name in _LOOKUPS:
+        places = deciding(operation, args)
+        return lookup_labels(given, made.shape) if places is not None and made.dim() == places.dim() + 1 else None
     if operation.name.startswith("linear"):
         return _projected(given, made.shape)
     if operation.name in _REDUCTIONS and not _is_of_scores(fact):
@@ -42,11 +45,13 @@ def relabelled(
 
 
 def deciding(operation: TorchOp, args: Sequence[Any]) -> Tensor | None:
-    """The operand that decides labels: the places in a table that is looked up, else the first."""
+    """The operand that decides labels: the places in a table of which rows are looked up, else the first."""
     own = args[0] if args else None
     if operation.name == "index":
         places = args[1]
         own = places[0] if len(places) == 1 and places[0] is not None and places[0].dtype != torch.bool else None
+    elif operation.name == "index_select":
+        own = args[2] if args[1] == 0 else None
     return own if isinstance(own, Tensor) else None
 
 
