@@ -195,6 +195,17 @@ def test_inputs_that_were_written_somewhere_are_known_or_refused(model, count):
     assert all(UNKNOWN in reason for reason in refused.values())
 
 
+class Backwards(Base):
+    """Inputs in an order that follows from their own numbers."""
+
+    def forward(self, x):
+        return self.attend(x[x.mean((1, 2)).argsort()])
+
+
+def test_rows_of_an_activation_keep_the_input_that_they_had():
+    assert assert_as_alone(Backwards().eval(), sequences(4)) == {}
+
+
 class Averaged(Base):
     """Tokens of segments are averaged, and one query is the mean of all, without axes of length 1."""
 

@@ -13,8 +13,7 @@ from torch import Tensor
 class Places:
     """Where the units of a call belong, as far as labels tell: numbers of inputs, and of columns of the projections.
 
-    Units with different columns are different heads; `key` tells heads that share their keys. `from_input` says whether
-    anything of a call is seen to depend on the input, and `heads` is the size of the last axis of units, if of several.
+    Units with different columns are different heads; `key` tells heads that share their keys.
     """
 
     sample: Int[Tensor, "units"] | None
@@ -22,13 +21,12 @@ class Places:
     key: Int[Tensor, "units"] | None
     value: Int[Tensor, "units"] | None
     heads: int | None = None
-    from_input: bool = True
 
     @property
     def numbers(self) -> tuple[object, ...]:
         """All of it, in a form that can be looked up."""
         labels = (self.sample, self.query, self.key, self.value)
-        return (*(None if label is None else tuple(label.tolist()) for label in labels), self.heads, self.from_input)
+        return (*(None if label is None else tuple(label.tolist()) for label in labels), self.heads)
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,8 @@ class AttentionCall:
 
     `sink` is the logit of a key without a value, `softcap` c makes the logits c·tanh(QKᵀ·scale / c) + bias, `rotated`
     says that positions were multiplied into the keys, `precision` in which type the softmax was computed. A module may
-    ask for some windows of each input only, `windows_kept`.
+    ask for some windows of each input only, `windows_kept`; `from_input` says that something of it is seen to depend on
+    the input.
     """
 
     query: Float[Tensor, "units queries dim"]
@@ -60,6 +59,7 @@ class AttentionCall:
     softcap: float | None = None
     source: ValueSource | None = None
     rotated: bool = False
+    from_input: bool = True
     windows_kept: int | None = None
 
 

@@ -59,7 +59,7 @@ def placing(call: AttentionCall, inputs: int) -> Placing | str:
     units = len(call.query)
     sample = _samples(call, inputs)
     if sample is None:
-        return UNKNOWN if call.places.from_input else OF_NO_INPUT
+        return UNKNOWN if call.from_input else OF_NO_INPUT
     head = _heads(call.places)
     if head is None or not _even(sample, head):
         head = _by_order(call.places, sample)

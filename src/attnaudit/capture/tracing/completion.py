@@ -78,6 +78,7 @@ def _call(
         key=key,
         value=taken(value.tensor, units.group),
         output=taken(output.flatten(0, 1), units.order).view(-1, count, output.shape[-1]),
+        from_input=any(side.from_input for side in (layout.query, layout.key, value)),
         scale=scale.to(device=device, dtype=query.dtype),
         bias=bias,
         places=_places(layout, units, batch, query_rows[:, 0], key_rows[:, 0], value),
@@ -164,7 +165,6 @@ def _places(
         of(layout.key, "column", batch, key_row),
         of(value, "column", units.group, 0),
         layout.shape[layout.rest[-1]] if len(layout.rest) > 1 else None,
-        any(side.from_input for side in (layout.query, layout.key, value)),
     )
 
 

@@ -56,15 +56,11 @@ def fused_attention(
         key=flat(key.tensor, key.scale),
         value=flat(value.tensor),
         output=flat(output),
+        from_input=any(side.from_input for side in (query, key, value)),
         scale=torch.full((units,), scale, dtype=query.tensor.dtype, device=output.device),
         bias=_bias(call, (batch, heads, queries, tokens), query.tensor),
         places=Places(
-            sample,
-            _at(query, "column", heads),
-            _at(key, "column", heads),
-            _at(value, "column", heads),
-            heads,
-            any(side.from_input for side in (query, key, value)),
+            sample, _at(query, "column", heads), _at(key, "column", heads), _at(value, "column", heads), heads
         ),
         source=_source(value, heads),
         rotated=key.fact is not None and key.fact.rotated,

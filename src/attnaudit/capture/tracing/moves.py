@@ -9,8 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnaudit.capture.tracing.labels import LastingMove, Move, narrowed, on_small, padded, reshaped, varies
+from attnaudit.capture.tracing.labels import LastingMove, Move, narrowed, on_small, padded, reshaped
 from attnaudit.capture.tracing.operations import TorchOp
+from attnaudit.capture.tracing.unfolding import unfolded
 
 _RESHAPES = frozenset(("view", "_unsafe_view", "reshape", "_reshape_alias", "_reshape_copy"))
 _REARRANGING = frozenset((
@@ -39,7 +40,7 @@ def move_of(operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], 
         amounts = args[1]
         return lambda tensor: padded(tensor, amounts)
     if name == "im2col":
-        return lambda tensor: on_small(tensor, lambda small: _unfolded(small, lambda part: func(part, *rest, **kwargs)))
+        return lambda tensor: on_small(tensor, lambda small: unfolded(small, lambda part: func(part, *rest, **kwargs)))
     if name in _REARRANGING:
         return lambda tensor: on_small(tensor, lambda small: func(small, *_beside(rest, small), **kwargs))
     return View(func, _frozen(rest), tuple(kwargs.items()), output) if operation.is_view else None
@@ -70,16 +71,6 @@ class View(LastingMove):
         seen = self.func(tensor, *self.rest, **dict(self.options))
         view: Tensor = seen if self.output is None else seen[self.output]
         return view
-
-
-def _unfolded(label: Tensor, unfold: Move) -> Tensor:
-    """No integers are unfolded by torch. Outside of a picture all is as inside, or unknown if places differ."""
-    places = range(label.dim() - 2, label.dim())
-    if not any(varies(label, axis) for axis in places):
-        size = unfold(label[:1, :1].double()).shape  # (1, patch, patches)
-        small = label[..., 0, 0].repeat_interleave(size[-2], dim=-1).unsqueeze(-1)
-        return small.expand(*small.shape[:-1], size[-1])
-    return unfold(label.double() + 1).long() - 1
 
 
 def _frozen(arguments: Sequence[Any]) -> tuple[Any, ...]:

@@ -19,6 +19,7 @@ from attnaudit.capture.attention_call import AttentionCall, NotCapturable, NotVa
 from attnaudit.capture.tracing import scores
 from attnaudit.capture.tracing.changes import changed_form
 from attnaudit.capture.tracing.completion import attention_of
+from attnaudit.capture.tracing.derived import deciding, derived
 from attnaudit.capture.tracing.facts import Facts
 from attnaudit.capture.tracing.forms import Changed, Convolved, Dropout, Fact, Form, Product, Softmax, Weights
 from attnaudit.capture.tracing.fused import fused_attention, is_fused
@@ -35,7 +36,6 @@ from attnaudit.capture.tracing.products import (
     lookup_labels,
     product_labels,
 )
-from attnaudit.capture.tracing.relabelling import deciding, relabelled
 
 #: Looks at an operation, with its arguments and its result.
 Look = Callable[[TorchOp, Sequence[Any], Mapping[str, Any], Any], None]
@@ -76,6 +76,18 @@ class Tracer:
         if not (isinstance(result, Tensor) and result.is_nested):
             operation, look = known
             look(operation, args, kwargs, result)
+            self._derive(operation, args, kwargs, result)
+
+    def _derive(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
+        """The labels of a result that has other axes than what they follow from."""
+        operand = deciding(operation, args)
+        given = None if operand is None else self._facts.get(operand)
+        if given is None or (operand is not args[0] and self._facts.get(args[0]) is not None):
+            return  # rows of an activation have the labels that they had
+        for made in (result,) if isinstance(result, Tensor) else _tensors((result,), {}):
+            fact, labels = self._facts.get(made), derived(operation, args, kwargs, given, made)
+            if fact is not None and labels is not None:
+                self._facts[made] = replace(fact, labels=labels)
 
     def _look(self, name: str) -> Look:
         """What looks at operations of this name."""
@@ -123,10 +135,7 @@ class Tracer:
         known = dict(zip(map(id, operands), facts, strict=True))
         for made in (result,) if isinstance(result, Tensor) else _tensors((result,), {}):
             form = self._form(operation.name, args, kwargs, known, made)
-            fact = inherited(operation.name, made, operands, facts, form)
-            decides = deciding(operation, args)
-            labels = None if decides is None else relabelled(operation, args, kwargs, known.get(id(decides)), made)
-            self._facts[made] = fact if labels is None else replace(fact, labels=labels)
+            self._facts[made] = inherited(operation.name, made, operands, facts, form)
         if operation.is_mutable and operands:
             self._write_through(operands[0])
 

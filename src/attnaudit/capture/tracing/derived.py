@@ -22,37 +22,38 @@ _REDUCTIONS = frozenset((
     "mean", "sum", "amax", "amin", "max", "min", "median", "prod", "std", "var", "norm", "linalg_vector_norm",
     "logsumexp",
 ))  # fmt: skip
-#: Of a table that is no activation; else they are rearrangements (`moves`).
-_LOOKUPS = frozenset(("index", "index_select"))
-
-
-def relabelled(
-    operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], fact: Fact | None, made: Tensor
-) -> Labels | None:
-    """The labels of a result with other axes, with what is known of the operand that decides them; None of others."""
-    given = None if fact is None else fact.labels
-    if fact is None or given is None:
-        return None
-    if operation.name in _LOOKUPS:
-        places = deciding(operation, args)
-        return lookup_labels(given, made.shape) if places is not None and made.dim() == places.dim() + 1 else None
-    if operation.name.startswith("linear"):
-        return _projected(given, made.shape)
-    if operation.name in _REDUCTIONS and not _is_of_scores(fact):
-        axes = _lost_axes(operation, args, kwargs)
-        return given.moved(_Reduced(axes)) if axes and made.dim() == args[0].dim() - len(axes) else None
-    return None
+#: Linear layers of which the weights cannot be seen.
+_OF_EIGHT_BITS = frozenset((
+    "linear", "linear_relu", "linear_dynamic", "linear_relu_dynamic", "linear_dynamic_fp16", "linear_relu_dynamic_fp16",
+))  # fmt: skip
 
 
 def deciding(operation: TorchOp, args: Sequence[Any]) -> Tensor | None:
-    """The operand that decides labels: the places in a table of which rows are looked up, else the first."""
-    own = args[0] if args else None
-    if operation.name == "index":
-        places = args[1]
-        own = places[0] if len(places) == 1 and places[0] is not None and places[0].dtype != torch.bool else None
+    """The operand that labels follow from: the places in a table of which rows are looked up, else the first."""
+    own = None
+    if operation.name in _REDUCTIONS or operation.name in _OF_EIGHT_BITS:
+        own = args[0]
+    elif operation.name == "index":
+        own = args[1][0] if len(args[1]) == 1 else None
     elif operation.name == "index_select":
         own = args[2] if args[1] == 0 else None
-    return own if isinstance(own, Tensor) else None
+    return own if isinstance(own, Tensor) and own.dtype != torch.bool else None
+
+
+def derived(
+    operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], fact: Fact, made: Tensor
+) -> Labels | None:
+    """The labels of a result, with what is known of the operand that they follow from; None if others say more."""
+    if fact.labels is None or _is_of_scores(fact):
+        return None
+    if operation.name in _OF_EIGHT_BITS:
+        return _projected(fact.labels, made.shape)
+    if operation.name in _REDUCTIONS:
+        axes = _lost_axes(operation, args, kwargs)
+        return fact.labels.moved(_Reduced(axes)) if axes and made.dim() == args[0].dim() - len(axes) else None
+    places = deciding(operation, args)
+    is_row = places is not None and made.dim() == places.dim() + 1
+    return lookup_labels(fact.labels, made.shape) if is_row else None
 
 
 def _is_of_scores(fact: Fact) -> bool:
