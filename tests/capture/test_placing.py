@@ -6,6 +6,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from attnaudit.capture import capture
+from attnaudit.capture.tracing.forms import Fact
+from attnaudit.capture.tracing.labels import Labels
+from attnaudit.capture.tracing.layout import Side
 from attnaudit.errors import CaptureError
 from tests.capture.labels import Head, scrambled
 
@@ -109,6 +112,12 @@ def test_copies_of_one_attention_belong_to_every_input(count):
     assert assert_as_alone(Repeated().eval(), ids(count)) == {}
 
 
+def test_rows_without_an_input_are_of_that_of_the_others_if_these_have_one():
+    sample = torch.tensor([[-1, 3, 3], [-1, 1, 2], [-1, -1, -1], [-1, -2, 4]])[..., None].expand(-1, -1, 2)
+    side = Side(sample.float(), Fact(Labels(lambda name: sample if name == "sample" else None)))
+    assert side.label("sample")[..., 0].tolist() == [[3, 3, 3], [-1, 1, 2], [-1, -1, -1], [-1, -2, 4]]
+
+
 def attention(q, k, v):
     return (q @ k.mT / 3).softmax(-1) @ v
 
@@ -188,7 +197,17 @@ def test_inputs_are_followed_into_rows_of_a_table(look_up, count):
     assert assert_as_alone(Table(look_up).eval(), ids(count)) == {}
 
 
-@pytest.mark.parametrize("model", [Buffered, Reordered])
+class Shifted(Base):
+    """The first token is the same for every input, as in a decoder."""
+
+    def forward(self, x):
+        shifted = x.new_zeros(x.shape)
+        shifted[:, 1:] = x[:, :-1]
+        shifted[:, 0] = 1
+        return self.attend(shifted)
+
+
+@pytest.mark.parametrize("model", [Buffered, Reordered, Shifted])
 @pytest.mark.parametrize("count", [2, 4])
 def test_inputs_that_were_written_somewhere_are_known_or_refused(model, count):
     refused = assert_as_alone(model().eval(), sequences(count))

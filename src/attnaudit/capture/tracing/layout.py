@@ -12,6 +12,7 @@ from torch import Tensor
 from attnaudit.capture.attention_call import NotCapturable, NotValues
 from attnaudit.capture.tracing.forms import NO_PRODUCT, Fact, Product, Scaled, Softmax
 from attnaudit.capture.tracing.labels import Labels, Move, varies
+from attnaudit.capture.tracing.unit_inputs import of_whole_units
 
 _OTHER_AXIS = "its weights are multiplied by values along another axis than its softmax runs over"
 _ACROSS_INPUTS = "it attends across the inputs of a batch"
@@ -34,7 +35,9 @@ class Side:
         """A label of the tensor, if it is known; `move` makes it out of that of the fact."""
         label = None if self.fact is None else self.fact.label(name)
         label = label if label is None or self.move is None else self.move(label)
-        return label if label is not None and label.shape == self.tensor.shape else None
+        if label is None or label.shape != self.tensor.shape:
+            return None
+        return of_whole_units(label) if name == "sample" else label
 
     @property
     def scale(self) -> float:

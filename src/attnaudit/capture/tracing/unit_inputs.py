@@ -1,0 +1,20 @@
+"""Which input units belong to, where some of their rows hold nothing of any."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from attnaudit.capture.tracing.labels import narrowed
+
+#: In place of the number of an input: of rows that hold nothing of any.
+_NONE = -1
+
+
+def of_whole_units(sample: Tensor) -> Tensor:
+    """The input of (…, rows, dim): rows without one, as the first token of a decoder, are of that of all the others."""
+    if not bool((narrowed(sample) < 0).any()):
+        return sample
+    only = sample.amax(dim=(-2, -1), keepdim=True)
+    agree = ((sample == _NONE) | (sample == only)).flatten(-2).all(dim=-1)[..., None, None]
+    return torch.where(agree & (sample == _NONE), only, sample)
