@@ -79,6 +79,7 @@ def _call(
         key=key,
         value=taken(value.tensor, units.group),
         output=taken(output.flatten(0, 1), units.order).view(-1, count, output.shape[-1]),
+        from_input=any(side.from_input for side in (layout.query, layout.key, value)),
         scale=scale.to(device=device, dtype=query.dtype),
         bias=bias,
         places=_places(layout, units, batch, query_rows[:, 0], key_rows[:, 0], value),

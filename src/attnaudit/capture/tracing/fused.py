@@ -63,6 +63,7 @@ def fused_attention(
         key=flat(key.tensor, key.scale),
         value=flat(value.tensor),
         output=flat(output),
+        from_input=any(side.from_input for side in (query, key, value)),
         scale=torch.full((units,), scale, dtype=query.tensor.dtype, device=output.device),
         bias=bias,
         places=places,

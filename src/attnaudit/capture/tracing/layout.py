@@ -11,12 +11,12 @@ from torch import Tensor
 
 from attnaudit.capture.attention_call import NotCapturable, NotValues, Places
 from attnaudit.capture.tracing.forms import NO_PRODUCT, Fact, Product, Scaled, Softmax
-from attnaudit.capture.tracing.labels import BLANK, LOST, Labels, Move, narrowed, varies
+from attnaudit.capture.tracing.labels import BLANK, LOST, Labels, Move, varies
+from attnaudit.capture.tracing.unit_inputs import of_whole_units
 
 _OTHER_AXIS = "its weights are multiplied by values along another axis than its softmax runs over"
 _ACROSS_INPUTS = "it attends across the inputs of a batch"
 _SEVERAL_INPUTS = "its keys belong to several inputs of the batch: capture one input at a time"
-_LOST_INPUT = "which input its heads belong to cannot be followed: capture one input at a time"
 _OVER_CHANNELS = "it attends over channels instead of tokens (cross-covariance attention)"
 _OVER_TOKENS = "its queries and keys are multiplied token by token, and not feature by feature"
 _OVER_QUERIES = "its softmax runs over queries instead of keys (as in slot attention)"
@@ -35,7 +35,9 @@ class Side:
         """A label of the tensor, if it is known; `move` makes it out of that of the fact."""
         label = None if self.fact is None else self.fact.label(name)
         label = label if label is None or self.move is None else self.move(label)
-        return label if label is not None and label.shape == self.tensor.shape else None
+        if label is None or label.shape != self.tensor.shape:
+            return None
+        return of_whole_units(label) if name == "sample" else label
 
     @property
     def scale(self) -> float:
@@ -49,7 +51,7 @@ class Side:
 
     def check_inputs(self) -> None:
         """Tokens and features of a unit must belong to one input."""
-        sample = _without_blanks(self.label("sample"))
+        sample = self.label("sample")
         if sample is None or not (varies(sample, -2) or varies(sample, -1)):
             return
         keys = sample.flatten(0, -3)[0, :, 0]
@@ -63,22 +65,14 @@ class Side:
             raise NotCapturable(_OVER_CHANNELS if varies(column, -2) else _OVER_TOKENS)
 
 
-def _without_blanks(sample: Tensor | None) -> Tensor | None:
-    """The inputs of units, where elements that hold nothing of the input, as padding, are taken to be of the same."""
-    if sample is None or not bool((narrowed(sample) == BLANK).any()):
-        return sample
-    return torch.where(sample == BLANK, sample.amax(dim=(-2, -1), keepdim=True), sample)
-
-
 def input_of(samples: Sequence[Tensor | None]) -> Tensor | None:
     """The inputs that units belong to, from labels of their queries, keys and values; None if there are none.
 
-    Raises:
-        NotCapturable: elements may have changed places in a way that cannot be followed.
+    All are lost where elements may have changed places in a way that cannot be followed.
     """
     known = [sample for sample in samples if sample is not None]
     if any(bool((sample == LOST).any()) for sample in known):
-        raise NotCapturable(_LOST_INPUT)
+        return torch.full_like(known[0], LOST)
     if not known:
         return None
     found = known[0]
@@ -86,7 +80,7 @@ def input_of(samples: Sequence[Tensor | None]) -> Tensor | None:
         found = torch.where(found == BLANK, sample, found)
     inputs = torch.unique(found[found != BLANK])
     if len(inputs) > 1 and bool((found == BLANK).any()):
-        raise NotCapturable(_LOST_INPUT)
+        return torch.full_like(found, LOST)
     return torch.where(found == BLANK, inputs, found) if len(inputs) == 1 else found
 
 

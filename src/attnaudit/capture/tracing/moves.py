@@ -12,11 +12,12 @@ from torch import Tensor
 from attnaudit.capture.tracing.forms import Fact, Product
 from attnaudit.capture.tracing.labels import LastingMove, Move, compact, narrowed, on_small, padded, reshaped
 from attnaudit.capture.tracing.operations import TorchOp
+from attnaudit.capture.tracing.unfolding import unfolded
 
 _RESHAPES = frozenset(("view", "_unsafe_view", "reshape", "_reshape_alias", "_reshape_copy"))
 _REARRANGING = frozenset((
     "repeat", "index_select", "index", "gather", "pixel_shuffle", "pixel_unshuffle", "expand_copy", "permute_copy",
-    "im2col", "channel_shuffle", "take_along_dim",
+    "channel_shuffle", "take_along_dim",
 ))  # fmt: skip
 #: Their result depends on how the operand lies in memory, or on its bits.
 _NOT_FOLLOWED = frozenset(("as_strided", "view_dtype"))
@@ -39,6 +40,8 @@ def move_of(operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], 
     if name == "constant_pad_nd":
         amounts = args[1]
         return lambda tensor: padded(tensor, amounts)
+    if name == "im2col":
+        return lambda tensor: on_small(tensor, lambda small: unfolded(small, lambda part: func(part, *rest, **kwargs)))
     if name in _REARRANGING:
         return lambda tensor: on_small(tensor, lambda small: func(small, *_beside(rest, small), **kwargs))
     return View(func, _frozen(rest), tuple(kwargs.items()), output) if operation.is_view else None

@@ -19,6 +19,7 @@ from attnaudit.capture.attention_call import AttentionCall, NotCapturable, NotVa
 from attnaudit.capture.tracing import scores
 from attnaudit.capture.tracing.changes import changed_form
 from attnaudit.capture.tracing.completion import attention_of
+from attnaudit.capture.tracing.derived import deciding, derived
 from attnaudit.capture.tracing.facts import Facts
 from attnaudit.capture.tracing.forms import Changed, Convolved, Dropout, Fact, Form, Product, Softmax, Weights
 from attnaudit.capture.tracing.fused import fused_attention, is_fused
@@ -59,10 +60,11 @@ class Tracer:
         self._operations: dict[Any, tuple[TorchOp, Look]] = {}
         self._layer, self._on_call, self._refuse = layer, on_call, refuse
 
-    def start(self, tensor: Tensor, inputs: int, number: int | None = None) -> None:
+    def start(self, tensor: Tensor, inputs: int | None, number: int | None = None) -> None:
         """A tensor that the model is called with; its axes run over inputs, if it has as many, and their tokens.
 
-        One that is not called with, but comes from elsewhere, has no `number`.
+        Where `inputs` is None, no axis is known to run over inputs. One that is not called with, but comes from
+        elsewhere, has no `number`.
         """
         known: dict[str, Tensor] = {}
         if tensor.dim() and len(tensor) == inputs:
@@ -85,6 +87,18 @@ class Tracer:
         if not (isinstance(result, Tensor) and result.is_nested):
             operation, look = known
             look(operation, args, kwargs, result)
+            self._derive(operation, args, kwargs, result)
+
+    def _derive(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
+        """The labels of a result that has other axes than what they follow from."""
+        operand = deciding(operation, args)
+        given = None if operand is None else self._facts.get(operand)
+        if given is None or (operand is not args[0] and self._facts.get(args[0]) is not None):
+            return  # rows of an activation have the labels that they had
+        for made in (result,) if isinstance(result, Tensor) else _tensors((result,), {}):
+            fact, labels = self._facts.get(made), derived(operation, args, kwargs, given, made)
+            if fact is not None and labels is not None:
+                self._facts[made] = replace(fact, labels=labels)
 
     def _look(self, operation: TorchOp) -> Look:
         """What looks at an operation."""
