@@ -218,3 +218,15 @@ def test_a_cache_that_is_longer_than_what_is_written_into_it_keeps_the_inputs():
     for label, head in together.items():
         alone = by_label(capture(Moved(lambda x, order: x, cached), x[label.input : label.input + 1]))
         torch.testing.assert_close(head.output, alone[label._replace(input=0)].output)
+
+
+def in_parts(x, order):
+    return torch.zeros_like(x).index_copy(1, torch.arange(x.shape[1]), x)
+
+
+@pytest.mark.parametrize("attend", [fused, written_out])
+def test_one_input_is_captured_where_it_cannot_be_followed(monkeypatch, attend):
+    monkeypatch.setattr("attnaudit.capture.tracing.labels._LARGEST", 4)
+    with pytest.raises(CaptureError, match="which input its heads belong to cannot be followed"):
+        capture(Moved(in_parts, attend), inputs())
+    assert len(capture(Moved(in_parts, attend), inputs()[:1]).layers) == 1
