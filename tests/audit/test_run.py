@@ -287,6 +287,44 @@ def test_a_module_in_memory_is_audited_without_a_folder():
     assert result.models == ["VisionTransformer"]
 
 
+class Patches(torch.nn.Module):
+    """Takes pictures of any shape with as many patches; where a patch lies is all that tells shapes apart."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.patch, self.places = torch.nn.Conv2d(3, 16, 4, 4), torch.nn.Parameter(torch.randn(32, 16))
+        self.attention = torch.nn.MultiheadAttention(16, 2, batch_first=True)
+
+    def forward(self, x):
+        tokens = self.patch(x).flatten(2).mT + self.places
+        return self.attention(tokens, tokens, tokens)[0]
+
+
+PICTURES = torch.randn(2, 3, 16, 32, generator=torch.Generator().manual_seed(0))
+IN_MEMORY = {"measures": ("linear_cka",), "references": (), "claims": ()}
+
+
+def test_a_folder_is_not_resumed_with_the_same_bytes_in_another_shape(tmp_path):
+    model = Patches()
+    first = attnaudit.audit(model, PICTURES, out=tmp_path, **IN_MEMORY)
+    with pytest.raises(RunFolderError, match="a run with other inputs"):
+        attnaudit.audit(model, PICTURES.reshape(2, 3, 32, 16), out=tmp_path, **IN_MEMORY)
+    assert attnaudit.open(tmp_path).evidence.equals(first.evidence)
+
+
+def test_a_folder_of_a_version_that_hashed_bytes_alone_is_computed_again(tmp_path, monkeypatch):
+    model = Patches()
+    with monkeypatch.context() as older:
+        older.setattr("attnaudit.sources.inputs.digest", lambda *_, **__: "")
+        first = attnaudit.audit(model, PICTURES, out=tmp_path, **IN_MEMORY)
+    before = set(files(tmp_path))
+    with pytest.raises(RunFolderError, match="a run with other inputs"):
+        attnaudit.audit(model, PICTURES + 1, out=tmp_path, **IN_MEMORY)
+    assert attnaudit.audit(model, PICTURES, out=tmp_path, **IN_MEMORY).evidence.equals(first.evidence)
+    assert set(files(tmp_path)) > before
+
+
 def test_a_module_in_memory_needs_tensors(image_folder):
     with pytest.raises(UsageError, match="needs a batch of tensors"):
         attnaudit.audit(torch.nn.Linear(2, 2), image_folder)

@@ -231,3 +231,51 @@ def test_windows_that_are_kept_have_the_mask_that_all_share():
     assert heads.bias.shape == (18, 4, 4)
     assert traits.causal
     assert found.certificate.worst < 1e-6
+
+
+def turned_in_place(q, k, v):
+    """As `transpose(1, 2)` of (inputs, tokens, heads, dim) makes them, but in place."""
+    return written_out(*(t[:, 0].transpose(1, 2).contiguous().transpose_(1, 2) for t in (q, k, v)))
+
+
+def swapped_in_place(q, k, v):
+    return written_out(*(t[:, 0].transpose(1, 2).contiguous().swapaxes_(1, 2).swapdims_(2, 3).mT for t in (q, k, v)))
+
+
+def squeezed_in_place(q, k, v):
+    q, k, v = (t.transpose(1, 2).contiguous().squeeze_(2).unsqueeze_(0).squeeze_() for t in (q, k, v))
+    return written_out(q, k, v)
+
+
+def keys_turned_in_place(q, k, v):
+    """Scores with their scale and mask, turned over and back."""
+    mask = torch.ones(q.shape[-2], q.shape[-2], dtype=torch.bool).triu(1)
+    scores = (q[:, 0] @ k[:, 0].mT * DIM**-0.5).masked_fill(mask, -torch.inf)
+    return scores.unsqueeze_(1).transpose_(-1, -2).squeeze_(1).transpose_(-1, -2).softmax(-1) @ v[:, 0]
+
+
+@pytest.mark.parametrize("attend", [turned_in_place, swapped_in_place, squeezed_in_place])
+@pytest.mark.parametrize(("batch", "heads"), [(3, 8), (2, 8), (8, 8), (3, 2), (2, 2)])
+def test_labels_hold_where_axes_are_changed_in_place(attend, batch, heads):
+    assert_labels_hold(Layer(heads, 1, attend), batch)
+
+
+def test_the_mask_of_scores_that_are_turned_in_place_is_theirs():
+    found = capture(Layer(2, 1, keys_turned_in_place), inputs(3))
+    (heads,), (traits,) = found.layers, found.traits.values()
+    assert traits.causal
+    assert len(heads) == 6
+    assert found.certificate.worst < 1e-6
+
+
+class SequenceFirst(Layer):
+    """Tokens come first inside of it; attention is written out there."""
+
+    def forward(self, x):
+        made = self.qkv(x.clone().transpose_(0, 1)).unflatten(-1, (3, self.heads, DIM))  # tokens, inputs, 3, heads, dim
+        return written_out(*made.permute(2, 1, 3, 0, 4))
+
+
+@pytest.mark.parametrize(("batch", "heads"), [(8, 2), (3, 2), (2, 2)])
+def test_inputs_are_told_from_tokens_that_come_first_after_a_move_in_place(batch, heads):
+    assert_labels_hold(SequenceFirst(heads, 1, None), batch)

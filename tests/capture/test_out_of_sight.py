@@ -58,11 +58,26 @@ def native(query, key, value):
 )
 def test_attention_in_an_operation_of_its_own_is_refused_by_its_name_and_that_of_its_module(attend, name):
     fused = F.scaled_dot_product_attention
-    result = capture(nn.Sequential(OneLayer(fused), OneLayer(attend), OneLayer(fused)), INPUTS)
+    result = capture(nn.Sequential(OneLayer(fused), OneLayer(attend), OneLayer(fused)), INPUTS[:1])
     assert result.layer_names == ("0", "2")
     assert [refusal.layer for refusal in result.refusals] == ["1"]
     assert f"it runs {name}, which may be attention" in result.refusals[0].reason
     assert "1 refused" in repr(result)
+
+
+@pytest.mark.parametrize(
+    ("attend", "reason"),
+    [
+        (hidden_attention, "which input its heads belong to cannot be followed"),
+        (hidden_attention_into, "which input its rows belong to is not known"),
+    ],
+)
+def test_layers_after_an_operation_that_cannot_be_looked_into_are_credited_to_no_input_of_several(attend, reason):
+    fused = F.scaled_dot_product_attention
+    result = capture(nn.Sequential(OneLayer(fused), OneLayer(attend), OneLayer(fused)), INPUTS)
+    assert result.layer_names == ("0",)
+    assert [refusal.layer for refusal in result.refusals] == ["1", "2"]
+    assert reason in result.refusals[1].reason
 
 
 def test_kernels_of_torch_that_are_called_by_name_are_captured():

@@ -33,6 +33,7 @@ TRAITS = {
     "gpt_oss": [GROUPED | {"sinks": True, "window": 4}, GROUPED | {"sinks": True}],
     "gemma2": [GROUPED | {"softcap": 2.0, "window": 4}, GROUPED | {"softcap": 2.0}],
     "mixtral": [GROUPED | {"window": 4}] * 2,
+    "deepseek_v3": [ROTARY, ROTARY],
     "vit": [PLAIN, PLAIN],
 }
 RUNS = [(kind, way) for kind in TRAITS for way in (("eager", "sdpa") if kind in BOTH_WAYS else ("eager",))]

@@ -53,6 +53,12 @@ CONFIGS = {
     },
     "gemma2": GROUPED | {"sliding_window": 4, "attn_logit_softcapping": 2.0, "query_pre_attn_scalar": 8},
     "mixtral": GROUPED | {"num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 4},
+    "deepseek_v3": PLAIN
+    | {
+        "q_lora_rank": 16, "kv_lora_rank": 16, "qk_rope_head_dim": 4, "qk_nope_head_dim": 8, "v_head_dim": 8,
+        "num_key_value_heads": 4, "first_k_dense_replace": 1, "moe_intermediate_size": 16, "n_routed_experts": 4,
+        "num_experts_per_tok": 2, "n_group": 2, "topk_group": 1,
+    },
     "vit": IMAGE | {"patch_size": 8, "intermediate_size": 40},
     "swin": SWIN,
     "swinv2": SWIN | {"pretrained_window_sizes": [0]},

@@ -33,3 +33,31 @@ def test_a_batch_goes_to_other_processes_as_bytes(batch):
     assert b"storage" not in sent
     assert pickle.loads(sent).identity == shard.identity
     assert pickle.loads(sent).groups == shard.groups
+
+
+def contents(batch):
+    return [content for shard in tensor_shards(batch, 8) for _, content in shard.identity]
+
+
+ROWS = torch.arange(24, dtype=torch.int32).view(2, 12)
+SAME_BYTES = {
+    "of another shape": (ROWS, ROWS.view(2, 3, 4)),
+    "turned": (ROWS.view(2, 3, 4), ROWS.view(2, 4, 3)),
+    "of another type": (ROWS, ROWS.view(torch.float32)),
+    "cut elsewhere": ({"a": ROWS[:, :4], "b": ROWS[:, 4:]}, {"a": ROWS[:, :8], "b": ROWS[:, 8:]}),
+    "of another name": ({"a": ROWS}, {"b": ROWS}),
+    "in a mapping": (ROWS, {"": ROWS.view(2, 2, 6)}),
+}
+
+
+@pytest.mark.parametrize("pair", SAME_BYTES.values(), ids=SAME_BYTES)
+def test_the_same_bytes_are_other_content_if_they_are_other_tensors(pair):
+    first, second = map(contents, pair)
+    assert not set(first) & set(second)
+
+
+def test_the_content_of_an_input_does_not_depend_on_the_others_or_on_the_order_of_its_tensors():
+    batch = {"a": ROWS[:, :4], "b": ROWS[:, 4:]}
+    assert contents(batch) == contents(dict(reversed(batch.items())))
+    assert contents({name: tensor[1:] for name, tensor in batch.items()}) == contents(batch)[1:]
+    assert contents(ROWS.T.contiguous().T) == contents(ROWS)

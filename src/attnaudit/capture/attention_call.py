@@ -58,7 +58,8 @@ class AttentionCall:
 
     `sink` is the logit of a key without a value, `softcap` c makes the logits c·tanh(QKᵀ·scale / c) + bias, `rotated`
     says that positions were multiplied into the keys, `precision` in which type the softmax was computed. A module may
-    ask for some windows of each input only, `windows_kept`. `execution` numbers the forward passes of modules.
+    ask for some windows of each input only, `windows_kept`; `from_input` says that something of it is seen to depend on
+    the input. `execution` numbers the forward passes of modules.
     """
 
     query: Float[Tensor, "units queries dim"]
@@ -73,6 +74,7 @@ class AttentionCall:
     softcap: float | None = None
     source: ValueSource | None = None
     rotated: bool = False
+    from_input: bool = True
     windows_kept: int | None = None
     tokens: TokenPlaces | None = None
     execution: int | None = None

@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from attnaudit.capture.argument_tensors import ArgumentTensors
 from attnaudit.capture.collector import Collector
 from attnaudit.capture.heads import Heads
 from attnaudit.capture.input_masks import masks_of
@@ -97,7 +98,8 @@ def capture_each(
     if len(names) != batch:
         raise InputError(f"Got {len(names)} names for a batch of {batch} inputs.")
     collector = Collector(model, names, model_name, on_layer, keep_padding=keep_padding, masks=masks_of(inputs))
-    with recording_primal(model, batch, primal_inputs) as primal, collector.recorder.recording(_tensors(inputs), batch):
+    tensors = ArgumentTensors.of(inputs, batch)
+    with recording_primal(model, batch, primal_inputs) as primal, collector.recorder.recording(tensors, batch):
         if isinstance(inputs, Mapping):
             model(**inputs)
         else:

@@ -14,7 +14,7 @@ from attnaudit.capture.heads import Heads
 from attnaudit.capture.input_masks import InputMasks
 from attnaudit.capture.layer_runs import LayerRun
 from attnaudit.capture.padding import Known, without_padding
-from attnaudit.capture.placing import Placing, placing
+from attnaudit.capture.placing import Placing, placing, tells_inputs
 from attnaudit.capture.recorder import Recorder
 from attnaudit.capture.result import CaptureLog, Certificate
 from attnaudit.capture.tracing.labels import narrowed, taken
@@ -51,16 +51,13 @@ class Collector:
         self._last: LayerRun | None = None
         self._traits: dict[str, Traits] = {}
         self._bias: Tensor | None = None
-        self._placings: dict[Any, Placing | None] = {}
+        self._placings: dict[Any, Placing | str] = {}
         self._tolerance = 0.0
 
     def _collect(self, layer: str, call: AttentionCall) -> None:
         places = self._placing(call)
-        if places is None:
-            count = len(call.query)
-            self.recorder.refuse(
-                layer, f"its {count} heads do not split into {len(self._names)} inputs: capture one at a time"
-            )
+        if isinstance(places, str):
+            self.recorder.refuse(layer, places)
             return
         windows = places.windows
         if call.windows_kept is not None:
@@ -140,8 +137,10 @@ class Collector:
         known = Known(places.sample, places.order, call.tokens, self._masks)
         return list(without_padding(heads, places.heads, known))
 
-    def _placing(self, call: AttentionCall) -> Placing | None:
-        """Which input, window and head each unit is, worked out once for layers of one form."""
+    def _placing(self, call: AttentionCall) -> Placing | str:
+        """Which input, window and head each unit is, or why not; worked out once for layers of one form."""
+        if not tells_inputs(call.places, len(self._names)):
+            return placing(call, len(self._names))  # which depends on more than the form
         key = len(call.query), call.places.numbers
         if key not in self._placings:
             self._placings[key] = placing(call, len(self._names))

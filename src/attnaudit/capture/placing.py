@@ -9,6 +9,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from attnaudit.capture.attention_call import AttentionCall, Places
+from attnaudit.capture.tracing.labels import LOST
 
 
 @dataclass(frozen=True)
@@ -47,17 +48,27 @@ class Placing:
         return Placing(self.sample[stays], number[stays], self.head[stays], self.order[stays], self.heads, shared)
 
 
-def placing(call: AttentionCall, inputs: int) -> Placing | None:
-    """From labels where they are known, else from the order of the units; None if they do not split into inputs."""
+#: Why units cannot be placed, where nothing tells inputs apart.
+UNKNOWN = "which input its rows belong to is not known: capture one input at a time"
+LOST_INPUT = "which input its heads belong to cannot be followed: capture one input at a time"
+OF_NO_INPUT = (
+    "no input is seen to reach it, as where a model attends over its own parameters: capture one input at a time"
+)
+
+
+def placing(call: AttentionCall, inputs: int) -> Placing | str:
+    """From labels, which tell inputs and, where they are known, heads; or why the units cannot be placed."""
     units = len(call.query)
-    sample = _samples(call.places, units, inputs)
+    sample = _samples(call, inputs)
     if sample is None:
-        return None
+        if call.places.sample is not None and bool((call.places.sample == LOST).any()):
+            return LOST_INPUT
+        return UNKNOWN if call.from_input else OF_NO_INPUT
     head = _heads(call.places)
     if head is None or not _even(sample, head):
-        head = _by_order(call.places, units, len(torch.unique(sample)))
+        head = _by_order(call.places, sample)
         if head is None:
-            return None
+            return f"its {units} heads do not split into {inputs} inputs: capture one at a time"
     heads = int(head.max()) + 1
     order = torch.argsort(sample * heads + head, stable=True)
     window = torch.empty_like(order)
@@ -68,11 +79,27 @@ def placing(call: AttentionCall, inputs: int) -> Placing | None:
     return Placing(sample[order], window[order], head[order], order, heads, None if shared is None else shared[order])
 
 
-def _samples(places: Places, units: int, inputs: int) -> Tensor | None:
+def tells_inputs(places: Places, inputs: int) -> bool:
+    """Whether labels alone tell the inputs of units."""
     sample = places.sample
-    if sample is not None and int(sample.min()) >= 0 and int(sample.max()) < inputs:
-        return sample
-    return torch.arange(units) * inputs // units if units and units % inputs == 0 else None
+    return inputs == 1 or (sample is not None and int(sample.min()) >= 0 and int(sample.max()) < inputs)
+
+
+def _samples(call: AttentionCall, inputs: int) -> Tensor | None:
+    """The input of every unit. Where there is no label, copies may be given to any input, and nothing else."""
+    units = len(call.query)
+    if tells_inputs(call.places, inputs):
+        return torch.zeros(units, dtype=torch.long) if inputs == 1 else call.places.sample
+    return torch.arange(units) * inputs // units if _are_copies(call, inputs) else None
+
+
+def _are_copies(call: AttentionCall, inputs: int) -> bool:
+    """Whether the units are the same heads for every input, as those of learned queries that attend to one another."""
+    if not len(call.query) or len(call.query) % inputs:
+        return False
+    tensors = (call.query, call.key, call.value, call.output, call.scale, call.bias, call.sink)
+    parts = (tensor.reshape(inputs, -1, *tensor.shape[1:]) for tensor in tensors if tensor is not None)
+    return all(bool((part == part[:1]).all()) for part in parts)
 
 
 def _heads(places: Places) -> Tensor | None:
@@ -104,7 +131,16 @@ def _even(sample: Tensor, head: Tensor) -> bool:
     return bool((counts == counts[0]).all()) and len(pairs) == len(torch.unique(sample)) * heads
 
 
-def _by_order(places: Places, units: int, inputs: int) -> Tensor | None:
-    """The last axis before queries and keys is that of heads; without one, all units of an input are heads."""
-    heads = places.heads or units // inputs
-    return torch.arange(units) % heads if heads and units % (heads * inputs) == 0 else None
+def _by_order(places: Places, sample: Tensor) -> Tensor | None:
+    """The last axis before queries and keys is that of heads; without one, all units of an input are heads.
+
+    None if inputs would have other heads then.
+    """
+    units = torch.arange(len(sample))
+    if places.heads and _even(sample, units % places.heads):
+        return units % places.heads
+    order = torch.argsort(sample, stable=True)
+    most = len(sample) // len(torch.unique(sample))
+    head = torch.empty_like(order)
+    head[order] = units % most
+    return head if _even(sample, head) else None

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from attnaudit.capture.argument_tensors import ArgumentTensors
 from attnaudit.capture.attention_call import AttentionCall, Refusal
 from attnaudit.capture.tracing.forms import Softmax
 from attnaudit.capture.tracing.tracer import Tracer
@@ -137,7 +138,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return next((r for r in self._running if getattr(r.module, "last_call_counts", False)), None)
 
     @contextmanager
-    def recording(self, tensors: Sequence[Tensor], inputs: int) -> Iterator[None]:
+    def recording(self, tensors: ArgumentTensors, inputs: int) -> Iterator[None]:
         """Record inside this block; afterwards the model has none of our hooks, even if its forward failed."""
 
         def enter(name: str) -> Callable[..., None]:
@@ -173,7 +174,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 handles.append(module.register_forward_hook(leave, always_call=True))
             torch.backends.mha.set_fastpath_enabled(False)  # a kernel for a whole encoder layer, without its heads
             with _operation_by_operation(), self:
-                for number, tensor in enumerate(tensors):
+                for tensor in tensors.others:
+                    self._tracer.start(tensor, None)
+                for number, tensor in enumerate(tensors.batched):
                     self._tracer.start(tensor, inputs, number)
                 yield
         finally:

@@ -26,7 +26,8 @@ def step_cosine(at: MeasureInput) -> PerHead:
 def _direction(steps: Tensor) -> Tensor:
     """Rows at unit length; those of zeros stay."""
     length = torch.linalg.vector_norm(steps, dim=-1, keepdim=True)
-    return steps / length.where(length > 0, 1)
+    unit: Tensor = steps / length.where(length > 0, 1)
+    return unit
 
 
 STEP_COSINE = Measure(

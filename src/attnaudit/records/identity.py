@@ -18,6 +18,8 @@ from attnaudit.records.lock import is_lock_file
 
 #: How data and weights are identified.
 _HASH = re.compile(r"[0-9a-f]{16,}")
+#: Digits of the hash of an input in older run folders.
+_BYTES_ALONE = 32
 #: Lists up to this length are shown, of others only the length.
 _SHORT = 4
 #: What an identity file is, in the words of an error.
@@ -48,7 +50,7 @@ def begins(file: Path, identity: dict[str, Any]) -> bool:
     found = read_header(file)["identity"]
     if found.get("kind") != identity.get("kind"):
         raise RunFolderError(f"{folder} holds a run of another command: give --out another folder.")
-    if found != identity:
+    if found not in (identity, _as_before(identity)):
         differing = [name for name in identity.keys() | found.keys() if found.get(name) != identity.get(name)]
         # Lists last: which images were drawn follows from a seed, which can be shown.
         differing.sort(key=lambda name: (isinstance(identity.get(name), list), name))
@@ -57,6 +59,16 @@ def begins(file: Path, identity: dict[str, Any]) -> bool:
             f"{folder} holds a run with other {enumerated(differing, 'and')}{detail}: give --out another folder."
         )
     return False
+
+
+def _as_before(identity: dict[str, Any]) -> dict[str, Any]:
+    """The identity as an older version wrote it, which hashed the bytes of tensors alone: our hash begins with that.
+
+    The parts of such a run have other names, and are computed again.
+    """
+    if not isinstance(identity.get("inputs"), list):
+        return identity
+    return {**identity, "inputs": [[name, content[:_BYTES_ALONE]] for name, content in identity["inputs"]]}
 
 
 def check_ours(file: Path) -> None:

@@ -12,7 +12,7 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from attnaudit.errors import InputError
-from attnaudit.numerics.digest import content_digest
+from attnaudit.numerics.digest import content_digest, digest
 from attnaudit.numerics.finite import first_not_finite
 from attnaudit.protocol import Protocol
 from attnaudit.sources.model import LoadedModel
@@ -81,13 +81,11 @@ class TensorShard:
     @property
     def identity(self) -> list[tuple[str, str]]:
         """Names and content hashes."""
-        if isinstance(self.batch, Tensor):
-            contents = [[tensor_bytes(row)] for row in self.batch]
-        else:
-            words = sorted(self.batch)
-            rows = zip(*(self.batch[word] for word in words), strict=True)
-            contents = [[repr(words).encode(), *map(tensor_bytes, row)] for row in rows]
-        return [(name, content_digest(own)) for name, own in zip(self.names, contents, strict=True)]
+        tensors = {_ALONE: self.batch} if isinstance(self.batch, Tensor) else self.batch
+        words = sorted(tensors)
+        rows = zip(*(tensors[word] for word in words), strict=True)
+        named = [repr(words).encode()] if words != [_ALONE] else []
+        return [(name, _content(words, row, named)) for name, row in zip(self.names, rows, strict=True)]
 
     def prepare(self, model: LoadedModel, protocol: Protocol, room: int | None = None) -> Prepared:
         """The batch, unchanged."""
@@ -102,6 +100,15 @@ class TensorShard:
 
 #: The name of a batch that is one tensor, in the bytes that are sent.
 _ALONE = ""
+
+
+def _content(words: Sequence[str], row: Sequence[Tensor], named: Sequence[bytes]) -> str:
+    """A hash of the tensors of an input: of their bytes, and of what these are, for the same bytes may be other data.
+
+    The bytes alone come first: run folders of older versions have no more, and are known by it (`records.identity`).
+    """
+    layout = [[word, str(tensor.dtype), list(tensor.shape)] for word, tensor in zip(words, row, strict=True)]
+    return content_digest([*named, *map(tensor_bytes, row)]) + digest(layout, size=8)
 
 
 def _received(content: bytes, names: tuple[str, ...], groups: dict[str, str]) -> TensorShard:

@@ -13,6 +13,8 @@ from attnaudit.capture.tracing.scores import BEFORE
 
 #: What operations do to weights, in words.
 _AFTER = {"mul": "are multiplied by other factors", "add": "are added to others", "sub": "are subtracted from others"}
+#: The fewest axes of scores: inputs or heads, queries, and keys.
+_SCORES = 3
 _HARD = frozenset(("max", "argmax"))
 HARD = "only the largest of its attention weights counts (hard attention)"
 
@@ -54,8 +56,8 @@ def _changed_weights(
     softmax = form.softmax
     if weights is not result and changed_nothing(weights, result):
         return form
-    if softmax.known and not softmax.content:
-        return None  # a router or a gate, which has more uses than attention weights have
+    if softmax.known and not softmax.content and _is_router(form):
+        return None  # which has more uses than attention weights have
     if _only_empties_rows(weights, result, softmax):
         return form
     reason = f"its attention weights {_AFTER.get(name.removesuffix('_'), f'pass through {name}')} after the softmax"
@@ -65,9 +67,19 @@ def _changed_weights(
         reason = "attention dropout is on"
     if not softmax.known:
         reason = softmax.reason or softmax.otherwise
-    elif softmax.changed is None:
+    elif softmax.changed is None and softmax.content:
         softmax.changed = reason
     return None if _meets_activation(weights, facts) else Changed(reason, softmax)
+
+
+def _is_router(weights: Weights) -> bool:
+    """Whether logits are those of a router or a gate, tokens times a matrix, and no scores of queries and keys.
+
+    Both sides of scores are computed, even if not from anything that is known to be an input.
+    """
+    product = weights.product
+    computed = product is not None and product.left_fact is not None and product.right_fact is not None
+    return not computed or len(weights.softmax.shape) < _SCORES
 
 
 def _meets_activation(weights: Tensor, facts: Mapping[int, Fact | None]) -> bool:

@@ -12,7 +12,7 @@ from attnaudit.capture.attention_call import AttentionCall, NotCapturable, Place
 from attnaudit.capture.tracing.forms import Fact, Product, Softmax, Weights
 from attnaudit.capture.tracing.joining import SINK
 from attnaudit.capture.tracing.labels import copy, is_same_along, narrowed, taken, varies
-from attnaudit.capture.tracing.layout import LogitLayout, Side, Units, layout_of, units_of
+from attnaudit.capture.tracing.layout import LogitLayout, Side, Units, input_of, layout_of, told_apart, units_of
 from attnaudit.capture.tracing.products import Factors
 from attnaudit.capture.tracing.token_places import token_places
 from attnaudit.numerics.masks import HIDDEN
@@ -79,6 +79,7 @@ def _call(
         key=key,
         value=taken(value.tensor, units.group),
         output=taken(output.flatten(0, 1), units.order).view(-1, count, output.shape[-1]),
+        from_input=any(side.from_input for side in (layout.query, layout.key, value)),
         scale=scale.to(device=device, dtype=query.dtype),
         bias=bias,
         places=_places(layout, units, batch, query_rows[:, 0], key_rows[:, 0], value),
@@ -164,15 +165,24 @@ def _places(
         label = side.label(name)
         return None if label is None else label[group, row, 0]
 
-    sample = of(layout.query, "sample", batch, query_row)
-    sample = of(layout.key, "sample", batch, key_row) if sample is None else sample
-    return Places(
-        of(value, "sample", units.group, 0) if sample is None else sample,
+    samples = (
+        of(layout.query, "sample", batch, query_row),
+        of(layout.key, "sample", batch, key_row),
+        of(value, "sample", units.group, 0),
+    )
+    places = Places(
+        input_of(samples),
         of(layout.query, "column", batch, query_row),
         of(layout.key, "column", batch, key_row),
         of(value, "column", units.group, 0),
         layout.shape[layout.rest[-1]] if len(layout.rest) > 1 else None,
     )
+    if len(layout.rest) < 2 or layout.query.label("row") is not None:
+        return places
+    rest = torch.zeros_like(batch)
+    for axis in layout.rest[:-1]:
+        rest = rest * layout.shape[axis] + units.coordinates[axis]
+    return told_apart(places, of(layout.key, "row", batch, key_row), rest, units.coordinates[layout.rest[-1]])
 
 
 def _source(value: Side, units: Units) -> ValueSource | None:

@@ -106,7 +106,7 @@ class Product:
 class Weights:
     """The softmax of scores, with product and labels of its input.
 
-    The labels of the tensor itself are its coordinates there, by number of axis.
+    The labels of the tensor itself are its coordinates there, by number of axis, and the input.
     """
 
     softmax: Softmax

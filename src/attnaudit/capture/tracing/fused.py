@@ -14,7 +14,7 @@ from attnaudit.capture.attention_call import AttentionCall, NotCapturable, Place
 from attnaudit.capture.tracing.completion import linear_layer
 from attnaudit.capture.tracing.forms import Fact
 from attnaudit.capture.tracing.labels import LastingMove, copy, is_same_along
-from attnaudit.capture.tracing.layout import Side
+from attnaudit.capture.tracing.layout import Side, input_of, told_apart
 from attnaudit.capture.tracing.token_places import token_places
 from attnaudit.numerics.masks import additive, later_keys
 
@@ -46,7 +46,12 @@ def fused_attention(
     tokens, units = key.tensor.shape[2], batch * heads
     scale = call.get("scale")
     scale = (1 / math.sqrt(dim) if scale is None else scale) * query.scale * key.scale
-    sample = next((s for s in (_at(side, "sample", heads) for side in (query, key, value)) if s is not None), None)
+    sample = input_of([_at(side, "sample", heads) for side in (query, key, value)])
+
+    places = Places(sample, _at(query, "column", heads), _at(key, "column", heads), _at(value, "column", heads), heads)
+    if query.label("row") is None:
+        number = torch.arange(units)
+        places = told_apart(places, _at(key, "row", heads), number // heads, number % heads)
 
     def flat(tensor: Tensor, scale: float = 1.0) -> Tensor:
         copied = copy(_of_heads(tensor, heads, 1)).view(units, *tensor.shape[2:])
@@ -58,11 +63,10 @@ def fused_attention(
         key=flat(key.tensor, key.scale),
         value=flat(value.tensor),
         output=flat(output),
+        from_input=any(side.from_input for side in (query, key, value)),
         scale=torch.full((units,), scale, dtype=query.tensor.dtype, device=output.device),
         bias=bias,
-        places=Places(
-            sample, _at(query, "column", heads), _at(key, "column", heads), _at(value, "column", heads), heads
-        ),
+        places=places,
         source=_source(value, heads),
         rotated=key.fact is not None and key.fact.rotated,
         precision=query.tensor.dtype,

@@ -21,7 +21,15 @@ Move = Callable[[Tensor], Tensor]
 APART = 1 << 32
 #: A label that no longer is an expanded one may have this many elements.
 _LARGEST = 1 << 24
-#: Inputs are looked up after this many operations at the latest, so that nothing recurses too deeply.
+#: In place of a label: of elements that hold nothing of the input, as padding.
+BLANK = -1
+#: In place of the number of an input: it is not known which one, since elements may have changed their places.
+LOST = -2
+#: In place of the number of a token: of places in a tensor of the model's own that nothing of the input was written to.
+#: They may be tokens that the model adds, as the first one of a decoder, and need not be padding.
+OWN = -3
+_ALL = ("sample", "token", "batch", "row", "column")
+#: Labels are looked up after this many operations at the latest, so that nothing recurses too deeply.
 _LONGEST = 100
 
 
@@ -39,8 +47,8 @@ class Labels:
     """The labels of a tensor, each computed when somebody first asks for it; most are never asked for.
 
     `batch`, `row` and `column` are those of the last matrix product, `sample` is the number of the input, `token` that
-    of the token of it that something was made for. Weights have their coordinates in the softmax instead, by number of
-    axis, and the token of their query.
+    of the token of it that something was made for. Weights have their coordinates in the softmax instead of the first
+    three, by number of axis, and the input and token of their query.
 
     `shared` holds what follows from labels, by what it follows from: layers of one form have the same labels, which are
     computed once.
@@ -56,8 +64,8 @@ class Labels:
         self._depth = depth
         self._shared = shared
         if depth > _LONGEST:
-            self.get("sample")
-            self.get("token")
+            for name in _ALL:
+                self.get(name)
             self._depth = 0
 
     def get(self, name: str) -> Tensor | None:
@@ -66,15 +74,22 @@ class Labels:
             self._found[name] = self._make(name)
         return self._found[name]
 
+    @staticmethod
+    def after(given: Sequence[Labels | None], make: Callable[[str], Tensor | None]) -> Labels:
+        """Labels that follow from several others in a way that may hold tensors, and is not kept."""
+        known = [labels for labels in given if labels is not None]
+        return Labels(make, deepest(known), known[0]._shared if known else None)
+
     def moved(self, move: Move) -> Labels:
         """The labels of the tensor rearranged; without those that cannot be followed."""
 
         def follow(name: str) -> Tensor | None:
             label = self.get(name)
-            try:
-                return None if label is None else move(label)
-            except (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError):
+            if label is None:
                 return None
+            moved = _try(move, label)
+            unknown = lost(name, label.shape) if moved is None else None
+            return moved if unknown is None else _try(move, unknown)
 
         if isinstance(move, LastingMove):
             return self.leading_to(move, follow, self._depth + 1)
@@ -91,6 +106,11 @@ class Labels:
         return found
 
 
+def deepest(given: Sequence[Labels]) -> int:
+    """How many operations what follows from these labels is away from labels that were looked up."""
+    return max((labels._depth for labels in given), default=0) + 1
+
+
 def along(size: Sequence[int], axes: Mapping[int, int], count: int) -> Tensor:
     """0, 1, …, `count` - 1 along `axes` (axis: its size, in order) of a tensor of this size."""
     shape = [axes.get(axis, 1) for axis in range(len(size))]
@@ -105,7 +125,7 @@ def tokens_along(size: Sequence[int], number: int) -> Tensor:
 
 def varies(label: Tensor, axis: int) -> bool:
     """Whether a label changes along an axis."""
-    if label.shape[axis] <= 1 or label.stride(axis) == 0:
+    if label.shape[axis] <= 1 or label.stride(axis) == 0 or label.numel() == 0:
         return False
     first = [0] * label.dim()
     second = list(first)
@@ -114,6 +134,31 @@ def varies(label: Tensor, axis: int) -> bool:
         return True
     small = narrowed(label)
     return not bool((small == small.narrow(axis, 0, 1)).all())
+
+
+def _try(move: Move, label: Tensor) -> Tensor | None:
+    try:
+        return move(label)
+    except (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError):
+        return None
+
+
+def compact(label: Tensor) -> Tensor:
+    """A copy with size 1 along the axes on which the label does not vary: what it does not say takes no memory."""
+    for axis in range(label.dim()):
+        if label.shape[axis] > 1 and not varies(label, axis):
+            label = label.narrow(axis, 0, 1)
+    return label.clone()
+
+
+def lost(name: str, size: Sequence[int]) -> Tensor | None:
+    """A label that cannot be followed; of inputs it is said, so that nobody takes them to be in order."""
+    return torch.tensor(LOST).expand(tuple(size)) if name == "sample" else None
+
+
+def nothing(name: str, size: Sequence[int]) -> Tensor:
+    """A label of a tensor of the model's own that holds nothing of the input."""
+    return torch.tensor(OWN if name == "token" else BLANK).expand(tuple(size))
 
 
 def copy(tensor: Tensor) -> Tensor:
@@ -212,7 +257,7 @@ def padded(label: Tensor, amounts: Sequence[int]) -> Tensor:
             size[axis] += before + after
             label = label.narrow(axis, 0, 1).expand(size)
             continue
-        unknown = label.new_full((1,), -1)
+        unknown = label.new_full((1,), BLANK)
         parts = [unknown.expand(*size[:axis], extra, *size[axis + 1 :]) for extra in (max(before, 0), max(after, 0))]
         kept = label.narrow(axis, max(-before, 0), size[axis] + min(before, 0) + min(after, 0))
         label = joined([parts[0], kept, parts[1]], axis)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from attnaudit.capture.attention_call import NotCapturable, NotValues
+from attnaudit.capture.attention_call import NotCapturable, NotValues, Places
 from attnaudit.capture.tracing.forms import NO_PRODUCT, Fact, Product, Scaled, Softmax
-from attnaudit.capture.tracing.labels import Labels, Move, varies
+from attnaudit.capture.tracing.labels import BLANK, LOST, Labels, Move, varies
+from attnaudit.capture.tracing.unit_inputs import of_whole_units
 
 _OTHER_AXIS = "its weights are multiplied by values along another axis than its softmax runs over"
 _ACROSS_INPUTS = "it attends across the inputs of a batch"
@@ -34,7 +35,9 @@ class Side:
         """A label of the tensor, if it is known; `move` makes it out of that of the fact."""
         label = None if self.fact is None else self.fact.label(name)
         label = label if label is None or self.move is None else self.move(label)
-        return label if label is not None and label.shape == self.tensor.shape else None
+        if label is None or label.shape != self.tensor.shape:
+            return None
+        return of_whole_units(label) if name == "sample" else label
 
     @property
     def scale(self) -> float:
@@ -60,6 +63,38 @@ class Side:
         row, column = self.label("row"), self.label("column")
         if row is not None and column is not None and varies(row, -1) and not varies(column, -1):
             raise NotCapturable(_OVER_CHANNELS if varies(column, -2) else _OVER_TOKENS)
+
+
+def input_of(samples: Sequence[Tensor | None]) -> Tensor | None:
+    """The inputs that units belong to, from labels of their queries, keys and values; None if there are none.
+
+    All are lost where elements may have changed places in a way that cannot be followed.
+    """
+    known = [sample for sample in samples if sample is not None]
+    if any(bool((sample == LOST).any()) for sample in known):
+        return torch.full_like(known[0], LOST)
+    if not known:
+        return None
+    found = known[0]
+    for sample in known[1:]:
+        found = torch.where(found == BLANK, sample, found)
+    inputs = torch.unique(found[found != BLANK])
+    if len(inputs) > 1 and bool((found == BLANK).any()):
+        return torch.full_like(found, LOST)
+    return torch.where(found == BLANK, inputs, found) if len(inputs) == 1 else found
+
+
+def told_apart(places: Places, key_row: Tensor | None, units: Tensor, number: Tensor) -> Places:
+    """Places in which the queries of heads have their number along the axis of heads, if columns are not enough.
+
+    The rows of their queries are unknown. If they share columns, keys and the place `units` along all other axes, they
+    are no windows: their queries come from several projections, as from those of experts.
+    """
+    known = [places.query, places.key, places.value, key_row, units]
+    if places.query is None or key_row is None:
+        return places
+    kinds = torch.unique(torch.stack([label for label in known if label is not None]), dim=1).shape[1]
+    return places if kinds == len(units) else replace(places, query=number)
 
 
 def taken_out(fact: Fact | None) -> float:

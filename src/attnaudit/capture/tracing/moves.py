@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from attnaudit.capture.tracing.labels import LastingMove, Move, narrowed, on_small, padded, reshaped
+from attnaudit.capture.tracing.forms import Fact, Product
+from attnaudit.capture.tracing.labels import LastingMove, Move, compact, narrowed, on_small, padded, reshaped
 from attnaudit.capture.tracing.operations import TorchOp
+from attnaudit.capture.tracing.unfolding import unfolded
 
 _RESHAPES = frozenset(("view", "_unsafe_view", "reshape", "_reshape_alias", "_reshape_copy"))
 _REARRANGING = frozenset((
     "repeat", "index_select", "index", "gather", "pixel_shuffle", "pixel_unshuffle", "expand_copy", "permute_copy",
-    "im2col", "channel_shuffle", "take_along_dim",
+    "channel_shuffle", "take_along_dim",
 ))  # fmt: skip
 #: Their result depends on how the operand lies in memory, or on its bits.
 _NOT_FOLLOWED = frozenset(("as_strided", "view_dtype"))
@@ -38,6 +40,8 @@ def move_of(operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], 
     if name == "constant_pad_nd":
         amounts = args[1]
         return lambda tensor: padded(tensor, amounts)
+    if name == "im2col":
+        return lambda tensor: on_small(tensor, lambda small: unfolded(small, lambda part: func(part, *rest, **kwargs)))
     if name in _REARRANGING:
         return lambda tensor: on_small(tensor, lambda small: func(small, *_beside(rest, small), **kwargs))
     return View(func, _frozen(rest), tuple(kwargs.items()), output) if operation.is_view else None
@@ -68,6 +72,29 @@ class View(LastingMove):
         seen = self.func(tensor, *self.rest, **dict(self.options))
         view: Tensor = seen if self.output is None else seen[self.output]
         return view
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Elements from other places along an axis, as sorting takes them."""
+
+    axis: int
+    index: Tensor
+
+    def __call__(self, tensor: Tensor) -> Tensor:
+        """The elements of another tensor from there."""
+        taken = on_small(tensor, lambda small: small.gather(self.axis, self.index.to(small.device)))
+        return compact(taken).expand(taken.shape)
+
+
+def turned(operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], fact: Fact) -> Fact:
+    """The fact of a tensor whose axes were changed in place by `transpose_` and the like, called with these."""
+    move = move_of(operation, args, kwargs, None)
+    assert move is not None
+    if not isinstance(fact.form, Product):
+        return fact.moved(move, args[0].shape)
+    before = fact.label("row")  # the tensor itself no longer has the shape that it had
+    return replace(fact, form=None, labels=None) if before is None else fact.moved(move, before.shape)
 
 
 def _frozen(arguments: Sequence[Any]) -> tuple[Any, ...]:

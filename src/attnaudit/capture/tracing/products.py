@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from attnaudit.capture.tracing.forms import Fact, Product, Written
-from attnaudit.capture.tracing.labels import Labels, LastingMove, Move, along, varies
+from attnaudit.capture.tracing.labels import Labels, LastingMove, Move, along, lost, varies
 from attnaudit.capture.tracing.lazy import Lazy
 
 
@@ -117,11 +117,13 @@ def _inherited(name: str, left: Labels | None, right: Labels | None, shape: Sequ
     """The input or token of each element: that of its row on the left, or of its column on the right."""
     if name not in ("sample", "token"):
         return None
+    mixed = False
     for labels, axis in ((left, -1), (right, -2)):
         label = None if labels is None else labels.get(name)
         if label is not None and not varies(label, axis):
             return label.narrow(axis, 0, 1).expand(tuple(shape))
-    return None
+        mixed = mixed or label is not None
+    return lost(name, shape) if mixed else None
 
 
 def convolution_labels(given: Labels | None, shape: torch.Size, depthwise: bool) -> Labels:

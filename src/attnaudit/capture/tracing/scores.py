@@ -196,7 +196,8 @@ def multiplied(fact: Fact, other: Fact | None, axis: int) -> Changed | str | Non
     """
     form, active = fact.form, other is not None and other.activation
     if isinstance(form, Changed) and isinstance(form.origin, Softmax):
-        return form.reason if active else None
+        unseen = other is not None and form.origin.known and not form.origin.content  # no input is seen to reach it
+        return form.reason if active or unseen else None
     if not (isinstance(form, Changed) or (isinstance(form, Product) and (form.content or form.mixes))):
         return None
     row, column = fact.label("row"), fact.label("column")

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from attnaudit.capture.attention_call import TokenPlaces
 from attnaudit.capture.tracing.forms import Fact, Product
-from attnaudit.capture.tracing.labels import narrowed
+from attnaudit.capture.tracing.labels import OWN, narrowed
 from attnaudit.capture.tracing.layout import Side
 
 #: Takes the label of a tensor apart, one number for each token of every unit.
@@ -20,7 +20,7 @@ OfUnits = Callable[[Tensor], Int[Tensor, "units tokens"]]
 
 def token_places(query: Side, key: Side, of_queries: OfUnits, of_keys: OfUnits, *, masked: bool) -> TokenPlaces:
     """Tokens of queries and keys; where nothing is masked, nothing can be padding, and those of units do not matter."""
-    own, others = query.label("token"), key.label("token")
+    own, others = _tokens(query), _tokens(key)
     whole = TokenPlaces(*(None if label is None else torch.unique(narrowed(label)) for label in (own, others)))
     if not masked:
         return whole
@@ -36,6 +36,12 @@ def token_places(query: Side, key: Side, of_queries: OfUnits, of_keys: OfUnits, 
     if same and rows[0] is not None and rows[1] is not None:
         same = torch.equal(of_queries(rows[0]), of_keys(rows[1]))
     return replace(whole, query=queries, key=keys, same=same)
+
+
+def _tokens(side: Side) -> Tensor | None:
+    """The tokens of the inputs; None if they are not known of some, as where a model adds tokens of its own."""
+    label = side.label("token")
+    return None if label is None or bool((narrowed(label) == OWN).any()) else label
 
 
 def _projected(fact: Fact | None) -> Tensor | None:

@@ -19,13 +19,15 @@ from attnaudit.capture.attention_call import AttentionCall, NotCapturable, NotVa
 from attnaudit.capture.tracing import scores
 from attnaudit.capture.tracing.changes import changed_form
 from attnaudit.capture.tracing.completion import attention_of
+from attnaudit.capture.tracing.derived import deciding, derived
 from attnaudit.capture.tracing.facts import Facts
 from attnaudit.capture.tracing.forms import Changed, Convolved, Dropout, Fact, Form, Product, Softmax, Weights
 from attnaudit.capture.tracing.fused import fused_attention, is_fused
 from attnaudit.capture.tracing.inheritance import converted, inherited
 from attnaudit.capture.tracing.joining import joined_fact
 from attnaudit.capture.tracing.labels import Labels, along, tokens_along
-from attnaudit.capture.tracing.moves import View, changed_nothing, move_of
+from attnaudit.capture.tracing.memory import overwritten
+from attnaudit.capture.tracing.moves import Taken, View, changed_nothing, move_of, turned
 from attnaudit.capture.tracing.operations import TorchOp, operation_of
 from attnaudit.capture.tracing.products import (
     Factors,
@@ -36,6 +38,7 @@ from attnaudit.capture.tracing.products import (
     product_labels,
 )
 from attnaudit.capture.tracing.unread import is_unread, written_by
+from attnaudit.capture.tracing.writing import writing_of
 
 #: Looks at an operation, with its arguments and its result.
 Look = Callable[[TorchOp, Sequence[Any], Mapping[str, Any], Any], None]
@@ -57,10 +60,11 @@ class Tracer:
         self._operations: dict[Any, tuple[TorchOp, Look]] = {}
         self._layer, self._on_call, self._refuse = layer, on_call, refuse
 
-    def start(self, tensor: Tensor, inputs: int, number: int | None = None) -> None:
+    def start(self, tensor: Tensor, inputs: int | None, number: int | None = None) -> None:
         """A tensor that the model is called with; its axes run over inputs, if it has as many, and their tokens.
 
-        One that is not called with, but comes from elsewhere, has no `number`.
+        Where `inputs` is None, no axis is known to run over inputs. One that is not called with, but comes from
+        elsewhere, has no `number`.
         """
         known: dict[str, Tensor] = {}
         if tensor.dim() and len(tensor) == inputs:
@@ -83,6 +87,18 @@ class Tracer:
         if not (isinstance(result, Tensor) and result.is_nested):
             operation, look = known
             look(operation, args, kwargs, result)
+            self._derive(operation, args, kwargs, result)
+
+    def _derive(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
+        """The labels of a result that has other axes than what they follow from."""
+        operand = deciding(operation, args)
+        given = None if operand is None else self._facts.get(operand)
+        if given is None or (operand is not args[0] and self._facts.get(args[0]) is not None):
+            return  # rows of an activation have the labels that they had
+        for made in (result,) if isinstance(result, Tensor) else _tensors((result,), {}):
+            fact, labels = self._facts.get(made), derived(operation, args, kwargs, given, made)
+            if fact is not None and labels is not None:
+                self._facts[made] = replace(fact, labels=labels)
 
     def _look(self, operation: TorchOp) -> Look:
         """What looks at an operation."""
@@ -104,6 +120,8 @@ class Tracer:
             "embedding": self._embedding,
             "cat": self._cat,
             "stack": self._stack,
+            "sort": self._sorted,
+            "topk": self._sorted,
             "_cdist_forward": self._distance,
             "_euclidean_dist": self._distance,
         }
@@ -116,6 +134,9 @@ class Tracer:
         if not any(facts):
             return
         first = facts[0] if args and operands[0] is args[0] else None
+        if operation.turns is not None and first is not None:
+            self._facts[result] = turned(operation.turns, args, kwargs, first)
+            return
         if first is not None and isinstance(result, Tensor):
             if operation.copies:
                 self._facts[result] = converted(first, operands[0])
@@ -131,11 +152,21 @@ class Tracer:
                     self._facts[part] = first.moved(move, operands[0].shape)
             return
         known = dict(zip(map(id, operands), facts, strict=True))
+        writing = writing_of(operation, args, kwargs)
         for made in (result,) if isinstance(result, Tensor) else _tensors((result,), {}):
             form = self._form(operation.name, args, kwargs, known, made)
-            self._facts[made] = inherited(operation.name, made, operands, facts, form)
+            self._facts[made] = inherited(operation, writing, made, operands, facts, form)
         if operation.is_mutable and operands:
-            self._write_through(operands[0])
+            self._write_through(operands[0], facts[0])
+
+    def _sorted(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
+        """Sorting takes elements elsewhere along an axis, and says where from."""
+        self._follow(operation, args, kwargs, result)
+        before, after = self._facts.get(args[0]), self._facts.get(result[0])
+        if before is not None and after is not None and after.form is None and before.labels is not None:
+            place = 2 if operation.name == "topk" else 1
+            axis = kwargs.get("dim", args[place] if len(args) > place else -1)
+            self._facts[result[0]] = replace(after, labels=before.labels.moved(Taken(axis, result[1])))
 
     def _unread(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
         """An operation that cannot be looked into: of several activations, it may be attention."""
@@ -283,8 +314,8 @@ class Tracer:
         given, shape = _labels(fact), result.shape
 
         def make(name: str) -> Tensor | None:
-            if name == "token" and given is not None:
-                return given.get("token")
+            if given is not None and name in ("sample", "token"):
+                return given.get(name)
             return _coordinate(name, shape)
 
         coordinates = Labels(make) if given is None else given.leading_to(("softmax", shape), make)
@@ -304,24 +335,39 @@ class Tracer:
                 form.softmax.changed = "attention dropout is on"
             self._facts[result[0]] = fact if kept else replace(fact, form=None)
 
-    def _write_through(self, part: Tensor) -> None:
+    def _write_through(self, part: Tensor, before: Fact | None) -> None:
         """An operation changed `part` in place: other tensors in the same memory are changed, too."""
         fact, whole = self._facts.get(part), part._base
-        if whole is None or fact is None:
+        if fact is None:
             return
-        if self._facts.get(whole) is None:
-            self._facts[whole] = Fact(None, activation=fact.activation)
-        of_scores = isinstance(fact.form, Changed) or (isinstance(fact.form, Product) and fact.form.content)
-        known = self._facts.get(whole)
-        if of_scores and (known is None or known.form is None):
-            reason = "its scores are put together from several products, as in sparse or sliding-window attention"
-            self._facts[whole] = Fact(None, Changed(reason, object()))
-        if fact.form is None:
+        moved = fact.form is None and fact.labels is not None and fact.labels is not _labels(before)
+        if whole is not None:
+            self._write_whole(whole, fact, blank=moved)
+        if not moved and (whole is None or fact.form is None):
             return
         memory = part.untyped_storage()._cdata
         for other, known in self._facts.items():
-            if other is not part and isinstance(known.form, Product) and other.untyped_storage()._cdata == memory:
+            if other is part or other.untyped_storage()._cdata != memory:
+                continue
+            if moved and not _is_of_scores(known):
+                unknown = known.labels is None and known.activation
+                self._facts[other] = replace(
+                    known,
+                    labels=None if unknown else overwritten(other, known.labels, part, fact.labels),
+                    activation=known.activation or fact.activation,
+                    rotated=known.rotated or fact.rotated,
+                )
+            elif isinstance(known.form, Product) and whole is not None:
                 self._facts[other] = scores.written(other, known, part, fact)
+
+    def _write_whole(self, whole: Tensor, fact: Fact, *, blank: bool) -> None:
+        """Something with this fact was written into a part of `whole`, which may have been `blank`."""
+        known = self._facts.get(whole)
+        if isinstance(fact.form, Changed | Product) and _is_of_scores(fact) and (known is None or known.form is None):
+            reason = "its scores are put together from several products, as in sparse or sliding-window attention"
+            self._facts[whole] = Fact(None, Changed(reason, object()))
+        elif known is None:
+            self._facts[whole] = Fact(None, activation=fact.activation and not blank)
 
 
 def _labels(fact: Fact | None) -> Labels | None:
@@ -334,6 +380,12 @@ def _of_scores(argument: Any, facts: Mapping[int, Fact | None]) -> Fact | None:
         return facts.get(id(argument))
     found = (facts.get(id(part)) for part in argument)
     return next((fact for fact in found if fact is not None and isinstance(fact.form, Product | Changed)), None)
+
+
+def _is_of_scores(fact: Fact) -> bool:
+    """Whether a tensor is scores or weights, or was computed from them."""
+    form = fact.form
+    return isinstance(form, Changed | Weights) or (isinstance(form, Product) and form.content)
 
 
 def _coordinate(name: str, shape: torch.Size) -> Tensor | None:
