@@ -26,7 +26,6 @@ from attnaudit.capture.tracing.fused import fused_attention, is_fused
 from attnaudit.capture.tracing.inheritance import converted, inherited
 from attnaudit.capture.tracing.joining import joined_fact
 from attnaudit.capture.tracing.labels import Labels, along, tokens_along
-from attnaudit.capture.tracing.memory import overwritten
 from attnaudit.capture.tracing.moves import Taken, View, changed_nothing, move_of, turned
 from attnaudit.capture.tracing.operations import TorchOp, operation_of
 from attnaudit.capture.tracing.products import (
@@ -38,6 +37,7 @@ from attnaudit.capture.tracing.products import (
     product_labels,
 )
 from attnaudit.capture.tracing.unread import is_unread, written_by
+from attnaudit.capture.tracing.write_through import write_through
 from attnaudit.capture.tracing.writing import writing_of
 
 #: Looks at an operation, with its arguments and its result.
@@ -157,7 +157,7 @@ class Tracer:
             form = self._form(operation.name, args, kwargs, known, made)
             self._facts[made] = inherited(operation, writing, made, operands, facts, form)
         if operation.is_mutable and operands:
-            self._write_through(operands[0], facts[0])
+            write_through(self._facts, operands[0], facts[0])
 
     def _sorted(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
         """Sorting takes elements elsewhere along an axis, and says where from."""
@@ -335,40 +335,6 @@ class Tracer:
                 form.softmax.changed = "attention dropout is on"
             self._facts[result[0]] = fact if kept else replace(fact, form=None)
 
-    def _write_through(self, part: Tensor, before: Fact | None) -> None:
-        """An operation changed `part` in place: other tensors in the same memory are changed, too."""
-        fact, whole = self._facts.get(part), part._base
-        if fact is None:
-            return
-        moved = fact.form is None and fact.labels is not None and fact.labels is not _labels(before)
-        if whole is not None:
-            self._write_whole(whole, fact, blank=moved)
-        if not moved and (whole is None or fact.form is None):
-            return
-        memory = part.untyped_storage()._cdata
-        for other, known in self._facts.items():
-            if other is part or other.untyped_storage()._cdata != memory:
-                continue
-            if moved and not _is_of_scores(known):
-                unknown = known.labels is None and known.activation
-                self._facts[other] = replace(
-                    known,
-                    labels=None if unknown else overwritten(other, known.labels, part, fact.labels),
-                    activation=known.activation or fact.activation,
-                    rotated=known.rotated or fact.rotated,
-                )
-            elif isinstance(known.form, Product) and whole is not None:
-                self._facts[other] = scores.written(other, known, part, fact)
-
-    def _write_whole(self, whole: Tensor, fact: Fact, *, blank: bool) -> None:
-        """Something with this fact was written into a part of `whole`, which may have been `blank`."""
-        known = self._facts.get(whole)
-        if isinstance(fact.form, Changed | Product) and _is_of_scores(fact) and (known is None or known.form is None):
-            reason = "its scores are put together from several products, as in sparse or sliding-window attention"
-            self._facts[whole] = Fact(None, Changed(reason, object()))
-        elif known is None:
-            self._facts[whole] = Fact(None, activation=fact.activation and not blank)
-
 
 def _labels(fact: Fact | None) -> Labels | None:
     return None if fact is None else fact.labels
@@ -380,12 +346,6 @@ def _of_scores(argument: Any, facts: Mapping[int, Fact | None]) -> Fact | None:
         return facts.get(id(argument))
     found = (facts.get(id(part)) for part in argument)
     return next((fact for fact in found if fact is not None and isinstance(fact.form, Product | Changed)), None)
-
-
-def _is_of_scores(fact: Fact) -> bool:
-    """Whether a tensor is scores or weights, or was computed from them."""
-    form = fact.form
-    return isinstance(form, Changed | Weights) or (isinstance(form, Product) and form.content)
 
 
 def _coordinate(name: str, shape: torch.Size) -> Tensor | None:
