@@ -115,7 +115,7 @@ def test_copies_of_one_attention_belong_to_every_input(count):
 def test_rows_without_an_input_are_of_that_of_the_others_if_these_have_one():
     sample = torch.tensor([[-1, 3, 3], [-1, 1, 2], [-1, -1, -1], [-1, -2, 4]])[..., None].expand(-1, -1, 2)
     side = Side(sample.float(), Fact(Labels(lambda name: sample if name == "sample" else None)))
-    assert side.label("sample")[..., 0].tolist() == [[3, 3, 3], [-1, 1, 2], [-1, -1, -1], [-1, -2, 4]]
+    assert side.label("sample")[..., 0].tolist() == [[3, 3, 3], [-1, 1, 2], [-1, -1, -1], [-2, -2, -2]]
 
 
 def attention(q, k, v):
@@ -195,6 +195,22 @@ def selected(table, x):
 @pytest.mark.parametrize("count", [2, 3])
 def test_inputs_are_followed_into_rows_of_a_table(look_up, count):
     assert assert_as_alone(Table(look_up).eval(), ids(count)) == {}
+
+
+class RunningSums(Base):
+    """Inputs one after the other in one row, with places that follow from running sums over how long they are."""
+
+    def forward(self, lengths, rows):
+        starts = F.pad(lengths.cumsum(0)[:-1], (1, 0))
+        places = torch.arange(len(rows)) - starts.repeat_interleave(lengths)
+        x = self.e(places) + rows
+        return torch.cat([self.attend(part[None]) for part in x.split(lengths.tolist())], dim=1)
+
+
+def test_a_running_sum_over_inputs_is_of_none_of_them():
+    rows = torch.cat(list(sequences()))
+    with pytest.raises(CaptureError, match="capture one input at a time"):
+        capture(RunningSums().eval(), (torch.tensor([5, 5]), rows))
 
 
 class Shifted(Base):

@@ -52,8 +52,10 @@ def _kept(
 ) -> Labels | None:
     """Labels of the operands, if the operation leaves elements in their places.
 
-    Those of scores say what became of them, and not which input they belong to: any operation keeps them.
+    Those of scores say what became of them, and not which input they belong to: any operation keeps them. What is made
+    of sizes and places, such as positions, says nothing of an activation that it is added to.
     """
+    pairs = [pair for pair in pairs if pair[1] is not None and pair[1].activation] or pairs
     known = [(operand, fact.labels) for operand, fact in pairs if fact is not None and fact.labels is not None]
     if known and form is None and not stays_in_place(operation):
         return scattered([labels for _, labels in known], shape)

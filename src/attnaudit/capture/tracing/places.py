@@ -19,12 +19,14 @@ _ELEMENTWISE = frozenset((
     "fake_quantize_per_tensor_affine", "_thnn_fused_lstm_cell", "dropout", "rsub", "ldexp", "normal", "uniform",
     "quantize_per_tensor", "dequantize", "int_repr", "_to_dense",
 ))  # fmt: skip
+#: They mix each element with those before it along an axis.
+SCANS = ("cumsum", "cumprod", "logcumsumexp", "cummax", "cummin")
 #: They mix elements along axes, which keep their order; a reduced axis has the size 1, or is gone.
 _ALONG_AXES = frozenset((
     "native_layer_norm", "native_group_norm", "native_batch_norm", "_native_batch_norm_legit",
     "_native_batch_norm_legit_no_training", "_batch_norm_with_update", "_batch_norm_no_update", "cudnn_batch_norm",
-    "miopen_batch_norm", "_fused_rms_norm", "rms_norm", "renorm", "_log_softmax", "cumsum", "cumprod", "logcumsumexp",
-    "cummax", "cummin", "sum", "nansum", "mean", "nanmean", "prod", "amax", "amin", "aminmax", "max", "min", "any",
+    "miopen_batch_norm", "_fused_rms_norm", "rms_norm", "renorm", "_log_softmax", *SCANS, "sum",
+    "nansum", "mean", "nanmean", "prod", "amax", "amin", "aminmax", "max", "min", "any",
     "all", "argmax", "argmin", "var", "std", "var_mean", "std_mean", "logsumexp", "norm", "linalg_vector_norm",
     "count_nonzero", "median", "nanmedian", "mode", "kthvalue", "_fft_c2c", "_fft_r2c", "_fft_c2r", "col2im",
     "grid_sampler_2d", "grid_sampler_3d", "lstm", "gru", "rnn_tanh", "rnn_relu", "mkldnn_rnn_layer", "_cudnn_rnn",
@@ -90,6 +92,19 @@ def first_known(given: Sequence[Labels]) -> Labels:
 def _is_known(label: Tensor) -> bool:
     small = narrowed(label)
     return small.numel() == 0 or int(small.min()) >= 0
+
+
+@dataclass(frozen=True, slots=True)
+class Alike(LastingMove):
+    """Labels that do not vary along an axis, along which elements were mixed."""
+
+    axis: int
+
+    def __call__(self, label: Tensor) -> Tensor:
+        """The label as it was."""
+        if varies(label, self.axis):
+            raise ValueError("it varies along an axis that was mixed")
+        return label
 
 
 @dataclass(frozen=True, slots=True)

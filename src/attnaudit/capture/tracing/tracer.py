@@ -28,6 +28,7 @@ from attnaudit.capture.tracing.joining import joined_fact
 from attnaudit.capture.tracing.labels import Labels, along, tokens_along
 from attnaudit.capture.tracing.moves import Taken, View, changed_nothing, move_of, turned
 from attnaudit.capture.tracing.operations import TorchOp, operation_of
+from attnaudit.capture.tracing.places import SCANS, Alike
 from attnaudit.capture.tracing.products import (
     Factors,
     convolution_labels,
@@ -122,6 +123,7 @@ class Tracer:
             "stack": self._stack,
             "sort": self._sorted,
             "topk": self._sorted,
+            **dict.fromkeys(SCANS, self._scanned),
             "_cdist_forward": self._distance,
             "_euclidean_dist": self._distance,
         }
@@ -167,6 +169,15 @@ class Tracer:
             place = 2 if operation.name == "topk" else 1
             axis = kwargs.get("dim", args[place] if len(args) > place else -1)
             self._facts[result[0]] = replace(after, labels=before.labels.moved(Taken(axis, result[1])))
+
+    def _scanned(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
+        """Running sums and the like mix what comes before along an axis, which may run over inputs."""
+        self._follow(operation, args, kwargs, result)
+        made = result if isinstance(result, Tensor) else result[0]
+        fact = self._facts.get(made)
+        if fact is not None and fact.labels is not None:
+            axis = kwargs.get("dim", args[1] if len(args) > 1 else 0)
+            self._facts[made] = replace(fact, labels=fact.labels.moved(Alike(axis)))
 
     def _unread(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
         """An operation that cannot be looked into: of several activations, it may be attention."""
