@@ -54,18 +54,23 @@ def account(events: Sequence[Event], said: Said) -> Account:
 
 
 def _take(event: Event, waiting: dict[str, list[Layer]], must_agree: bool, result: Account) -> bool:
-    """Take the first captured layer of its module (`must_agree`: with the same weights); False if there is none."""
+    """Take the first captured layer of its module (`must_agree`: with the same weights); False if there is none.
+
+    A layer that attends in one window or input after the other has a part for each of these calls.
+    """
     for name, captured in waiting.items():
         for place, layer in enumerate(captured if _about(name, event) else ()):
-            difference = None if event.weights is None else weights_difference(layer, event.weights)
-            if must_agree and (difference is None or difference > SAME):
-                continue
-            del captured[place]
-            result.captured += 1
-            if difference is not None:
-                result.compared += 1
-                result.difference = max(result.difference, difference)
-            return True
+            for found in (layer, *((part,) for part in layer if len(layer) > 1)):
+                difference = None if event.weights is None else weights_difference(found, event.weights)
+                if must_agree and (difference is None or difference > SAME):
+                    continue
+                rest = tuple(part for part in layer if all(part is not own for own in found))
+                captured[place : place + 1] = [rest] if rest else []
+                result.captured += 1
+                if difference is not None:
+                    result.compared += 1
+                    result.difference = max(result.difference, difference)
+                return True
     return False
 
 
