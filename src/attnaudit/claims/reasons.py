@@ -37,7 +37,7 @@ def missing_for(finding: Finding, scores: Sequence[Score], guard: str, least: in
         if any(s.unidentifiable for s in scores) and not any(s.informative for s in scores):
             return f"no head has {guard}"
         if all(s.tolerance == 0 for s in scores):
-            return "noise was tried on the first inputs alone, and these have no number: put others first"
+            return "noise was tried on the first inputs alone, and these have no number: put other inputs first"
         return "no deciding measure tells planted heads from null ones"
     if finding is Finding.NOT_MEASURED:
         if all(s.informative + s.uninformative == 0 for s in scores):
