@@ -18,7 +18,8 @@ from attnaudit.report.costs import cost_report, write_costs
 from tests.cost.tables import FORMS, pass_cost, table
 
 RECORDED = Path(__file__).parents[2] / "docs" / "results" / "cost"
-TIME, GRAPH = QUANTITIES["time", "ms"], QUANTITIES["time of a CUDA graph", "graph ms"]
+GRAPHS = ("time of a CUDA graph", "graph ms")
+TIME, GRAPH = QUANTITIES["time", "ms"], QUANTITIES[GRAPHS]
 COSTS = {
     "softmax": (pass_cost(time=2, memory=4, graph=1), pass_cost()),
     FORMS[0]: (pass_cost(time=3, memory=3), pass_cost()),
@@ -40,7 +41,7 @@ def test_a_network_is_compared_with_softmax_attention_of_its_size():
 
 def test_what_was_not_measured_of_either_has_no_ratio():
     assert ratios(table(COSTS), "inference", GRAPH) == {("softmax", "tiny"): 1}
-    assert ("time of a CUDA graph", "graph ms") not in measured(table())
+    assert GRAPHS not in measured(table())
 
 
 def test_what_was_measured_of_training_alone_is_shown():
@@ -91,7 +92,7 @@ def test_recorded_tables_have_the_operations_of_the_formulas_and_their_own_csv(f
 def test_the_tables_of_the_page_have_the_recorded_numbers():
     whole = read_costs(RECORDED / "h200")
     page = (RECORDED / "README.md").read_text()
-    for quantity, digits in {("operations", "GFLOP"): 2, ("memory", "MiB"): 0, ("time", "ms"): 1}.items():
+    for quantity, digits in {("operations", "GFLOP"): 2, ("memory", "MiB"): 0, GRAPHS: 2}.items():
         number, rows = QUANTITIES[quantity], page.split(f"\n| {quantity[1]}")[1].split("\n\n")[0].splitlines()[2:]
         over = {passed: ratios(whole, passed, number) for passed in PASSES}
         for own, row in zip(whole.of_size("tiny"), rows, strict=True):
@@ -104,13 +105,14 @@ def test_the_tables_of_the_page_have_the_recorded_numbers():
             assert row == f"| {' | '.join([own.attention, *cells])} |"
 
 
-@pytest.mark.parametrize("folder", ["cpu", "cpu-batch-8"])
-def test_the_page_has_the_verdicts_on_the_recorded_times(folder):
+@pytest.mark.parametrize(("folder", "both"), [("cpu", ", "), ("cpu-batch-8", ", "), ("h200", " and ")])
+def test_the_page_has_the_verdicts_on_the_recorded_times(folder, both):
     page = (RECORDED / "README.md").read_text()
     verdicts = judge([CLAIMS["rpc-cost"]], [read_costs(RECORDED / folder)]).verdicts
     for verdict in verdicts:
-        inference, training = re.findall(r"time (×\S+ \[.*?\])", verdict.reason)
-        assert f"{verdict.words}: {inference}, {training} |" in page, verdict.model
+        inference, training = re.findall(r"time (?:of a CUDA graph )?(×\S+ \[.*?\])", verdict.reason)
+        row = next(line for line in page.splitlines() if f"{inference}{both}{training} |" in line)
+        assert f"| {verdict.words}: " in row, verdict.model
 
 
 def test_a_size_without_softmax_attention_has_no_ratios():
