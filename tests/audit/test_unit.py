@@ -59,8 +59,9 @@ def test_a_worker_refuses_a_model_that_was_swapped_after_the_start(bert, swap):
 
 
 def test_local_workers_stop_at_what_was_swapped_after_the_start(bert, text, tmp_path):
+    on_workers = {"workers": 2, "device": "cpu"}  # on a GPU this process computes, with the model that it has loaded
     with pytest.raises(WeightsError, match="than this run began with"):
-        run(bert, text, tmp_path / "run", workers=2, progress=lambda *_: SWAPS["tokenizer"](bert))
+        run(bert, text, tmp_path / "run", progress=lambda *_: SWAPS["tokenizer"](bert), **on_workers)
     assert not (tmp_path / "run").exists()
 
 

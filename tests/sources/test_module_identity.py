@@ -172,12 +172,53 @@ def test_attributes_may_refer_to_each_other():
     assert module_fingerprint(module) != module_fingerprint(Attention())
 
 
+REGISTRY = {}
+
+
+def registered(by):
+    """A function that looks itself up, and stands in the table under which it is looked up."""
+
+    def activation(x):
+        return x * REGISTRY[activation]
+
+    REGISTRY[activation] = by
+    return activation
+
+
+class Named:
+    """An object that knows which table and which set it is in."""
+
+    def __init__(self, by):
+        self.by, self.table, self.group = by, {self: by}, {self}
+
+    def __call__(self, x):
+        return x * self.by
+
+
+@pytest.mark.parametrize("kind", [registered, Named])
+def test_keys_and_members_may_refer_to_what_they_are_in(monkeypatch, kind):
+    def fingerprint(*factors):
+        monkeypatch.setitem(globals(), "REGISTRY", {})
+        activations = [kind(by) for by in factors]
+        return module_fingerprint(changed(lambda module: setattr(module, "activations", activations)))
+
+    assert fingerprint(2.0, 3.0) == fingerprint(2.0, 3.0)
+    assert len({fingerprint(2.0, 3.0), fingerprint(2.0, 4.0), fingerprint(3.0, 2.0), fingerprint(2.0)}) == 4
+
+
 SCRIPT = """
 import torch, enum
 from attnaudit.sources import wrap_module
 
 class Kind(enum.Enum):
     A = 1
+
+class Key:
+    everything = {}
+
+    def __init__(self, own):
+        self.own, self.others = own, {"s", "t", own}
+        self.everything[own] = self
 
 def helper(x):
     return x if str(x) in {"one", "two", "three"} else x * CONSTANT
@@ -191,7 +232,8 @@ class Net(torch.nn.Module):
         super().__init__()
         torch.manual_seed(0)
         self.layer = torch.nn.TransformerEncoderLayer(8, 2, 8)
-        self.kind, self.sets = Kind.A, {frozenset({"a", "b"}): {"x", "y", "z"}}
+        self.kind, self.sets = Kind.A, {frozenset({"a", "b"}): {"x", "y", "z"}, frozenset({("c", Kind.A), "d"}): 1}
+        self.table = {Key(own): own for own in {"p", "q", "r"}}
         self.act = lambda x: helper(x)
 
     def forward(self, x):

@@ -15,7 +15,7 @@ import importlib.util
 import sysconfig
 import types
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -79,9 +79,13 @@ class _Description:
 
     Each object that it refers to has a number, in the order in which they are met, and is described after it and not
     inside it: code may refer to code that refers to code, deeper than Python can call itself.
+
+    Keys and members of sets come in the order of their names, and those of one name in that of their own descriptions.
+    They may refer to what they are in, as those of a registry do, so that no description within one has others in it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, of_member: bool = False) -> None:
+        self._of_member = of_member
         self._met: dict[int, int] = {}
         self._kept: list[Any] = []  # what has a number must not be freed: another object would get its address
         self._waiting: deque[Any] = deque()
@@ -107,7 +111,7 @@ class _Description:
         elif isinstance(value, tuple):  # constants may be one object or several equal ones: that says nothing
             yield from self._sequence(value)
         elif isinstance(value, frozenset):
-            yield _text("set", *sorted(map(_own_digest, value)))
+            yield from self._set(value)
         elif isinstance(value, slice):
             yield from self._written((value.start, value.stop, value.step))
         elif id(value) in self._met:
@@ -127,12 +131,9 @@ class _Description:
             yield _text("array", str(value.dtype), value.shape)
             yield value.tobytes() if value.dtype != object else b""
         elif isinstance(value, dict | types.MappingProxyType):
-            yield _text("mapping", _name(type(value)), len(value))
-            for key, entry in sorted(value.items(), key=lambda pair: _own_digest(pair[0])):
-                yield from self._written(key)
-                yield from self._written(entry)
+            yield from self._mapping(value)
         elif isinstance(value, set):
-            yield _text("set", *sorted(map(_own_digest, value)))
+            yield from self._set(value)
         elif isinstance(value, list | deque | range):
             yield from self._sequence(value)
         elif isinstance(value, functools.partial):
@@ -154,6 +155,24 @@ class _Description:
             yield from self._code(value)
         else:
             yield from self._other(value)
+
+    def _mapping(self, values: Mapping[Any, Any]) -> Iterator[bytes]:
+        yield _text("mapping", _name(type(values)), len(values))
+        for _, namesakes in _by_label(values):
+            if len(namesakes) > 1 and not self._of_member:
+                namesakes.sort(key=_own_digest)
+            for key in namesakes:
+                yield from self._written(key)
+                yield from self._written(values[key])
+
+    def _set(self, values: Set[Any]) -> Iterator[bytes]:
+        """Namesakes have no numbers, since nothing says which of two equal ones came first."""
+        yield _text("set", len(values))
+        for label, namesakes in _by_label(values):
+            if len(namesakes) == 1:
+                yield from self._written(namesakes[0])
+            else:
+                yield _text(label, len(namesakes), *([] if self._of_member else sorted(map(_own_digest, namesakes))))
 
     def _sequence(self, values: Sequence[Any] | deque[Any]) -> Iterator[bytes]:
         yield _text("sequence", _name(type(values)), len(values))
@@ -267,8 +286,26 @@ def _tensor(tensor: Tensor) -> Iterator[bytes]:
 
 
 def _own_digest(value: Any) -> str:
-    """The digest of a member of a set or of a key: where it stands then follows from what it is."""
-    return content_digest(_Description().of(value))
+    """The digest of a key or of a member of a set by itself: where it stands then follows from what it is."""
+    return content_digest(_Description(of_member=True).of(value))
+
+
+def _by_label(members: Iterable[Any]) -> list[tuple[str, list[Any]]]:
+    """Keys, or members of a set, in the order of their labels."""
+    found: dict[str, list[Any]] = {}
+    for member in members:
+        found.setdefault(_label(member), []).append(member)
+    return sorted(found.items())
+
+
+def _label(value: Any) -> str:
+    """A plain value itself, and the name of any other."""
+    if isinstance(value, tuple | frozenset):
+        labels = [_label(entry) for entry in value]
+        return f"{_name(type(value))}{labels if isinstance(value, tuple) else sorted(labels)}"
+    if isinstance(value, (*_PLAIN, np.generic, Path, enum.Enum)):
+        return f"{_name(type(value))} {value!r}"
+    return _name(value if isinstance(value, type | types.FunctionType) else type(value))
 
 
 def _text(*parts: Any) -> bytes:
@@ -276,7 +313,7 @@ def _text(*parts: Any) -> bytes:
     return b"".join(b"%d:%b" % (len(part), part) for part in (repr(own).encode() for own in parts))
 
 
-def _name(own: type) -> str:
+def _name(own: type | types.FunctionType) -> str:
     return f"{own.__module__}.{own.__qualname__}"
 
 
