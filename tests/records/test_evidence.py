@@ -114,7 +114,7 @@ def test_the_rows_of_a_run_are_read_once_for_statistics_verdicts_figures_and_pag
     rows = CountedReads(run.rows._dataset)
     evidence = Evidence(rows)
     selection = AuditSettings(references=REFERENCES[1:]).selection()
-    summary = summarise(statistics(evidence, selection), Notes(), selection)
+    summary = summarise(statistics(evidence, selection, {}), Notes(), selection)
     judged = conclude(replace(run, summary=summary, heads=HeadRows(evidence)), claims_about(RecordKind.AUDIT))
     reference_figure(judged, tmp_path / "references.svg")
     judged.report()

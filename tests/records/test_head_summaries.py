@@ -73,7 +73,7 @@ def test_distributions_have_the_same_numbers_and_nearly_the_same_dots(both):
 
 
 def test_statistics_are_the_same(rows, table):
-    placed = {(group, reference): own for group, reference, own in statistics(rows, SELECTION)}
+    placed = {(group, reference): own for group, reference, own in statistics(rows, SELECTION, GROUPS)}
     kept = {(group, reference): own for group, reference, own in kept_statistics(SummaryRows.of_table(table))}
     assert kept == placed
 

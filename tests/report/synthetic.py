@@ -89,7 +89,7 @@ def write_run(
     rows = folder.parts.evidence(["a"])
     folder.extend_settings(certificates=notes.certificate, eigen_solvers={"dense": size}, attention={})
     selection = settings.selection()
-    summary = summarise(statistics(rows, selection), notes, selection)
+    summary = summarise(statistics(rows, selection, {}), notes, selection)
     measured = AuditRun(path, folder.settings(AuditFile, RunKind.AUDIT), summary, HeadRows(rows))
     conclude(measured, claims_named(JUDGED, RecordKind.AUDIT))
     return path

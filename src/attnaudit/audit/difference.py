@@ -120,9 +120,7 @@ def _change(
         return
     both = both.append_column("difference", pc.subtract(both["value_after"], both["value"]))
     usable = both.filter(pc.is_finite(both["difference"])).select(["input", "difference"])
-    groups = {**second.groups, **first.groups}
-    names = pa.array([groups.get(name, name) for name in usable["input"].to_pylist()], pa.string())
-    means = input_means(pa.table({"input": names, "value": usable["difference"]}))
+    means = input_means(usable.rename_columns(["input", "value"]), {**second.groups, **first.groups})
     yield Change(
         models=(before, after),
         measure=measure,

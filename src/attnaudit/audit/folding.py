@@ -82,7 +82,7 @@ def fold(rows: Evidence, selection: Selection, groups: Mapping[str, str]) -> pa.
     for group in heads.measured():
         shown = (by_role, drawn) if scoring.has_direction(group) else ((), ())
         found.groups.update(summarised(heads, group, scoring.of(group), *shown).groups)
-    for place in statistics(rows, selection):
+    for place in statistics(rows, selection, groups):
         _add_statistic(found, place)
     return found.table()
 

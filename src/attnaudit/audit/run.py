@@ -48,7 +48,7 @@ def measure(
     heads: MeasuredHeads
     if folding is None:
         rows, notes = folder.parts.evidence_with_notes(list(dict.fromkeys(unit.key for unit in plan.units)))
-        heads, found = HeadRows(rows, plan.groups), statistics(rows, plan.selection)
+        heads, found = HeadRows(rows, plan.groups), statistics(rows, plan.selection, plan.groups)
     else:
         kept, notes = folder.parts.summaries_with_notes(list(plan.summary_parts))
         heads, found = kept, list(kept_statistics(kept.rows))

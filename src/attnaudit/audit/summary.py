@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from attnaudit.audit.reduction import Reduction, reductions, with_intervals
@@ -28,9 +28,12 @@ class PlacedStatistic(NamedTuple):
     statistic: Statistic
 
 
-def statistics(evidence: Evidence, selection: Selection) -> list[PlacedStatistic]:
-    """Of every model, measure, theory and reference; references are summarised for the main theory of a measure."""
-    reduced = list(_reduced(evidence, selection))
+def statistics(evidence: Evidence, selection: Selection, groups: Mapping[str, str]) -> list[PlacedStatistic]:
+    """Of every model, measure, theory and reference; references are summarised for the main theory of a measure.
+
+    Inputs that belong together by `groups` count as one in deviations and intervals.
+    """
+    reduced = list(_reduced(evidence, selection, groups))
     found = with_intervals([own for _, _, own in reduced], selection.seed)
     return [PlacedStatistic(group, name, own) for (group, name, _), own in zip(reduced, found, strict=True)]
 
@@ -64,15 +67,17 @@ def summarise(found: Iterable[PlacedStatistic], notes: Notes, selection: Selecti
     )
 
 
-def _reduced(evidence: Evidence, selection: Selection) -> Iterator[tuple[Group, str, Reduction]]:
+def _reduced(
+    evidence: Evidence, selection: Selection, groups: Mapping[str, str]
+) -> Iterator[tuple[Group, str, Reduction]]:
     """By model, measure, theory and reference, in order of their first rows."""
-    groups = [Group(*names) for names in evidence.combinations(*Group._fields)]
-    main = _main_theories(groups, selection)
+    measured = [Group(*names) for names in evidence.combinations(*Group._fields)]
+    main = _main_theories(measured, selection)
     for model, measure in main:
-        for group in (own for own in groups if (own.model, own.measure) == (model, measure)):
+        for group in (own for own in measured if (own.model, own.measure) == (model, measure)):
             asked = {} if group.theory == main[model, measure] else {"reference": OBSERVED}
             rows = evidence.where(*_COLUMNS, **group._asdict(), **asked)
-            for reference, own in reductions(rows).items():
+            for reference, own in reductions(rows, groups).items():
                 yield group, reference, own
 
 
