@@ -14,6 +14,7 @@ from pathlib import Path
 
 from attnaudit.records.evaluated_networks import open_evaluations
 from attnaudit.report.seed_gains import GainRecord, conditions_of, gain_records
+from attnaudit.robustness.gains import end_in_points, mean_in_points
 
 
 def tables(records: Sequence[GainRecord]) -> str:
@@ -51,14 +52,13 @@ def _cell(record: GainRecord | None, *, gain: bool) -> str:
     mean, low, high = (
         (record.gain, record.gain_low, record.gain_high) if gain else (record.accuracy, record.low, record.high)
     )
-    form = "+.2f" if gain else ".1f"
-    ends = "" if low is None or high is None else f" [{_number(low, form)}, {_number(high, form)}]"
-    return f"{_number(mean or 0.0, form)}{ends}"
+    middle, end = (mean_in_points, end_in_points) if gain else (_per_cent, _per_cent)
+    ends = "" if low is None or high is None else f" [{end(low)}, {end(high)}]"
+    return f"{middle(mean or 0.0)}{ends}".replace("-", "−")
 
 
-def _number(share: float, form: str) -> str:
-    text = format(100 * share, form)
-    return text.replace("-0.00", "+0.00").replace("-", "−") if form[0] == "+" else text
+def _per_cent(share: float) -> str:
+    return f"{100 * share:.1f}"
 
 
 def heading(names: Sequence[str]) -> list[str]:

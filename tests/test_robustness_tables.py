@@ -31,3 +31,10 @@ def test_what_was_not_run_is_a_dash(tmp_path):
     networks[3] = label, card, [c for c in conditions if c[0] != "corruption"], masked
     row = next(line for line in lines_of(write_evaluation(tmp_path / "run", networks)) if line.startswith("| rpc4 |"))
     assert row.split(" | ")[3] == "–"
+
+
+def test_the_end_of_an_interval_just_below_0_keeps_its_sign(tmp_path):
+    """Points 0.63, 0.63 and 1.2058: mean 0.8219, and t = 4.303 for two degrees of freedom, so ±0.8258."""
+    networks = pairs((0.0063, 0.0063, 0.012058), (0.0, 0.0, 0.0))
+    row = lines_of(write_evaluation(tmp_path / "run", networks, images=10**6))[-1]
+    assert row.split(" | ")[3] == "+0.82 [−0.00, +1.65]"

@@ -134,6 +134,52 @@ def test_the_rank_of_a_kernel_must_be_above_the_columns_of_the_values():
         assert theory_named("kpca").guard.problems(same, spectrum(few)) == (problem,) * len(heads)
 
 
+def far_apart(lengths, tokens=64, width=8):
+    """Keys of these lengths in random directions, so long that a token's kernel with itself outweighs all others."""
+    directions = torch.randn(1, tokens, 24, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    key = directions / directions.norm(dim=-1, keepdim=True) * lengths
+    return make_heads(key, key, torch.randn(1, tokens, width, dtype=torch.float64))
+
+
+def test_kernel_pca_predicts_no_columns_where_eigenvalues_tie():
+    """Rounding the keys to float32 then changes the predicted columns; keys of different lengths keep theirs."""
+    tied, apart = far_apart(15.0), far_apart(torch.linspace(4, 8, 64)[:, None])
+    problem = "8 of its 8 leading eigenvalues are equal up to rounding, and their vectors arbitrary"
+    for heads, words, alike in ((tied, problem, False), (apart, None, True)):
+        assert theory_named("kpca").guard.problems(heads, spectrum(heads.key, 8)) == (words,)
+        first, second = (
+            theory_named("kpca").predict(heads, spectrum(key, 8), Protocol.EXACT).values[0]
+            for key in (heads.key, heads.key.float().double())
+        )
+        first, second = first / first.norm(dim=0), second / second.norm(dim=0)
+        assert bool(((first * second).sum(dim=0).abs() > 0.999).all()) is alike
+
+
+@pytest.mark.parametrize(("sharpness", "tied"), [(40.0, True), (1.0, False)])
+def test_kernel_svd_and_pca_predict_no_columns_where_singular_values_tie(sharpness, tied):
+    """Each token attends to itself alone where keys are long and orthogonal: P is the identity, and so is PPᵀ."""
+    key = torch.eye(16, dtype=torch.float64)[None] * sharpness
+    if not tied:
+        key = key * torch.linspace(1, 3, 16, dtype=torch.float64)[:, None]
+    heads = make_heads(key, key, torch.randn(1, 16, 4, dtype=torch.float64))
+    problem = "4 of its 4 leading singular values are equal up to rounding, and their vectors arbitrary"
+    for name in ("ksvd", "pca"):
+        predicted = theory_named(name).predict(heads, spectrum(heads.key), Protocol.EXACT)
+        assert predicted.problems == (problem if tied else None,)
+        assert bool(predicted.values.isnan().all()) is tied
+        assert bool(predicted.values.isnan().any()) is tied
+
+
+def test_one_tie_among_many_eigenvalues_is_no_reason_to_leave_a_head_out():
+    heads = far_apart(torch.linspace(4, 8, 64)[:, None], width=24)
+    found = spectrum(heads.key, 24)
+    words = "3 of its 24 leading eigenvalues are equal up to rounding, and their vectors arbitrary"
+    for equal, problem in ((2, None), (3, words)):
+        values = found.scaled_eigenvalues.clone()
+        values[:, 20 : 20 + equal] = values[:, 20:21]
+        assert theory_named("kpca").guard.problems(heads, replace(found, scaled_eigenvalues=values)) == (problem,)
+
+
 def test_the_theorem_on_causal_heads_needs_tokens_that_see_themselves():
     heads = causal(random_heads(0))
     own = torch.eye(heads.tokens, dtype=torch.bool)

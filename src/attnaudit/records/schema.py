@@ -16,7 +16,7 @@ if typing.TYPE_CHECKING:
     from torch import Tensor
 
 #: Raised when the meaning of a number changes, so that older parts are not taken for newer ones.
-VERSION = 10
+VERSION = 11
 
 OBSERVED = "observed"
 #: A measure of observed heads that is 1 for those that can tell a theory from chance; null, with a reason, for others.

@@ -92,7 +92,7 @@ class PairedComparison:
         if shared is None:
             return "clean not run"
         inputs = f" ({shared.images:,} inputs)" if shared.passed_over else ""
-        return f"clean {_points(shared.differences(clean_accuracy).mean())}{inputs}"
+        return f"clean {mean_in_points(shared.differences(clean_accuracy).mean())}{inputs}"
 
     def _averaged(self, kind: ConditionKind, evaluations: Sequence[Evaluation], level: float) -> Gain:
         """Under corruption, or under noise."""
@@ -202,14 +202,20 @@ def _doubts(whose: str, networks: Sequence[EvaluatedNetwork]) -> list[str]:
 def _gain(shared: SharedConditions, accuracy: Callable[[EvaluatedNetwork], float], words: str, level: float) -> Gain:
     differences = shared.differences(accuracy)
     interval = student_interval(differences, level, shared.coarseness)
-    mean = f"{words}: {_points(differences.mean())}"
+    mean = f"{words}: {mean_in_points(differences.mean())}"
     if interval is None:
         lacks = "one seed{}, and two at least are needed" if len(differences) < 2 else "every seed{}, without a spread"
         return Gain(decide_gain(None, SMALLEST_GAIN), f"{mean} on {lacks.format(shared.origin)}")
     low, high = interval
-    reason = f"{mean} [{_points(low)}, {_points(high)}] on {len(differences)} seeds{shared.origin}"
+    reason = f"{mean} [{end_in_points(low)}, {end_in_points(high)}] on {len(differences)} seeds{shared.origin}"
     return Gain(decide_gain(interval, SMALLEST_GAIN), reason)
 
 
-def _points(gain: float) -> str:
-    return f"{round(100 * gain, 2) + 0.0:+.2f}"  # no "-0.00"
+def mean_in_points(gain: float) -> str:
+    """A mean gain as it is printed; one too small to be shown has no sign of a loss."""
+    return f"{round(100 * gain, 2) + 0.0:+.2f}"
+
+
+def end_in_points(gain: float) -> str:
+    """The end of an interval, which shows on which side of 0 it is, as -0.00 below it and +0.00 not."""
+    return f"{round(100 * gain, 9) + 0.0:+.2f}"

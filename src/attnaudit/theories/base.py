@@ -16,6 +16,7 @@ from attnaudit.kernel.prediction import Prediction
 from attnaudit.kernel.solvers import right_singular_vectors
 from attnaudit.kernel.spectra import Spectrum
 from attnaudit.protocol import Protocol
+from attnaudit.theories.ties import problems_of_ties
 
 
 @typing.runtime_checkable
@@ -112,19 +113,23 @@ def no_prediction(heads: Heads, reason: str) -> Prediction:
 
 
 def leading_right_vectors(matrix: Tensor, heads: Heads) -> Prediction:
-    """The leading right singular vectors of each matrix, over tokens; missing where there are fewer than d."""
+    """The d leading right singular vectors of each matrix, over tokens; missing where fewer are there, or tied."""
     width = min(heads.value.shape[-1], heads.tokens)
     finite = finite_heads(matrix)
     usable = matrix if finite.all() else matrix.masked_fill(~finite[:, None, None], 0.0)
     sizes, right = right_singular_vectors(usable, width)
     rounding = sizes[:, :1] * max(matrix.shape[1:]) * torch.finfo(matrix.dtype).eps
     found = (sizes > rounding).sum(dim=-1)
-    lost = (found < width) | ~finite
-    values = right[:, :width].mT.masked_fill(lost[:, None, None], torch.nan)
     problems = tuple(
-        (f"only {rank} of {width} components are above rounding" if usable else "what it predicts from is not finite")
-        if missing
-        else None
-        for rank, missing, usable in zip(found.tolist(), lost.tolist(), finite.tolist(), strict=True)
+        "what it predicts from is not finite"
+        if not usable
+        else f"only {rank} of {width} components are above rounding"
+        if rank < width
+        else tied
+        for usable, rank, tied in zip(
+            finite.tolist(), found.tolist(), problems_of_ties(sizes[:, :width], "singular values"), strict=True
+        )
     )
+    lost = torch.tensor([problem is not None for problem in problems], device=right.device)
+    values = right[:, :width].mT.masked_fill(lost[:, None, None], torch.nan)
     return Prediction(values, torch.zeros_like(sizes[:, 0]), problems)
