@@ -1,5 +1,7 @@
 """Accuracy against strength over seeds, by hand."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -75,7 +77,9 @@ def test_networks_without_autoattack_are_hollow_where_others_have_it(tmp_path):
             dict.fromkeys(label[:-2] for label, *_ in weaker)
         )
         strength_figure(records, [tmp_path / "figure.svg"])
-        assert ("hollow: without AutoAttack" in (tmp_path / "figure.svg").read_text()) == (shown == 1)
+        figure = (tmp_path / "figure.svg").read_text()
+        assert ("hollow: without AutoAttack" in figure) == (shown == 1)
+        assert len(re.findall("<use[^>]*fill: #ffffff", figure)) == (shown == 1)  # none of them in the legend
 
 
 def test_the_figure_names_every_recipe_once_and_every_strength_in_its_panel(tmp_path):

@@ -90,13 +90,13 @@ def strength_figure(records: Sequence[StrengthRecord], paths: Sequence[Path]) ->
                 column = [record for record in own if record.strength == strength]
                 colour = look(number)["color"]
                 mixed = len({record.autoattack for record in column}) > 1
+                axis.plot([], color=colour, marker="o", ms=3, ls="", label=_strength(kind, strength))
                 for record in column:
                     row = recipes.index(record.recipe)
                     if record.low is not None and record.high is not None:
                         axis.plot([100 * record.low, 100 * record.high], [row, row], color=colour, lw=0.8)
-                    name = _strength(kind, strength) if record is column[0] else None
                     fill = "white" if mixed and not record.autoattack else colour
-                    axis.plot(100 * record.accuracy, row, color=colour, marker="o", ms=3, mfc=fill, ls="", label=name)
+                    axis.plot(100 * record.accuracy, row, color=colour, marker="o", ms=3, mfc=fill, ls="")
                 hollow |= mixed
             axis.set_yticks(range(len(recipes)), recipes if place == 0 else [""] * len(recipes))
             axis.set(xlim=_limits(records), ylim=(len(recipes) - 0.5, -0.5), xlabel=f"{words} in %, mean over seeds")
