@@ -11,8 +11,6 @@ import argparse
 import dataclasses
 import enum
 import functools
-import importlib.util
-import sysconfig
 import types
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -25,6 +23,7 @@ from torch import Tensor, nn
 
 from attnaudit.errors import WeightsError
 from attnaudit.numerics.digest import content_digest
+from attnaudit.sources.installed_code import is_installed_file, is_installed_module, is_of_another_package
 from attnaudit.sources.weights import tensor_bytes, without_values
 
 #: What torch keeps in a module beside what its author put there; weights, buffers and children are read by name.
@@ -38,12 +37,6 @@ _BOOKKEEPING = (
 _HOOKS = ("_forward_pre_hooks", "_forward_hooks")
 #: What a call of any module goes through.
 _CALLING = frozenset({"__call__", "_wrapped_call_impl", "_call_impl", "__getattr__", "forward"})
-_INSTALLED = (
-    "<frozen",
-    str(Path(__file__).parents[1]),  # this package, wherever it is
-    str(Path(torch.__file__).parents[1]),
-    *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
-)
 _PLAIN = (
     type(None),
     bool,
@@ -208,10 +201,10 @@ class _Description:
         for base in own.__mro__:
             if base is object or base.__module__ == "builtins":
                 continue
-            written_here = not _installed_module(base.__module__)
+            written_here = not is_installed_module(base.__module__)
             yield _text("base", _name(base))
             for name, value in sorted(vars(base).items()):
-                if base is nn.Module and name not in _CALLING and _of_another_package(value):
+                if base is nn.Module and name not in _CALLING and is_of_another_package(value):
                     continue  # transformers adds `smart_apply` when it draws weights, to all modules there are
                 if isinstance(value, _CALLABLES) or (written_here and isinstance(value, _CONSTANTS)):
                     if name.startswith("__") and not isinstance(value, _CALLABLES):
@@ -222,7 +215,7 @@ class _Description:
     def _function(self, function: types.FunctionType) -> Iterator[bytes]:
         """Its code, what it closes over, its defaults, and the constants and functions of its file that it uses."""
         yield _text("function", function.__module__, function.__qualname__)
-        installed = _installed_file(function.__code__.co_filename)
+        installed = is_installed_file(function.__code__.co_filename)
         for cell in function.__closure__ or ():
             try:
                 content = cell.cell_contents
@@ -267,7 +260,7 @@ class _Description:
             yield from self._named("attributes", vars(value) if hasattr(value, "__dict__") else _slots(value))
         elif callable(getattr(value, "to_dict", None)):  # such as the config of a transformers model
             yield from self._written(value.to_dict())
-        elif not _installed_module(own.__module__):
+        elif not is_installed_module(own.__module__):
             yield from self._class(own)
             yield from self._named("attributes", {**_slots(value), **getattr(value, "__dict__", {})})
 
@@ -331,26 +324,3 @@ def _global_names(code: types.CodeType) -> set[str]:
     """The names that a function and those inside it may look up outside."""
     inner = [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
     return set(code.co_names).union(*(_global_names(own) for own in inner))
-
-
-def _installed_file(name: str) -> bool:
-    return name.startswith(_INSTALLED) or "site-packages" in name or "dist-packages" in name
-
-
-def _of_another_package(value: Any) -> bool:
-    """Whether this is a function of an installed package other than torch."""
-    return (
-        isinstance(value, types.FunctionType)
-        and _installed_file(value.__code__.co_filename)
-        and value.__module__.partition(".")[0] != "torch"
-    )
-
-
-@functools.cache
-def _installed_module(name: str) -> bool:
-    """Whether a module is part of an installed package or of Python."""
-    try:
-        found = importlib.util.find_spec(name.partition(".")[0])
-    except (ImportError, ValueError):  # ValueError: __main__ of a script
-        return False
-    return found is not None and (found.origin == "built-in" or _installed_file(found.origin or ""))

@@ -17,29 +17,23 @@ from torch import Tensor
 
 from attnaudit.capture.attention_call import AttentionCall, NotCapturable, NotValues
 from attnaudit.capture.tracing import scores
-from attnaudit.capture.tracing.changes import changed_form
 from attnaudit.capture.tracing.completion import attention_of
-from attnaudit.capture.tracing.derived import deciding, derived
 from attnaudit.capture.tracing.facts import Facts
+from attnaudit.capture.tracing.following import Following, labels_of, tensors_of
 from attnaudit.capture.tracing.forms import Changed, Convolved, Dropout, Fact, Form, Product, Softmax, Weights
 from attnaudit.capture.tracing.fused import fused_attention, is_fused
-from attnaudit.capture.tracing.inheritance import converted, inherited
-from attnaudit.capture.tracing.joining import joined_fact
 from attnaudit.capture.tracing.labels import Labels, along, tokens_along
-from attnaudit.capture.tracing.moves import Taken, View, changed_nothing, move_of, turned
+from attnaudit.capture.tracing.moves import changed_nothing
 from attnaudit.capture.tracing.operations import TorchOp, operation_of
-from attnaudit.capture.tracing.places import SCANS, Alike
+from attnaudit.capture.tracing.places import SCANS
 from attnaudit.capture.tracing.products import (
     Factors,
     convolution_labels,
     factors_of,
     is_product,
-    lookup_labels,
     product_labels,
 )
 from attnaudit.capture.tracing.unread import is_unread, written_by
-from attnaudit.capture.tracing.write_through import write_through
-from attnaudit.capture.tracing.writing import writing_of
 
 #: Looks at an operation, with its arguments and its result.
 Look = Callable[[TorchOp, Sequence[Any], Mapping[str, Any], Any], None]
@@ -57,6 +51,7 @@ class Tracer:
     ) -> None:
         self.softmaxes: list[Softmax] = []
         self._facts = Facts()
+        self._following = Following(self._facts)
         self._labels: dict[Any, Labels] = {}
         self._operations: dict[Any, tuple[TorchOp, Look]] = {}
         self._layer, self._on_call, self._refuse = layer, on_call, refuse
@@ -88,18 +83,7 @@ class Tracer:
         if not (isinstance(result, Tensor) and result.is_nested):
             operation, look = known
             look(operation, args, kwargs, result)
-            self._derive(operation, args, kwargs, result)
-
-    def _derive(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
-        """The labels of a result that has other axes than what they follow from."""
-        operand = deciding(operation, args)
-        given = None if operand is None else self._facts.get(operand)
-        if given is None or (operand is not args[0] and self._facts.get(args[0]) is not None):
-            return  # rows of an activation have the labels that they had
-        for made in (result,) if isinstance(result, Tensor) else _tensors((result,), {}):
-            fact, labels = self._facts.get(made), derived(operation, args, kwargs, given, made)
-            if fact is not None and labels is not None:
-                self._facts[made] = replace(fact, labels=labels)
+            self._following.derive(operation, args, kwargs, result)
 
     def _look(self, operation: TorchOp) -> Look:
         """What looks at an operation."""
@@ -118,128 +102,35 @@ class Tracer:
             "_softmax": self._softmax,
             "_safe_softmax": self._softmax,
             "convolution": self._convolution,
-            "embedding": self._embedding,
-            "cat": self._cat,
-            "stack": self._stack,
-            "sort": self._sorted,
-            "topk": self._sorted,
-            **dict.fromkeys(SCANS, self._scanned),
-            "_cdist_forward": self._distance,
-            "_euclidean_dist": self._distance,
+            "embedding": self._following.embedding,
+            "cat": self._following.cat,
+            "stack": self._following.stack,
+            "sort": self._following.sorted,
+            "topk": self._following.sorted,
+            **dict.fromkeys(SCANS, self._following.scanned),
+            "_cdist_forward": self._following.distance,
+            "_euclidean_dist": self._following.distance,
         }
-        return own.get(name, self._follow)
-
-    def _follow(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
-        """The facts of what an operation made of operands of which some have facts."""
-        operands = _tensors(args, kwargs)
-        facts = [self._facts.get(operand) for operand in operands]
-        if not any(facts):
-            return
-        first = facts[0] if args and operands[0] is args[0] else None
-        if operation.turns is not None and first is not None:
-            self._facts[result] = turned(operation.turns, args, kwargs, first)
-            return
-        if first is not None and isinstance(result, Tensor):
-            if operation.copies:
-                self._facts[result] = converted(first, operands[0])
-                return
-            move = move_of(operation, args, kwargs, None)
-            if move is not None:
-                self._facts[result] = first.moved(move, operands[0].shape)
-                return
-        elif first is not None and operation.is_view:
-            for place, part in enumerate(result):
-                move = move_of(operation, args, kwargs, place)
-                if move is not None:
-                    self._facts[part] = first.moved(move, operands[0].shape)
-            return
-        known = dict(zip(map(id, operands), facts, strict=True))
-        writing = writing_of(operation, args, kwargs)
-        for made in (result,) if isinstance(result, Tensor) else _tensors((result,), {}):
-            form = self._form(operation.name, args, kwargs, known, made)
-            self._facts[made] = inherited(operation, writing, made, operands, facts, form)
-        if operation.is_mutable and operands:
-            write_through(self._facts, operands[0], facts[0])
-
-    def _sorted(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
-        """Sorting takes elements elsewhere along an axis, and says where from."""
-        self._follow(operation, args, kwargs, result)
-        before, after = self._facts.get(args[0]), self._facts.get(result[0])
-        if before is not None and after is not None and after.form is None and before.labels is not None:
-            place = 2 if operation.name == "topk" else 1
-            axis = kwargs.get("dim", args[place] if len(args) > place else -1)
-            self._facts[result[0]] = replace(after, labels=before.labels.moved(Taken(axis, result[1])))
-
-    def _scanned(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
-        """Running sums and the like mix what comes before along an axis, which may run over inputs."""
-        self._follow(operation, args, kwargs, result)
-        made = result if isinstance(result, Tensor) else result[0]
-        fact = self._facts.get(made)
-        if fact is not None and fact.labels is not None:
-            axis = kwargs.get("dim", args[1] if len(args) > 1 else 0)
-            self._facts[made] = replace(fact, labels=fact.labels.moved(Alike(axis)))
+        return own.get(name, self._following.follow)
 
     def _unread(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
         """An operation that cannot be looked into: of several activations, it may be attention."""
-        known = [(operand, self._facts.get(operand)) for operand in _tensors(args, kwargs)]
+        known = [(operand, self._facts.get(operand)) for operand in tensors_of(args, kwargs)]
         active = [fact.activation and operand.is_floating_point() for operand, fact in known if fact is not None]
         if sum(active) > 1:
             self._refuse(
                 f"it runs {operation.func}, which may be attention and cannot be looked into: "
                 "choose another implementation"
             )
-        self._follow(operation, args, kwargs, result)
+        self._following.follow(operation, args, kwargs, result)
         if any(active):
             for written in written_by(operation, args, kwargs):
                 self._facts[written] = Fact(None, activation=written.is_floating_point())
 
-    def _cat(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> None:
-        operands = args[0]
-        facts = [self._facts.get(operand) for operand in operands]
-        if any(facts):
-            axis = kwargs.get("dim", args[1] if len(args) > 1 else 0)
-            self._facts[result] = joined_fact(operands, facts, axis, result)
-
-    def _stack(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> None:
-        axis = kwargs.get("dim", args[1] if len(args) > 1 else 0)
-        known = [(operand, self._facts.get(operand)) for operand in args[0]]
-        if any(fact for _, fact in known):
-            move = View(torch.ops.aten.unsqueeze.default, (axis,), (), None)
-            facts = [None if fact is None else fact.moved(move, operand.shape) for operand, fact in known]
-            self._facts[result] = joined_fact([operand.unsqueeze(axis) for operand, _ in known], facts, axis, result)
-
-    def _distance(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> None:
-        facts = [self._facts.get(operand) for operand in args[:2]]
-        if any(facts):
-            both = all(fact is not None and fact.activation for fact in facts)
-            form = Changed("its scores are distances between queries and keys, and no products", object())
-            self._facts[result] = Fact(None, form if both else None)
-
-    def _embedding(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> None:
-        given = self._facts.get(args[1])
-        self._facts[result] = Fact(lookup_labels(_labels(given), result.shape), activation=given is not None)
-
-    def _form(
-        self,
-        name: str,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        facts: Mapping[int, Fact | None],
-        result: Tensor,
-    ) -> Form | None:
-        """The form of the result of an operation that is neither a product nor a rearrangement."""
-        rule = scores.RULES.get(name.removesuffix("_"))
-        if rule is not None:
-            known = [_of_scores(argument, facts) for argument in args]
-            found = rule(name.removesuffix("_"), args, kwargs, known, result)
-            if found is not scores.NO_RULE:
-                return found  # type: ignore[return-value]
-        return changed_form(name, _tensors(args, {}), facts, result)
-
     def _product(self, operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> None:
         factors = factors_of(operation.name, args, kwargs)
         left, right = self._facts.get(factors.left), self._facts.get(factors.right)
-        labels = product_labels(_labels(left), _labels(right), result.shape, vector=factors.vector)
+        labels = product_labels(labels_of(left), labels_of(right), result.shape, vector=factors.vector)
         activation = any(fact is not None and fact.activation for fact in (left, right))
         form = self._product_form(factors, left, right, result)
         self._facts[result] = Fact(labels, form, activation)
@@ -270,7 +161,7 @@ class Tracer:
         if given is not None and isinstance(given.form, Weights) and given.form.softmax.changed is None:
             given.form.softmax.changed = "its attention weights are mixed by a convolution after the softmax"
         activation = given is not None and given.activation
-        self._facts[result] = Fact(convolution_labels(_labels(given), result.shape, depthwise), form, activation)
+        self._facts[result] = Fact(convolution_labels(labels_of(given), result.shape, depthwise), form, activation)
 
     def _apply(
         self,
@@ -322,7 +213,7 @@ class Tracer:
         if isinstance(form, Convolved):
             softmax.otherwise = "its scores come from a convolution, and not from queries and keys"
         self.softmaxes.append(softmax)
-        given, shape = _labels(fact), result.shape
+        given, shape = labels_of(fact), result.shape
 
         def make(name: str) -> Tensor | None:
             if given is not None and name in ("sample", "token"):
@@ -347,18 +238,6 @@ class Tracer:
             self._facts[result[0]] = fact if kept else replace(fact, form=None)
 
 
-def _labels(fact: Fact | None) -> Labels | None:
-    return None if fact is None else fact.labels
-
-
-def _of_scores(argument: Any, facts: Mapping[int, Fact | None]) -> Fact | None:
-    """The fact of an argument; of a list, such as one of indices, that of what was computed from scores."""
-    if not isinstance(argument, (list, tuple)):
-        return facts.get(id(argument))
-    found = (facts.get(id(part)) for part in argument)
-    return next((fact for fact in found if fact is not None and isinstance(fact.form, Product | Changed)), None)
-
-
 def _coordinate(name: str, shape: torch.Size) -> Tensor | None:
     """Places along an axis, given by its number."""
     return along(shape, {int(name): shape[int(name)]}, shape[int(name)]) if name.isdecimal() else None
@@ -366,13 +245,3 @@ def _coordinate(name: str, shape: torch.Size) -> Tensor | None:
 
 def _nothing(operation: TorchOp, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
     """Nothing follows from the operation."""
-
-
-def _tensors(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Tensor]:
-    found = []
-    for argument in (*args, *kwargs.values()) if kwargs else args:
-        if isinstance(argument, Tensor):
-            found.append(argument)
-        elif isinstance(argument, (list, tuple)):
-            found += [part for part in argument if isinstance(part, Tensor)]
-    return found
