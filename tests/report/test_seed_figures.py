@@ -39,7 +39,11 @@ def panels(monkeypatch):
 
 
 def lines(axis):
-    return [tuple([pytest.approx(place) for place in part] for part in line.get_data()) for line in axis.get_lines()]
+    return [
+        tuple([pytest.approx(place) for place in part] for part in line.get_data())
+        for line in axis.get_lines()
+        if len(line.get_xdata())  # others are for the legend alone
+    ]
 
 
 def test_accuracy_in_per_cent_stands_in_the_row_of_its_recipe_with_its_interval_and_strength(panels):
@@ -69,6 +73,23 @@ def test_gains_in_points_stand_in_rows_from_above_without_the_baseline(panels):
     _, *drawn = lines(axis)  # the first is the line at 0
     assert drawn == [([5, 15], [1, 1]), ([10], [1]), ([-20], [0])]
     assert [text.get_text() for text in axis.get_yticklabels()] == ["rpc4", "rpc6"]
+
+
+def test_the_line_below_the_gains_fits_into_the_image_however_few_panels_it_has(monkeypatch):
+    canvas = pytest.importorskip("matplotlib.backends.backend_agg").FigureCanvasAgg
+    drawing, widths = seed_gains.drawing, []
+
+    @contextmanager
+    def measured(*given):
+        with drawing(*given) as axes:
+            yield axes
+            figure = axes[0, 0].figure
+            (label,) = (text for text in figure.texts if "better" in text.get_text())
+            widths.extend([label.get_window_extent(canvas(figure).get_renderer()).width, figure.bbox.width])
+
+    monkeypatch.setattr(seed_gains, "drawing", measured)
+    seed_gains.gain_figure(GAINS, [])
+    assert 0.5 * widths[1] < widths[0] < widths[1]
 
 
 def test_an_interval_much_wider_than_the_others_leaves_the_image_with_an_arrow(panels):

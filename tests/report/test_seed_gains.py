@@ -1,5 +1,7 @@
 """The table of attentions over seeds: means, intervals, and gains over the baseline, by hand."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -129,6 +131,23 @@ def test_recipes_of_one_name_are_told_apart_by_what_differs(tmp_path):
     twice = [(f"{label}-{place}", *rest) for place, (label, *rest) in enumerate(twice)]
     names = {name for name, _ in records(write_evaluation(tmp_path / "run", twice))}
     assert names == {"sym (width 192)", "sym (width 195)"}
+
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results"
+
+
+@pytest.mark.parametrize(
+    ("evaluations", "quantity", "whole"),
+    [
+        (sorted((RESULTS / "segmentation" / "evaluations").iterdir()), "mIoU", set()),
+        ([RESULTS / "sst2" / "evaluation"], "accuracy", {"clean, all test sentences"}),
+        (sorted((RESULTS / "robustness" / "fan" / "evaluations").iterdir()), "accuracy", {"clean, all test images"}),
+    ],
+)
+def test_the_table_says_what_is_counted_of_networks_that_segment_read_or_classify(evaluations, quantity, whole):
+    found = records(*evaluations)
+    assert {record.quantity for record in found.values()} == {quantity}
+    assert {condition for _, condition in found if "all test" in condition} == whole
 
 
 def test_the_whole_test_half_is_not_as_coarse_as_the_images_of_an_evaluation(tmp_path):

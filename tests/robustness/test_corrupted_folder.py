@@ -1,6 +1,7 @@
 """Images that `attnaudit corrupt` wrote: known as such however they are named, and belonging to their clean ones."""
 
 import shutil
+from dataclasses import replace
 
 import pytest
 import torch
@@ -19,10 +20,10 @@ from tests.sealed import content_of, seal
 FOGS = corruption_conditions(["fog"], [1])
 
 
-def cropping():
+def cropping(size=SIZE):
     """A classifier that cuts away the edges of an image, so that cutting twice shows less of it."""
     plain = loaded()
-    prepared = ImagePreparation(SIZE, (0.5, 0.5, 0.5), (0.25, 0.25, 0.25), crop=0.875)
+    prepared = ImagePreparation(size, (0.5, 0.5, 0.5), (0.25, 0.25, 0.25), crop=0.875)
     return LoadedModel("model", plain.module, plain.fingerprint, "made by a test", preprocess=prepared.preprocess)
 
 
@@ -61,6 +62,22 @@ def test_corrupted_images_of_a_set_that_are_given_as_images_are_prepared_already
     assert find_examples(cropping(), written / "fog" / "1.parquet").preprocessed
     shutil.copy(written / "fog" / "1.parquet", written.parent / "copy.parquet")
     assert not find_examples(cropping(), written.parent / "copy.parquet").preprocessed
+
+
+@pytest.mark.parametrize("given", ["the set", "its clean images", "the images it was made from, and the set"])
+def test_crops_for_a_network_that_sees_another_size_are_refused(written, given):
+    """They would be enlarged, and their corruptions softened."""
+    of_any_size = torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(3, 2))
+    model = replace(cropping(SIZE + 16), module=of_any_size)
+    images, corrupted = {
+        "the set": (None, written),
+        "its clean images": (written / "clean.parquet", None),
+        "the images it was made from, and the set": (written.parent / "data.parquet", written),
+    }[given]
+    examples = find_examples(model, images, corrupted=corrupted)
+    sizes = f"has crops of {SIZE} x {SIZE} pixels, but model sees {SIZE + 16} x {SIZE + 16}: make crops for it"
+    with pytest.raises(InputError, match=sizes):
+        examples.clean(PixelModel(model))
 
 
 def test_images_that_are_prepared_already_are_not_those_that_are_not(written):

@@ -81,3 +81,8 @@ def test_a_rate_is_a_share_of_words(rate):
 def test_an_unknown_noise_is_said_with_similar_names():
     with pytest.raises(UsageError, match="word-swap"):
         noise_conditions(["word-swop"], [0.1])
+
+
+def test_rates_that_differ_have_names_that_differ():
+    words = [condition.words for condition in noise_conditions(["word-swap"], [0.1, 0.1004, 0.07])]
+    assert words == [f"word-swap, {share} % of the words" for share in ("10", "10.04", "7")]

@@ -1,5 +1,8 @@
 """Pictures with masks: both layouts give the same masks, and what is broken is named."""
 
+import struct
+import zlib
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -8,6 +11,7 @@ import torch
 from PIL import Image
 
 from attnaudit.errors import InputError
+from attnaudit.sources.decoding import decode_mask
 from attnaudit.sources.segmented import UNLABELLED, read_segmented, segmented_for, training_and_test_masks
 from tests.sources.masks import SHAPE, encoded, picture, write_ade20k, write_masks
 
@@ -133,6 +137,30 @@ def test_pictures_of_the_data_folder_are_found_by_their_classes(tmp_path, monkey
     (tmp_path / "camvid").mkdir()
     write_masks(tmp_path / "camvid" / "test.parquet", 2, unlabelled=11)
     assert len(segmented_for(None, 11)) == 2
+
+
+def grey_png(bits, values):
+    """A PNG of one row of grey pixels of so many bits, written out byte by byte."""
+    row = "".join(format(value, f"0{bits}b") for value in values)
+    packed = bytes(int(row[place : place + 8].ljust(8, "0"), 2) for place in range(0, len(row), 8))
+    header = struct.pack(">IIBBBBB", len(values), 1, bits, 0, 0, 0, 0)
+    parts = ((b"IHDR", header), (b"IDAT", zlib.compress(b"\0" + packed)), (b"IEND", b""))
+    size, check = (lambda own: struct.pack(">I", len(own))), (lambda own: struct.pack(">I", zlib.crc32(own)))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(size(own) + kind + own + check(kind + own) for kind, own in parts)
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_classes_are_those_that_are_written_with_however_many_bits(bits):
+    assert np.array(decode_mask(grey_png(bits, [0, 1, 2, 3, 1]))).tolist() == [[0, 1, 2, 3, 1]]
+
+
+def test_what_is_no_mask_or_file_is_named(tmp_path):
+    pq.write_table(pa.table({"image": [b""], "mask": [0]}), tmp_path / "numbers.parquet")
+    with pytest.raises(InputError, match=r"numbers.parquet: the column mask has numbers, and must have an"):
+        read_segmented(tmp_path / "numbers.parquet", 2)
+    (tmp_path / "data" / "test.parquet").mkdir(parents=True)
+    with pytest.raises(InputError, match=r"has neither images/validation/ nor test\*.parquet"):
+        read_segmented(tmp_path / "data", 2)
 
 
 def test_a_palette_is_for_the_eye(tmp_path):

@@ -280,6 +280,13 @@ def test_a_loss_that_is_no_number_stops_the_training_before_it_is_saved(recipe_f
         train(recipe, halves, tmp_path / "run")
 
 
+def test_a_test_loss_that_is_no_number_stops_the_training_too(recipe_file, halves, tmp_path):
+    """With one step, what it leaves of the weights is first seen on the test half."""
+    changes = ["epochs=1", "batch=40", "optimiser.rate=1e30", "optimiser.clip=null", "optimiser.warmup_epochs=0"]
+    with pytest.raises(NumericalError, match="test loss is nan after step 1 of tiny: use a lower rate"):
+        train(read_recipe(str(recipe_file), [*changes, "monitor.images=0"]), halves, tmp_path / "run")
+
+
 PRIMAL = ["model.attention=primal", "model.attention_options={rank: 2}", "epochs=1", "monitor.images=0"]
 
 

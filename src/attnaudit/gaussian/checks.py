@@ -27,8 +27,8 @@ def check_covariance(covariance: Tensor) -> None:
     eigenvalues = torch.linalg.eigvalsh(covariance)
     if eigenvalues[0] <= eigenvalues[-1] * len(covariance) * torch.finfo(covariance.dtype).eps:
         raise UsageError(
-            f"The covariance is not positive definite: its smallest eigenvalue is {float(eigenvalues[0]):.3g}. "
-            "Remove the directions without variance."
+            f"The covariance is not positive definite: its smallest eigenvalue is {float(eigenvalues[0]):.3g}, and its "
+            f"largest {float(eigenvalues[-1]):.3g}. Remove the directions without variance."
         )
 
 

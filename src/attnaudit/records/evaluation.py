@@ -44,7 +44,7 @@ class Condition:
         if self.kind is ConditionKind.CORRUPTION:
             return f"{self.name}, severity {self.strength:.0f}"
         if self.kind is ConditionKind.NOISE:
-            return f"{self.name}, {100 * self.strength:.3g} % of the words"
+            return f"{self.name}, {100 * self.strength:.6g} % of the words"
         return f"{self.name}, ε = {epsilon_text(self.strength)}" if self.kind is ConditionKind.ATTACK else self.name
 
 

@@ -110,14 +110,15 @@ def _first_difference(found: dict[str, Any], wanted: dict[str, Any], names: Sequ
     return next(filter(None, (_difference(found.get(name), wanted.get(name)) for name in names)), "")
 
 
-def _difference(old: Any, new: Any) -> str:
+def _difference(old: Any, new: Any, names: tuple[str, ...] = ()) -> str:
     if isinstance(old, dict) and isinstance(new, dict):
         name = next(key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key))
-        return f" ({name} {old.get(name)} there, {new.get(name)} here)"
+        return _difference(old.get(name), new.get(name), (*names, name))
+    place = f"{'.'.join(names)} " if names else ""
     if isinstance(old, list) and isinstance(new, list) and len(old) != len(new):
-        return f" ({len(old)} there, {len(new)} here)"
+        return f" ({place}{len(old)} there, {len(new)} here)"
     if isinstance(old, list) and isinstance(new, list) and len(old) > _SHORT:
-        return " (of the same number)"
-    if _HASH.fullmatch(str(old)) and _HASH.fullmatch(str(new)):
+        return f" ({place}of the same number)"
+    if _HASH.search(str(old)) and _HASH.search(str(new)):
         return ""
-    return f" ({old} there, {new} here)"
+    return f" ({place}{old} there, {new} here)"

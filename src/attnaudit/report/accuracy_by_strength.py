@@ -64,7 +64,7 @@ def _records(group: NetworkGroup, kind: ConditionKind, evaluations: Sequence[Eva
     def at(network: EvaluatedNetwork, strength: float) -> float:
         return accuracy(network, strength) if strength else clean_accuracy(network)
 
-    words = (Quantity.MEAN_IOU if group.segments else Quantity.ACCURACY).words
+    words = group.quantity.words
     for strength in sorted({0.0, *shared.strengths}):
         values = np.array([at(network, strength) for network in shared.networks[0]])
         low, high = student_interval(values, CONFIDENCE, shared.coarseness / 2**0.5) or (None, None)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from attnaudit.records.evaluated_networks import EvaluatedNetwork, Evaluation
-from attnaudit.records.evaluation import ConditionKind
+from attnaudit.records.evaluation import ConditionKind, Quantity
 from attnaudit.report.drawing import BLUE, drawing
 from attnaudit.robustness.network_groups import NetworkGroup, all_groups
 from attnaudit.robustness.shared_conditions import AVERAGED, SharedConditions, clean_accuracy
@@ -20,6 +20,8 @@ from attnaudit.statistics.intervals import CONFIDENCE, student_interval
 
 #: An interval that is this many times as wide as the median one does not determine the scale of a figure.
 _FAR = 4
+#: In inches, for the line below the panels.
+_LEAST_WIDTH = 5.2
 #: What tells networks under AutoAttack from those without.
 _STRONGEST = ", AutoAttack included"
 
@@ -28,10 +30,11 @@ _STRONGEST = ", AutoAttack included"
 class GainRecord:
     """Mean accuracy of the networks of one attention variant under one condition, and its gain over the baseline.
 
-    Both are of the same evaluation, of so many `images`; those of all test images have no number there. Intervals
-    are Student's t over seeds, for gains over the `gain_seeds` that both have; None for a single seed and for the
-    baseline itself. Under attack, the strongest attack on each network counts. Networks under AutoAttack have a
-    condition of their own, because those without cannot be compared with them.
+    Of networks that segment the accuracy is the mIoU, as `quantity` says. Accuracy and gain are of the same evaluation,
+    of so many `images`, or sentences; those of all test images have no number there. Intervals are Student's t over
+    seeds, for gains over the `gain_seeds` that both have; None for a single seed and for the baseline itself. Under
+    attack, the strongest attack on each network counts. Networks under AutoAttack have a condition of their own,
+    because those without cannot be compared with them.
     """
 
     recipe: str
@@ -45,6 +48,7 @@ class GainRecord:
     gain: float | None
     gain_low: float | None
     gain_high: float | None
+    quantity: str = Quantity.ACCURACY.words
 
 
 @dataclass(frozen=True)
@@ -71,14 +75,15 @@ def gain_records(evaluations: Sequence[Evaluation]) -> list[GainRecord]:
 def _records(
     group: NetworkGroup, baseline: NetworkGroup | None, evaluations: Sequence[Evaluation]
 ) -> Iterator[GainRecord]:
+    examples = "sentences" if group.reads_sentences else "images"
     for kind in (ConditionKind.CLEAN, *AVERAGED, ConditionKind.ATTACK):
         compared = None if baseline is None or baseline is group else [group, baseline]
         both = None if compared is None else SharedConditions.of(compared, kind, evaluations)
         own = SharedConditions.of([group], kind, evaluations, both)
         if own is None:
             continue
-        gains = {} if both is None else {column.name: column for column in _columns(kind, both)}
-        columns = {column.name: (column, own.networks[0]) for column in _columns(kind, own)}
+        gains = {} if both is None else {column.name: column for column in _columns(kind, both, examples)}
+        columns = {column.name: (column, own.networks[0]) for column in _columns(kind, own, examples)}
         if both is not None:  # which the baseline may have been without AutoAttack
             columns = {name: (column, both.networks[0]) for name, column in gains.items()} | columns
         for column, networks in columns.values():
@@ -87,6 +92,7 @@ def _records(
             yield GainRecord(
                 *(group.name, column.name, column.images, len(values), float(values.mean()), low, high),
                 *_gained(both, gains.get(column.name)),
+                group.quantity.words,
             )
 
 
@@ -101,13 +107,13 @@ def _gained(
     return len(found), float(found.mean()), low, high
 
 
-def _columns(kind: ConditionKind, shared: SharedConditions) -> Iterator[_Column]:
+def _columns(kind: ConditionKind, shared: SharedConditions, examples: str) -> Iterator[_Column]:
     """The conditions of a kind."""
     column = partial(_Column, images=shared.images, coarseness=shared.coarseness)
     if kind is ConditionKind.CLEAN:
         if all("test_accuracy" in network.facts for networks in shared.networks for network in networks):
             # Cards do not say how many images that half has.
-            yield _Column("clean, all test images", lambda network: network.facts["test_accuracy"], None, 0.0)
+            yield _Column(f"clean, all test {examples}", lambda network: network.facts["test_accuracy"], None, 0.0)
         yield column("clean", clean_accuracy)
     elif kind in AVERAGED:
         yield column("corrupted" if kind is ConditionKind.CORRUPTION else "noisy", shared.averaged)
@@ -135,7 +141,8 @@ def gain_figure(records: Sequence[GainRecord], paths: Sequence[Path]) -> None:
     conditions = conditions_of(compared)
     places = {recipe: len(recipes) - 1 - place for place, recipe in enumerate(recipes)}
     edge = _edge(compared)
-    with drawing(paths, 1, len(conditions), (1.6 + 1.5 * len(conditions), 0.9 + 0.2 * len(recipes))) as axes:
+    width = max(_LEAST_WIDTH, 1.6 + 1.5 * len(conditions))
+    with drawing(paths, 1, len(conditions), (width, 0.9 + 0.2 * len(recipes))) as axes:
         for axis, condition in zip(axes[0], conditions, strict=True):
             own = [record for record in compared if record.condition == condition]
             axis.axvline(0, color="0.5", lw=0.8)

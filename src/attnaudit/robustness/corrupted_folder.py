@@ -40,6 +40,12 @@ def classes_of(folder: Path) -> int | None:
     return found if isinstance(found, int) else None
 
 
+def size_of(folder: Path) -> tuple[int, int] | None:
+    """Height and width of the crops in a folder; None if we did not write it."""
+    found = (identity_of_set(folder) or {}).get("size")
+    return (found[0], found[1]) if isinstance(found, list) and len(found) == 2 else None
+
+
 def made_from(folder: Path, data: LabelledImages | SegmentedImages) -> bool:
     """Whether a folder holds these images, corrupted: all that it was made from, or its own clean ones.
 

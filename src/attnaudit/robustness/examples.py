@@ -38,6 +38,7 @@ class Examples:
         preprocessed: whether the images of `data` are already preprocessed, as those of `attnaudit corrupt` are.
         outliers: images of classes unknown to the models.
         classes: the number of classes, if `data` is itself a sample that may lack some.
+        crop_size: height and width of the crops that `attnaudit corrupt` made, if one of the two folders is its own.
     """
 
     data: DataSet
@@ -46,6 +47,7 @@ class Examples:
     preprocessed: bool = False
     outliers: LabelledImages | None = None
     classes: int | None = None
+    crop_size: tuple[int, int] | None = None
 
     @staticmethod
     def drawn(
@@ -57,6 +59,7 @@ class Examples:
         preprocessed: bool = False,
         outliers: LabelledImages | None = None,
         classes: int | None = None,
+        crop_size: tuple[int, int] | None = None,
     ) -> Examples:
         """`limit` random images, in the order of the data set, and as many outliers; all if None."""
         return Examples(
@@ -66,6 +69,7 @@ class Examples:
             preprocessed,
             None if outliers is None else outliers.select(drawn_indices(len(outliers), limit, seed)),
             classes,
+            crop_size,
         )
 
     @cached_property
@@ -107,7 +111,12 @@ class Examples:
         return (*self._prepared, version()) if self.corrupted_folder is None else ()
 
     def clean(self, model: PixelModel) -> Tensor:
-        """The selected images, preprocessed for the model."""
+        """The selected images, preprocessed for the model.
+
+        Raises:
+            InputError: they, or the corrupted ones, are crops for a network that sees another size.
+        """
+        self._check_size(model)
         return model_pixels(model, self.selected, preprocessed=self.preprocessed)
 
     def corrupted(self, model: PixelModel, clean: Tensor, condition: Condition, seed: int) -> Tensor:
@@ -115,7 +124,17 @@ class Examples:
         severity = round(condition.strength)
         if self.corrupted_folder is None:
             return corrupted(clean, condition.name, severity, self.indices, seed)
+        self._check_size(model)
         return model_pixels(model, self.corrupted_images(condition), preprocessed=True)
+
+    def _check_size(self, model: PixelModel) -> None:
+        if self.crop_size is None or self.crop_size == model.size:
+            return
+        own, its = (f"{width} x {height}" for height, width in (self.crop_size, model.size))
+        raise InputError(
+            f"{self.corrupted_folder or self.data.path} has crops of {own} pixels, but {model.label} sees {its}: "
+            "make crops for it with attnaudit corrupt."
+        )
 
     def corrupted_images(self, condition: Condition) -> DataSet:
         """The selected images from the folder of corrupted images.

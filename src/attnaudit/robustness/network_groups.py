@@ -15,6 +15,7 @@ from attnaudit.errors import RunFolderError, UsageError
 from attnaudit.records import json_file
 from attnaudit.records.architecture import ATTENTION_FIELDS, ClassifierArchitecture, EncoderArchitecture
 from attnaudit.records.evaluated_networks import EvaluatedNetwork, Evaluation
+from attnaudit.records.evaluation import Quantity
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,11 @@ class NetworkGroup:
     def reads_sentences(self) -> bool:
         """Whether the networks are encoders that name sentences."""
         return any(isinstance(own, EncoderArchitecture) for own in self._architectures)
+
+    @property
+    def quantity(self) -> Quantity:
+        """By what networks of this kind are compared."""
+        return Quantity.MEAN_IOU if self.segments else Quantity.ACCURACY
 
     @property
     def _architectures(self) -> list[ClassifierArchitecture]:

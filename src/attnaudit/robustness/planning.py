@@ -21,7 +21,7 @@ from attnaudit.robustness.conditions import (
     noise_conditions,
     transfer_conditions,
 )
-from attnaudit.robustness.corrupted_folder import CLEAN_FILE, classes_of, folder_of_set
+from attnaudit.robustness.corrupted_folder import CLEAN_FILE, classes_of, folder_of_set, size_of
 from attnaudit.robustness.corruptions import CORRUPTIONS
 from attnaudit.robustness.examples import Examples
 from attnaudit.robustness.noises import NOISES
@@ -127,6 +127,7 @@ def find_examples(
     if images is None and corrupted is not None and (corrupted / CLEAN_FILE).exists():
         images = corrupted / CLEAN_FILE
     written_by_us = None if images is None else _folder_of_ours(images, corrupted)
+    sets = [folder for folder in (written_by_us, corrupted) if folder is not None]
     subject = PixelModel(model)
     return Examples.drawn(
         (segmented_for if subject.segments else labelled_for)(images, subject.outputs),
@@ -136,6 +137,7 @@ def find_examples(
         preprocessed=written_by_us is not None,
         outliers=None if outliers is None else read_labelled(outliers),
         classes=None if written_by_us is None else classes_of(written_by_us),
+        crop_size=next(filter(None, map(size_of, sets)), None),
     )
 
 

@@ -29,6 +29,8 @@ BYTES_PER_PIXEL = 16
 _SMALL = 64 * 10**6
 #: Tags of TIFF files: the size of the blocks, each of which is decoded whole, and the bits of a pixel.
 _BLOCK_WIDTH, _BLOCK_HEIGHT, _BITS = 322, 323, 258
+#: By how much Pillow multiplies grey pixels of two and four bits, so that the largest is white.
+_BRIGHTENING = {"L;2": 85, "L;4": 17}
 
 
 def read_encoded(path: Path) -> bytes:
@@ -60,7 +62,7 @@ def decode_image(content: bytes, room: int | None = None) -> Image.Image:
 
 
 def decode_mask(content: bytes) -> Image.Image:
-    """The classes of pixels: a PNG of eight bits, of which a palette is only for the eye.
+    """The classes of pixels: a PNG of up to eight bits, of which a palette is only for the eye.
 
     Raises:
         ImageError: it cannot be decoded, exceeds a bound, or has colours instead of classes.
@@ -131,7 +133,8 @@ def _as_rgb(image: Image.Image) -> Image.Image:
 
 
 def _as_classes(image: Image.Image) -> Image.Image:
-    """One byte per pixel."""
+    """The numbers as they are written, one byte per pixel."""
     if image.mode not in ("L", "P"):
         raise ImageError(f"its pixels are of mode {image.mode}: a mask has one byte for the class of each pixel")
-    return Image.fromarray(np.array(image))
+    brightening = _BRIGHTENING.get(image.tile[0][3] if image.tile else None, 1)
+    return Image.fromarray(np.array(image) // brightening)

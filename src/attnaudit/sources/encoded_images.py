@@ -127,6 +127,11 @@ def contents(entries: Sequence[Encoded]) -> Iterator[bytes]:
             yield entry.read_bytes() if isinstance(entry, Path) else entry
 
 
+def parquet_files(folder: Path, half: str) -> list[Path]:
+    """The files of one half of a data set, in the order of their names."""
+    return sorted(file for file in folder.glob(f"{half}*.parquet") if file.is_file())
+
+
 def read_parquet(files: Sequence[Path]) -> pa.Table:
     """The rows of all files.
 

@@ -14,7 +14,14 @@ from torch import Tensor
 from attnaudit.display import counted, readable
 from attnaudit.errors import InputError
 from attnaudit.sources.data import given_or_default
-from attnaudit.sources.encoded_images import PICTURES, EncodedImages, class_names, encoded_column, read_parquet
+from attnaudit.sources.encoded_images import (
+    PICTURES,
+    EncodedImages,
+    class_names,
+    encoded_column,
+    parquet_files,
+    read_parquet,
+)
 from attnaudit.sources.images import SUFFIXES
 
 _LABELS = ("label", "labels", "fine_label")
@@ -100,7 +107,7 @@ def _half(folder: Path, names: Sequence[str], classes: Sequence[str] | None = No
     for name in names:
         if (folder / name).is_dir():
             return _from_folders(folder / name, classes)
-        if files := sorted(folder.glob(f"{name}*.parquet")):
+        if files := parquet_files(folder, name):
             return _from_parquet(files)
     wanted = " or ".join(f"{name}*.parquet or {name}/" for name in names)
     raise InputError(f"{folder} has no {wanted}.")

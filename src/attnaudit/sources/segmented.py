@@ -25,6 +25,7 @@ from attnaudit.sources.encoded_images import (
     contents,
     encoded_column,
     encoded_without_loss,
+    parquet_files,
     read_parquet,
 )
 from attnaudit.sources.images import SUFFIXES
@@ -170,7 +171,7 @@ def _half(folder: Path, half: str, classes: int) -> SegmentedImages:
     for name in _HALVES[half]:
         if (folder / "images" / name).is_dir():
             return _from_folders(folder / "images" / name, folder / "annotations" / name, classes)
-    if files := sorted(folder.glob(f"{half}*.parquet")):
+    if files := parquet_files(folder, half):
         return _from_parquet(files, classes)
     raise InputError(f"{folder} has neither images/{_HALVES[half][0]}/ nor {half}*.parquet.")
 
@@ -192,10 +193,12 @@ def _from_parquet(files: Sequence[Path], classes: int) -> SegmentedImages:
     columns = [
         next((c for c in wanted if c in table.column_names), None) for wanted in (PICTURES, (_MASK, _ANNOTATION))
     ]
-    if None in columns or pa.types.is_integer(table[columns[1]].type):  # a column of labels is none of masks
+    if None in columns:
         names = enumerated(table.column_names, "and")
         raise InputError(f"{files[0]} must have columns image and mask, with an encoded mask for each, got {names}.")
     picture, mask = map(str, columns)
+    if pa.types.is_integer(table[mask].type):
+        raise InputError(f"{files[0]}: the column {mask} has numbers, and must have an encoded mask for each image.")
     if missing := table[mask].null_count:
         raise InputError(f"{files[0]}: {missing} of {len(table)} images have no mask (column {mask}).")
     encoded, masks = (encoded_column(table, column, files[0]) for column in (picture, mask))

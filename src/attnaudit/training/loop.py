@@ -145,12 +145,15 @@ class _Training:
     def _finite(self, summed: torch.Tensor) -> float:
         """The sum of losses as a number, which waits for the device, so it is not done in every step."""
         loss = float(summed)
-        if not math.isfinite(loss):
+        self._check_finite(loss, "loss", "before")
+        return loss
+
+    def _check_finite(self, number: float, name: str, when: str) -> None:
+        if not math.isfinite(number):
             raise NumericalError(
-                f"The loss is {loss} before step {self.state.step} of {self.recipe.name}: use a lower rate with "
+                f"The {name} is {number} {when} step {self.state.step} of {self.recipe.name}: use a lower rate with "
                 "--set optimiser.rate=…, or clip gradients with --set optimiser.clip=1."
             )
-        return loss
 
     def _finish_epoch(self, epoch: int, rate: float) -> None:
         record = {
@@ -164,6 +167,8 @@ class _Training:
         if self.trainer.average is not None:
             averaged = self.feed.evaluate(self.trainer.average)
             record |= {f"average_{name}": value for name, value in averaged.items()}
+        for name in ("test_loss", "average_test_loss"):
+            self._check_finite(record.get(name, 0.0), name.replace("_", " "), "after")
         self.state.history.append(record)
         if self.settings.ranks.is_main:
             write_history(self.folder.path, self.recipe, self.state.history)

@@ -47,7 +47,7 @@ class Pursuit:
 
     def __post_init__(self) -> None:
         if not isinstance(self.iterations, int) or self.iterations < 1:
-            raise UsageError(f"RPC-Attention's iterations must be ≥ 1, got {self.iterations!r}.")
+            raise UsageError(f"RPC-Attention's iterations must be a whole number ≥ 1, got {self.iterations!r}.")
         if not isinstance(self.lam, (int, float)) or not self.lam >= 0:
             raise UsageError(f"RPC-Attention's lam must be ≥ 0, got {self.lam}.")
         for name, values in ALLOWED.items():
