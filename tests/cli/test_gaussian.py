@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -121,6 +122,20 @@ def test_a_file_is_refused_as_a_folder_before_anything_is_computed(cli, capsys, 
     assert "file cannot be written (File exists): give --out another folder" in said
     assert "Took" not in said
     assert (tmp_path / "file").read_text() == "kept"
+
+
+def test_what_does_not_fit_into_memory_is_said_in_a_sentence(cli, capsys):
+    assert cli("gaussian", "regularise", "--dim", "4", "--length", "100000000000", "--device", "cpu") == 1
+    assert re.fullmatch(
+        r"attnaudit: Memory is too small for [\d,]{15,} bytes at once: choose smaller sizes\.",
+        capsys.readouterr().err.strip().splitlines()[-1],
+    )
+
+
+@pytest.mark.parametrize(("option", "value"), [("--strengths", "0"), ("--strengths", "-1"), ("--rate", "inf")])
+def test_what_cannot_be_trained_leaves_no_folder(cli, option, value):
+    assert cli("gaussian", "regularise", "--dim", "4", f"{option}={value}", "--out", "run") == 2
+    assert not Path("run").exists()
 
 
 def test_a_strength_that_is_named_twice_counts_once(cli, capsys):

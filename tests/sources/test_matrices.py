@@ -13,13 +13,21 @@ def test_a_matrix_is_read_from_either_kind_of_file(tmp_path):
         np.testing.assert_array_equal(read_matrix(tmp_path / name), matrix)
 
 
-@pytest.mark.parametrize(("name", "content"), [("a.csv", "1,two"), ("a.csv", "1,2\n3"), ("a.npy", "junk")])
+@pytest.mark.parametrize(
+    ("name", "content"), [("a.csv", "1,two"), ("a.csv", "1,2\n3"), ("a.npy", "junk"), ("a.csv", "")]
+)
 def test_what_is_no_matrix_is_refused(tmp_path, name, content):
     (tmp_path / name).write_text(content)
-    with pytest.raises(InputError, match="matrix of numbers"):
+    with pytest.raises(InputError, match="matrix of real numbers"):
         read_matrix(tmp_path / name)
     with pytest.raises(InputError, match="cannot be read"):
         read_matrix(tmp_path / "nowhere.csv")
+
+
+def test_complex_numbers_are_refused_and_not_cut_off(tmp_path):
+    np.save(tmp_path / "a.npy", np.eye(2) * (1 + 1j))
+    with pytest.raises(InputError, match="matrix of real numbers"):
+        read_matrix(tmp_path / "a.npy")
 
 
 def test_the_digits_are_there():

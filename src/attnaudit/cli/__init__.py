@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import re
 import sys
 
 import typer
@@ -56,6 +57,8 @@ add_command(app, "bench", bench.bench)
 add_command(app, "doctor", doctor.doctor)
 
 
+#: How torch says what it could not allocate on a CPU.
+_ALLOCATED = re.compile(r"tried to allocate (\d+) bytes")
 #: Commands that keep nothing of what they had done when they are stopped.
 _WRITTEN_AT_THE_END = (["gaussian"], ["bench"], ["cost"])
 
@@ -85,7 +88,21 @@ def main() -> None:
         except BaseException as error:
             if stopping.is_due:  # what is broken off may fail in many ways, and none of them is an error of the program
                 stopping.end()
+            if _is_out_of_memory(error):
+                asked = _ALLOCATED.search(str(error))
+                size = f" for {int(asked[1]):,} bytes at once" if asked else ""
+                typer.echo(f"attnaudit: Memory is too small{size}: choose smaller sizes.", err=True)
+                sys.exit(AttnAuditError.exit_code)
             if not isinstance(error, AttnAuditError):
                 raise
             typer.echo(f"attnaudit: {error}", err=True)
             sys.exit(error.exit_code)
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    """Whether numpy, or torch if it was imported, could not allocate what was asked for."""
+    if isinstance(error, RuntimeError) and "torch" in sys.modules:
+        from attnaudit.numerics.memory import is_out_of_memory
+
+        return is_out_of_memory(error)
+    return isinstance(error, MemoryError)

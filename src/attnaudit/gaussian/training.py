@@ -125,6 +125,8 @@ class HeadRecipe:
     def __post_init__(self) -> None:
         if not 0 <= self.pca_weight < math.inf:
             raise UsageError(f"pca_weight must be ≥ 0 and finite, got {self.pca_weight}.")
+        if not 0 < self.rate < math.inf:
+            raise UsageError(f"rate must be > 0 and finite, got {self.rate}.")
         for name in ("steps", "prompts", "queries", "records"):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} must be ≥ 1, got {getattr(self, name)}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -16,14 +17,16 @@ Matrix = NDArray[np.float64]
 def read_matrix(path: Path) -> Matrix:
     """A matrix from a `.npy` file, or from comma-separated text."""
     try:
-        content = (
-            np.load(path, allow_pickle=False) if path.suffix == ".npy" else np.loadtxt(path, delimiter=",", ndmin=2)
-        )
-        return np.asarray(content, dtype=np.float64)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # of complex numbers, whose imaginary parts would be lost, and of no rows
+            content = (
+                np.load(path, allow_pickle=False) if path.suffix == ".npy" else np.loadtxt(path, delimiter=",", ndmin=2)
+            )
+            return np.asarray(content, dtype=np.float64)
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}): give a .npy or .csv file of numbers.") from error
-    except ValueError as error:
-        raise InputError(f"{path} is not a matrix of numbers: give a .npy or .csv file.") from error
+    except (ValueError, Warning) as error:
+        raise InputError(f"{path} is not a matrix of real numbers: give a .npy or .csv file.") from error
 
 
 def digits() -> Matrix:

@@ -9,6 +9,7 @@ from attnaudit import defaults
 from attnaudit.api.laboratory.experiment import Experiment, conclude, path_of, timed
 from attnaudit.claims.gaussian_regulariser import CLAIM
 from attnaudit.gaussian.checks import check_length
+from attnaudit.gaussian.experiments.regularise import check_strengths
 from attnaudit.gaussian.experiments.regularise import regularise as regularise_heads
 from attnaudit.gaussian.experiments.setting import covariance_for, recipe_for
 from attnaudit.numerics.devices import device_name
@@ -50,6 +51,7 @@ def regularise(
     """
     check_length(length)
     check_whole(2, runs=runs)
+    check_strengths(strengths)
     sigma = covariance_for(dim, path_of(covariance), seed, device_name(device), default=20)
     recipe = recipe_for(steps, None, 16, rate, optimiser, length)
     with timed(progress, "training", out) as told:

@@ -59,9 +59,7 @@ def regularise(
     misled, because it is computed on tokens whose axes are in reverse order, so that it pulls towards the least
     direction instead of the first.
     """
-    if not strengths or not all(0 < strength < math.inf for strength in strengths):
-        got = ", ".join(map(str, strengths)) or "none"
-        raise UsageError(f"Strengths of the regulariser must be > 0 and finite, got {got}.")
+    check_strengths(strengths)
     strengths = list(dict.fromkeys(strengths))  # duplicates count once
     dim, device = len(covariance), str(covariance.device)
     axes = principal_axes(covariance)[1]
@@ -97,6 +95,17 @@ def regularise(
         for trial in _trials(records, kernel.value, data, strength)
     ]
     return Findings(tuple(_checks(records, strengths)), tuple(trials), tuple(records))
+
+
+def check_strengths(strengths: Sequence[float]) -> None:
+    """Check that there are strengths to compare with none.
+
+    Raises:
+        UsageError: there are none, or one is not positive and finite.
+    """
+    if not strengths or not all(0 < strength < math.inf for strength in strengths):
+        got = ", ".join(map(str, strengths)) or "none"
+        raise UsageError(f"Strengths of the regulariser must be > 0 and finite, got {got}.")
 
 
 def _unchanged(prompts: Tensor) -> Tensor:
