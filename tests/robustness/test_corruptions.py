@@ -16,6 +16,7 @@ from attnaudit.robustness.corrupted_sets import write_corrupted_sets
 from attnaudit.robustness.corruptions import CORRUPTIONS, corrupted, corrupted_place
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.sources.labelled import read_labelled
+from attnaudit.sources.preprocess import ImagePreparation
 from tests.robustness.subjects import SIZE, loaded, pixels, write_folders, write_parquet
 
 package = pytest.importorskip("imagecorruptions")
@@ -64,6 +65,15 @@ def test_the_global_random_state_is_left_alone(images):
 def test_images_that_are_too_small_are_refused(images):
     with pytest.raises(InputError, match=r"≥ 32 .* got"):
         corrupted(images[:, :, :16], "fog", 1, [0, 1, 2], 0)
+
+
+def test_crops_that_are_too_small_leave_no_folder(tmp_path):
+    prepared = ImagePreparation(31, (0.5, 0.5, 0.5), (0.25, 0.25, 0.25), crop=1.0)
+    model = PixelModel(replace(loaded(), preprocess=prepared.preprocess))
+    examples = Examples.drawn(write_parquet(tmp_path / "data.parquet"), None, 0)
+    with pytest.raises(InputError, match="≥ 32 pixels per side to be corrupted, got 31 x 31"):
+        write_corrupted_sets(model, examples, corruption_conditions(["fog"], [1]), tmp_path / "sets")
+    assert not (tmp_path / "sets").exists()
 
 
 def test_unknown_corruptions_and_severities_are_answered_with_those_there_are():

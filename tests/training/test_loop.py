@@ -9,11 +9,19 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from attnaudit.errors import AttnAuditError, InputError, NumericalError, RunFolderError, UsageError
+from attnaudit.errors import (
+    AttnAuditError,
+    InputError,
+    NumericalError,
+    RunFolderError,
+    UsageError,
+    WeightsError,
+)
 from attnaudit.records.training import open_training
 from attnaudit.sources import load_model, parse_model
 from attnaudit.sources.cards import read_card
 from attnaudit.sources.labelled import training_and_test
+from attnaudit.sources.trained_models import WEIGHTS
 from attnaudit.training.distributed import DeviceSettings, Ranks
 from attnaudit.training.loop import train
 from attnaudit.training.recipe_file import read_recipe
@@ -285,6 +293,21 @@ def test_a_test_loss_that_is_no_number_stops_the_training_too(recipe_file, halve
     changes = ["epochs=1", "batch=40", "optimiser.rate=1e30", "optimiser.clip=null", "optimiser.warmup_epochs=0"]
     with pytest.raises(NumericalError, match="test loss is nan after step 1 of tiny: use a lower rate"):
         train(read_recipe(str(recipe_file), [*changes, "monitor.images=0"]), halves, tmp_path / "run")
+
+
+def test_weights_that_are_damaged_or_of_another_training_are_refused(recipe_file, halves, tmp_path):
+    recipe = read_recipe(str(recipe_file), ["epochs=1", "monitor.images=0"])
+    one, other = (train(recipe, halves, tmp_path / str(seed), seed=seed).path / WEIGHTS for seed in (0, 1))
+    load_model(parse_model(str(one.parent)))
+    right, damaged = one.read_bytes(), bytearray(one.read_bytes())
+    damaged[-1] ^= 1
+    for content in (damaged, other.read_bytes()):
+        one.write_bytes(content)
+        with pytest.raises(WeightsError, match=r"model.safetensors is damaged, or of another training than card.json"):
+            load_model(parse_model(str(one.parent)))
+    load_model(parse_model(str(one.parent), weights=other))
+    one.write_bytes(right)
+    load_model(parse_model(str(one.parent)))
 
 
 PRIMAL = ["model.attention=primal", "model.attention_options={rank: 2}", "epochs=1", "monitor.images=0"]

@@ -42,13 +42,15 @@ class LayerFacts(TypedDict, total=False):
 class TrainingFacts(TypedDict, total=False):
     """Whatever is known of a training and its outcome; these names have a meaning to claims.
 
-    `setting` names everything but model and seed that decided the training, `attention` the layers by name.
+    `setting` names everything but model and seed that decided the training, `attention` the layers by name;
+    `weights_digest` is a hash of the file of weights beside the card.
     """
 
     recipe: str
     seed: Annotated[int, Field(ge=0)]
     epochs: int
     setting: str
+    weights_digest: str
     test_accuracy: float
     attention: Mapping[str, LayerFacts] | None
 

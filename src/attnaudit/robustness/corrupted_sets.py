@@ -21,7 +21,7 @@ from attnaudit.records.evaluation import Condition
 from attnaudit.records.files import make_folder, write_whole
 from attnaudit.records.identity import begins
 from attnaudit.robustness.corrupted_folder import CLEAN_FILE, IDENTITY_FILE
-from attnaudit.robustness.corruptions import corrupted, version
+from attnaudit.robustness.corruptions import check_large_enough, corrupted, version
 from attnaudit.robustness.examples import Examples
 from attnaudit.robustness.pixels import PixelModel
 from attnaudit.sources.encoded_images import NAMES, encoded_without_loss
@@ -44,8 +44,10 @@ def write_corrupted_sets(
     further.
 
     Raises:
+        InputError: images of this size cannot be corrupted.
         RunFolderError: the folder has other content, or cannot be written.
     """
+    check_large_enough(*model.size)
     file, identity = out / IDENTITY_FILE, _identity(model, examples, seed)
     if begins(file, identity):
         make_folder(out)

@@ -40,10 +40,7 @@ def corrupted(
     the result is not CIFAR-10-C.
     """
     package = _package()
-    if min(pixels.shape[2:]) < _SMALLEST:
-        raise InputError(
-            f"Images must have ≥ {_SMALLEST} pixels per side to be corrupted, got {tuple(pixels.shape[2:])}."
-        )
+    check_large_enough(*pixels.shape[2:])
     changed = []
     with preserved_random_state():
         for image, number in zip(pixels.permute(0, 2, 3, 1).cpu().numpy(), numbers, strict=True):
@@ -52,6 +49,16 @@ def corrupted(
             more = {"seed": own} if name in _OWN_SEED else {}
             changed.append(package.corrupt(image, severity=severity, corruption_name=name, **more))
     return torch.from_numpy(np.stack(changed)).permute(0, 3, 1, 2).contiguous()
+
+
+def check_large_enough(height: int, width: int) -> None:
+    """Check that images of this size can be corrupted.
+
+    Raises:
+        InputError: a side is too short.
+    """
+    if min(height, width) < _SMALLEST:
+        raise InputError(f"Images must have ≥ {_SMALLEST} pixels per side to be corrupted, got {width} x {height}.")
 
 
 def version() -> str:

@@ -136,5 +136,6 @@ def _as_classes(image: Image.Image) -> Image.Image:
     """The numbers as they are written, one byte per pixel."""
     if image.mode not in ("L", "P"):
         raise ImageError(f"its pixels are of mode {image.mode}: a mask has one byte for the class of each pixel")
-    brightening = _BRIGHTENING.get(image.tile[0][3] if image.tile else None, 1)
+    tiles = getattr(image, "tile", [])  # what is still to be decoded, and how it is written
+    brightening = _BRIGHTENING.get(str(tiles[0][3]), 1) if tiles else 1
     return Image.fromarray(np.array(image) // brightening)

@@ -6,9 +6,9 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 
-from attnaudit.errors import AttnAuditError, MissingExtraError, ModelError, first_line
-from attnaudit.numerics.digest import digest
-from attnaudit.records.card import CARD, ImageCard
+from attnaudit.errors import AttnAuditError, MissingExtraError, ModelError, WeightsError, first_line
+from attnaudit.numerics.digest import content_digest, digest
+from attnaudit.records.card import CARD, Card, ImageCard
 from attnaudit.sources.cards import build_network, card_identity, preprocessing, read_card, tokeniser, word_texts
 from attnaudit.sources.model import IMAGES, TEXT, LoadedModel, ModelInputs, ModelSpec
 from attnaudit.sources.weights import fingerprint, fit_weights, read_weights
@@ -44,6 +44,7 @@ def load(spec: ModelSpec) -> LoadedModel:
 
     Raises:
         ModelError: the card cannot be read, or the network cannot be built.
+        WeightsError: the weights beside the card are not those that it is of.
     """
     folder = folder_of(spec.name)
     card = read_card(folder)
@@ -56,6 +57,8 @@ def load(spec: ModelSpec) -> LoadedModel:
     except Exception as error:  # odd options of an attention variant may lead to anything
         raise ModelError(f"{folder / CARD} describes a network that cannot be built ({first_line(error)}).") from error
     if spec.weights is not None:
+        if spec.weights == folder / WEIGHTS:
+            _check_own(spec.weights, card)
         weights = read_weights(spec.weights)
         halves = {name: tensor.float() for name, tensor in weights.items() if tensor.is_floating_point()}
         fit_weights(module, {**weights, **halves}, spec.weights, spec.name)
@@ -70,3 +73,10 @@ def load(spec: ModelSpec) -> LoadedModel:
         untrained=lru_cache(maxsize=1)(partial(build_network, card)),
         card=card,
     )
+
+
+def _check_own(weights: Path, card: Card) -> None:
+    """Older cards do not say of which weights they are."""
+    known = card.facts.get("weights_digest")
+    if known is not None and weights.is_file() and content_digest([weights.read_bytes()]) != known:
+        raise WeightsError(f"{weights} is damaged, or of another training than {CARD} beside it: copy both again.")

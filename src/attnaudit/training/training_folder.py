@@ -16,7 +16,7 @@ from attnaudit._version import __version__
 from attnaudit.attention import diagnosing
 from attnaudit.capture.capture import evaluating
 from attnaudit.errors import AttnAuditError, RunFolderError
-from attnaudit.numerics.digest import digest
+from attnaudit.numerics.digest import content_digest, digest
 from attnaudit.records import json_file
 from attnaudit.records.card import CARD
 from attnaudit.records.files import write_whole
@@ -120,10 +120,12 @@ def write_history(folder: Path, recipe: AnyRecipe, history: Sequence[Mapping[str
 
 def write_result(result: TrainingResult, folder: RunFolder, task: Task, trainer: Trainer) -> None:
     """Write weights first and the summary last: a folder with a summary is complete."""
-    write_whole(folder.path / WEIGHTS, _tensors(trainer.model))
+    weights = _tensors(trainer.model)
+    write_whole(folder.path / WEIGHTS, weights)
     if trainer.average is not None:
         write_whole(folder.path / AVERAGE, _tensors(trainer.average))
-    json_file.write(folder.path / CARD, task.card({**result.facts, "attnaudit": __version__}))
+    facts = {**result.facts, "attnaudit": __version__, "weights_digest": content_digest([weights])}
+    json_file.write(folder.path / CARD, task.card(facts))
     folder.write_summary({"training": result.facts})
 
 
