@@ -25,11 +25,14 @@ def pairs(clean, corrupted):
     return found
 
 
-def write_evaluation(path, networks, kinds=("clean", "corruption")):
-    """As of classifiers, but accuracies are mIoU, and mean accuracies beside them say something else."""
+def write_evaluation(path, networks, kinds=("clean", "corruption"), missing=0):
+    """As of classifiers, but accuracies are mIoU, and mean accuracies beside them say something else.
+
+    Of the ten classes so many are missing from the masks.
+    """
     write_classifiers(path, networks, kinds=kinds)
     summary = read(EvaluationSummary, path / "summary.json", "a summary")
-    miou = [replace(entry, quantity=Quantity.MEAN_IOU, right=None) for entry in summary.accuracies]
+    miou = [replace(entry, quantity=Quantity.MEAN_IOU, right=None, missing=missing) for entry in summary.accuracies]
     beside = (Quantity.MEAN_ACCURACY, Quantity.PIXEL_ACCURACY)
     others = [replace(entry, quantity=quantity, accuracy=0.5) for entry in miou for quantity in beside]
     write(path / "summary.json", EvaluationSummary((*miou, *others), (), ()))
@@ -48,6 +51,16 @@ def write_evaluation(path, networks, kinds=("clean", "corruption")):
 def test_both_gains_are_needed(tmp_path, clean, corrupted, word, finding):
     (verdict,) = judged(SEGMENTS, write_evaluation(tmp_path / "run", pairs(clean, corrupted)))
     assert (verdict.word, verdict.finding, verdict.model) == (word, finding, "rpc4")
+
+
+@pytest.mark.parametrize(
+    ("missing", "words"),
+    [(0, "refuted (no gain)"), (8, "refuted (no gain)"), (9, "undecided (not identifiable)")],
+)
+def test_chance_is_among_the_classes_that_masks_have(tmp_path, missing, words):
+    """Networks with an mIoU of 80 and 60 % have learned something of two classes, and of one whatever they say."""
+    (verdict,) = judged(SEGMENTS, write_evaluation(tmp_path / "run", pairs(NONE, NONE), missing=missing))
+    assert verdict.words == words
 
 
 @pytest.mark.parametrize("same", [0.0, 0.0001, -0.0001])

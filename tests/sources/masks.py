@@ -50,3 +50,11 @@ def write_ade20k(folder, counts):
                 moved = np.where(array == 255, 0, array + 1).astype(np.uint8) if kind == "annotations" else array
                 Image.fromarray(moved).save(file)
     return folder
+
+
+def without_labels(path, places):
+    """The file, with masks at these places that name no class."""
+    table = pq.read_table(path)
+    masks = [encoded(np.full(SHAPE, 255, np.uint8)) if place in places else mask.as_py()
+             for place, mask in enumerate(table["mask"])]  # fmt: skip
+    pq.write_table(table.set_column(table.schema.get_field_index("mask"), "mask", pa.array(masks)), path)

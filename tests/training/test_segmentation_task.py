@@ -3,9 +3,6 @@
 import json
 from math import exp, log1p
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import torch
 from torch import nn
@@ -22,7 +19,7 @@ from attnaudit.training.loop import train
 from attnaudit.training.recipe_file import FOLDER, read_recipe
 from attnaudit.training.segmentation_task import MaskAugmentation, targets_of
 from attnaudit.training.tasks import make_task, read_data
-from tests.sources.masks import SHAPE, encoded
+from tests.sources.masks import SHAPE, without_labels
 
 pytest.importorskip("timm")
 
@@ -191,14 +188,6 @@ def test_masks_are_for_recipes_that_segment(halves):
 def test_the_recipe_of_camvid_fits_its_pictures():
     recipe = read_recipe(str(FOLDER / "segment-camvid.yaml"))
     assert (recipe.model.image_shape, recipe.model.patches, recipe.model.classes) == ((180, 240), (18, 24), 11)
-
-
-def without_labels(path, places):
-    """The file, with masks at these places that name no class."""
-    table = pq.read_table(path)
-    masks = [encoded(np.full(SHAPE, UNLABELLED, np.uint8)) if place in places else mask.as_py()
-             for place, mask in enumerate(table["mask"])]  # fmt: skip
-    pq.write_table(table.set_column(table.schema.get_field_index("mask"), "mask", pa.array(masks)), path)
 
 
 @pytest.mark.parametrize("half", ["training", "test"])

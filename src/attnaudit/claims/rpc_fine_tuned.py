@@ -51,7 +51,8 @@ CLAIM = Claim(
     rule=(
         "Supported if there is a gain on clean sentences and under noise, refuted if one of them is absent or a loss, "
         "and undecided otherwise. RPC-Attention with queries of its own is held against softmax attention, without "
-        f"against symmetric attention. {GAIN_RULE.format(examples='sentences')} Noise: the mean over all noises and "
+        f"against symmetric attention. {GAIN_RULE.format(number='accuracy', examples='sentences')} "
+        "Noise: the mean over all noises and "
         "rates."
     ),
     decided_by=("difference in accuracy on clean sentences", "difference in accuracy under noise"),

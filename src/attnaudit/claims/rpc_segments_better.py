@@ -8,11 +8,8 @@ from attnaudit.claims.claim import Claim, Terms
 from attnaudit.claims.meanings import RecordKind
 from attnaudit.records.evaluated_networks import Evaluation
 from attnaudit.records.verdict import Verdict
-from attnaudit.robustness.gains import PairedComparison, pursuit_comparisons
+from attnaudit.robustness.gains import DIFFERENCES, GAIN_RULE, PairedComparison, pursuit_comparisons
 from attnaudit.statistics.decisions import decide_gains
-
-#: Of one comparison: on clean pictures, and on corrupted ones.
-_DIFFERENCES = 2
 
 
 def _comparisons(evaluations: Sequence[Evaluation]) -> list[PairedComparison]:
@@ -39,16 +36,13 @@ CLAIM = Claim(
     formula="mIoU: the mean over classes of n_ii / (t_i + p_i - n_ii) for n_ij pixels of class i said to be of class j",
     rule=(
         "Supported if there is a gain in mIoU on clean pictures and under corruption, refuted if one of them is absent "
-        "or a loss, and undecided otherwise. A gain is a difference between networks of the same size, training and "
-        "seed on the same pictures; Student's t over seeds, widened for all differences of the claim (the choice of "
-        "pictures is not covered). A gain is shown if the interval lies above 0, and absent if the interval contains "
-        "0 and excludes 1 point. Of several evaluations on other pictures, that of most seeds counts, then of most "
-        "pictures. Corruption: the mean over all corruptions and severities, against the masks of the clean pictures."
+        f"or a loss, and undecided otherwise. {GAIN_RULE.format(number='mIoU', examples='pictures')} Corruption: the "
+        "mean over all corruptions and severities, against the masks of the clean pictures."
     ),
     decided_by=("difference in mIoU on clean pictures", "difference in mIoU under corruption"),
     limits="Small networks from scratch on small pictures: the paper's are pretrained on ImageNet, and larger.",
     reads=(RecordKind.EVALUATION,),
     needs="an evaluation of networks that segment with attention: rpc and attention: symmetric, two seeds of each",
     decide=_judge,
-    intervals=lambda evaluations: _DIFFERENCES * len(_comparisons(evaluations)),
+    intervals=lambda evaluations: DIFFERENCES * len(_comparisons(evaluations)),
 )

@@ -79,7 +79,7 @@ def gauge_overlaps(gauge: Gauge, keys: InputKeys, values: InputBases) -> Float[T
     """Σσ²/d of the span of V, given by orthonormal bases, and of V̇ in this gauge; it can be differentiated."""
     matrix, log_mass = gauge.kernel(keys)
     flat = (matrix.flatten(0, 1), log_mass.flatten(0, 1), values.flatten(0, 1))
-    found: Tensor = _Overlap.apply(*flat)  # type: ignore[no-untyped-call]
+    found: Tensor = _Overlap.apply(*flat)  # type: ignore[no-untyped-call, unused-ignore]
     return found.reshape(values.shape[:2])
 
 

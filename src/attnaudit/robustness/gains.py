@@ -27,7 +27,7 @@ _NOT_MEASURED = (VerdictWord.UNDECIDED, Finding.NOT_MEASURED)
 DIFFERENCES = 2
 #: How gains are measured, in the words of a claim's rule.
 GAIN_RULE = (
-    "A gain is a difference in accuracy between networks of the same size, training and seed on the same {examples}; "
+    "A gain is a difference in {number} between networks of the same size, training and seed on the same {examples}; "
     "Student's t over seeds, widened for all differences of the claim (the choice of {examples} is not covered). A "
     "gain is shown if the interval lies above 0, and absent if the interval contains 0 and excludes 1 point. Of "
     "several evaluations on other {examples}, that of most seeds counts, then that of most {examples}; where several "
@@ -35,7 +35,8 @@ GAIN_RULE = (
     "compared with are less than a tenth of the way from chance (1 / classes) to 1."
 )
 RULE = (
-    f"{GAIN_RULE.format(examples='images')} Corruption: the mean over all corruptions and severities. Attack: of the "
+    f"{GAIN_RULE.format(number='accuracy', examples='images')} "
+    "Corruption: the mean over all corruptions and severities. Attack: of the "
     "ε at which the symmetric baseline keeps between 10 and 60 %, that at which it keeps closest to half of its clean "
     "accuracy, each network under the strongest of the attacks that all had, AutoAttack included if it is one of them; "
     "of evaluations of as many seeds, one with AutoAttack counts. A gain under attack does not count if one of the "
@@ -157,10 +158,11 @@ def _above_chance(
 ) -> Gain:
     """The gain; where it is not shown, undecided if the second group is so near chance that none could be.
 
-    The mIoU of one class for all pixels is at most 1 / classes, too.
+    The mIoU of one class for all pixels is at most 1 / classes, too, of the classes that masks have.
     """
     gain, theirs = _gain(shared, accuracy, words, level), shared.networks[1]
-    chance = 1 / theirs[0].architecture.classes
+    missing = max((entry.missing for entry in theirs[0].under(ConditionKind.CLEAN)), default=0)
+    chance = 1 / max(1, theirs[0].architecture.classes - missing)
     kept = float(np.mean([accuracy(network) for network in theirs]))
     if gain.is_shown or kept >= chance + _LEARNED * (1 - chance):
         return gain

@@ -13,7 +13,10 @@ _TIED = 0.1
 
 
 def problems_of_ties(sizes: Float[Tensor, "heads columns"], what: str) -> list[str | None]:
-    """For each head why its components are arbitrary, or None; `sizes` are sorted, `what` is their name."""
+    """For each head why its components are arbitrary, or None; `sizes` are sorted, `what` is their name.
+
+    A tie of the last component with the next one, which is not among `sizes`, is not seen: it is one column of all.
+    """
     close = sizes.diff(dim=-1).abs() <= _TIE * sizes[:, :-1]
     none = torch.zeros_like(close[:, :1])
     tied = torch.cat([close, none], dim=-1) | torch.cat([none, close], dim=-1)

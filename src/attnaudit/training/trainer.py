@@ -23,7 +23,7 @@ from attnaudit.records.files import write_whole
 from attnaudit.records.recipe import Recipe
 from attnaudit.training.batching import IGNORED
 from attnaudit.training.cuda_graph import RecordedStep, check_recordable
-from attnaudit.training.distributed import DeviceSettings
+from attnaudit.training.distributed import DeviceSettings, Ranks
 from attnaudit.training.optimiser import WeightAverage, build_optimiser, build_schedule
 
 CHECKPOINT = "checkpoint.pt"
@@ -56,7 +56,7 @@ class Trainer:
         if settings.graph:
             check_recordable(recipe, settings)
         self.recipe, self._graph = recipe, settings.graph
-        self.device = torch.device(settings.device)
+        self.device, self._ranks = torch.device(settings.device), settings.ranks
         self.model = model.to(settings.device).train()
         self.optimiser = build_optimiser(self.model, recipe.optimiser, self.device)
         self._schedule = build_schedule(self.optimiser, recipe.optimiser, recipe.epochs, steps_per_epoch)
@@ -119,7 +119,7 @@ class Trainer:
     def _loss(self, inputs: Tensor, targets: Tensor) -> Tensor:
         with autocast(self.device, self.recipe.precision):
             logits = self._called(inputs)
-        loss = mean_cross_entropy(logits.float().flatten(0, -2), targets)
+        loss = mean_cross_entropy(logits.float().flatten(0, -2), targets, self._ranks)
         if self.recipe.ksvd_weight:
             loss = loss + self.recipe.ksvd_weight * ksvd_loss(self.model)
         if self._penalty is not None:
@@ -150,12 +150,17 @@ class Trainer:
         self._step = self._new_step()  # the optimiser has new tensors, which an old recording would not use
 
 
-def mean_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
-    """As torch's, to the last bit, but 0 if no target has a class: a batch of masks may lack labelled pixels."""
+def mean_cross_entropy(logits: Tensor, targets: Tensor, ranks: Ranks | None = None) -> Tensor:
+    """As torch's, to the last bit, but 0 if no target has a class: a batch of masks may lack labelled pixels.
+
+    The mean over ranks is that of the whole batch: each divides by its share of all labelled targets, which may be more
+    than it has itself.
+    """
     if targets.is_floating_point():
         return functional.cross_entropy(logits, targets)
     summed = functional.cross_entropy(logits, targets, ignore_index=IGNORED, reduction="sum")
-    return summed / (targets != IGNORED).sum().clamp(min=1)
+    labelled, count = (targets != IGNORED).sum(), 1 if ranks is None else ranks.count
+    return summed * count / (labelled if ranks is None else ranks.total(labelled)).clamp(min=1)
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:

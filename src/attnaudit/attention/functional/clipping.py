@@ -38,5 +38,5 @@ class Clip(torch.autograd.Function):
 
 def clip(x: Tensor, tau: Tensor) -> Tensor:
     """clamp(x, -τ, τ)."""
-    clipped: Tensor = Clip.apply(x, tau)  # type: ignore[no-untyped-call]
+    clipped: Tensor = Clip.apply(x, tau)  # type: ignore[no-untyped-call, unused-ignore]
     return clipped

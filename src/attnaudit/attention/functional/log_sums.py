@@ -70,5 +70,5 @@ def log_row_sums(
     scale = 1 / math.sqrt(key.shape[-1]) if scale is None else scale
     if mask is not None and mask.requires_grad:
         raise UsageError("Exact Scaled Attention has no gradient for a learned mask: use form alpha or learned.")
-    sums: Tensor = LogRowSums.apply(key, mask, is_causal, scale)  # type: ignore[no-untyped-call]
+    sums: Tensor = LogRowSums.apply(key, mask, is_causal, scale)  # type: ignore[no-untyped-call, unused-ignore]
     return sums
