@@ -120,3 +120,12 @@ def test_defaults_and_presets_are_the_same_attention_as_the_options_they_stand_f
     both = replace(everywhere, attention_layers=(1,), other_attention="symmetric")
     assert ResolvedAttention.of(everywhere) == ResolvedAttention.of(both)
     assert not ResolvedAttention.of(replace(both, attention_options={"temperature": 2.0})).is_plain_symmetric
+
+
+def test_layers_come_in_their_order_and_not_in_that_of_letters(tmp_path):
+    """blocks.10 stands between blocks.1 and blocks.2 in the alphabet."""
+    label, card, conditions, masked = network("sym", {**SYMMETRIC, "depth": 12}, 0)
+    card["facts"]["attention"] = {f"blocks.{layer}.attn": {"entropy": float(layer)} for layer in range(12)}
+    path = write_evaluation(tmp_path / "run", [(label, card, conditions, masked)])
+    ((group,),) = comparable_groups(open_evaluations([path]))
+    assert [group.entropy([layer]) for layer in (1, 2, 9, 10, 11)] == [1, 2, 9, 10, 11]

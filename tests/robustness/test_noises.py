@@ -51,6 +51,15 @@ def test_a_higher_rate_hits_the_same_words_and_others(name):
         assert all(few.split()[place] == many.split()[place] for place in changed(few))
 
 
+def test_noises_hit_other_words_of_a_sentence():
+    long = {place for place, word in enumerate(WORDS) if len(word) > 1}  # others have no typing errors
+    swapped, misspelled = (
+        [changed(noisy(SENTENCE, name, 0.5, number, 0)) & long for number in range(20)]
+        for name in ("word-swap", "typos")
+    )
+    assert sum(one != other for one, other in zip(swapped, misspelled, strict=True)) > 15
+
+
 def test_the_share_of_words_is_the_rate():
     words = "word " * 20_000
     assert noisy(words, "word-swap", 0.3, 0, 0).split().count("AAA") / 20_000 == pytest.approx(0.3, abs=0.01)

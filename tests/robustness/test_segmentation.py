@@ -195,7 +195,7 @@ def test_models_and_images_must_be_of_one_kind(tmp_path):
     write_parquet(tmp_path / "labels.parquet", 4)
     with pytest.raises(InputError, match=r"classifies is a classifier: .*masks.parquet has masks instead of labels"):
         robust([str(segments), str(classifies)], masks, out=tmp_path / "run", progress=False)
-    with pytest.raises(InputError, match=r"segments segments 2 classes: .*labels.parquet has no masks of these"):
+    with pytest.raises(InputError, match=r"segments segments 2 classes, but .*labels.parquet has no masks for them"):
         robust([str(classifies), str(segments)], tmp_path / "labels.parquet", attacks=[], out=tmp_path / "run2")
 
 

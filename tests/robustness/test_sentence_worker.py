@@ -9,6 +9,7 @@ from torch import nn
 from attnaudit.records.architecture import EncoderArchitecture
 from attnaudit.records.card import SentenceCard
 from attnaudit.robustness.conditions import CLEAN, noise_conditions
+from attnaudit.robustness.noises import noisy
 from attnaudit.robustness.sentences import SentenceExamples, SentenceModel
 from attnaudit.robustness.unit import Classifier, EvaluationSettings, EvaluationUnit
 from attnaudit.robustness.worker import SentenceWorker
@@ -64,3 +65,17 @@ def test_networks_of_other_contexts_see_other_parts_of_a_sentence():
     show((whole, CLEAN), (part, CLEAN), (again, CLEAN))
     assert whole.module.shown == again.module.shown == [["it is so good", "is it"]]
     assert part.module.shown == [["it is", "is it"]]
+
+
+def test_every_batch_is_of_its_own_sentences_with_the_noise_of_their_places(tmp_path):
+    """Sentences 1, 3 and 4 of five, in batches of two."""
+    texts = ("it", "it is so good", "is", "so good", "good is it so")
+    data = LabelledSentences(Path("test.tsv"), texts, torch.tensor([0, 1, 0, 0, 1]))
+    examples, (half,) = SentenceExamples(data, (1, 3, 4)), noise_conditions(["word-swap"], [0.5])
+    worker, model = SentenceWorker(examples, EvaluationSettings(seed=7)), reader()
+    subject = Classifier(model, examples.selected.labels)
+    found = [worker.compute(EvaluationUnit(subject, half, batch, "key"))[0] for batch in (slice(0, 2), slice(2, 4))]
+    expected = [noisy(texts[place], "word-swap", 0.5, place, 7) for place in (1, 3, 4)]
+    assert model.module.shown == [expected[:2], expected[2:]]
+    assert [table["image"].to_pylist() for table in found] == [[1, 3], [4]]
+    assert [table["label"].to_pylist() for table in found] == [[1, 0], [1]]

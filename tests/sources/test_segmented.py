@@ -2,6 +2,7 @@
 
 import struct
 import zlib
+from contextlib import nullcontext
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ from PIL import Image
 
 from attnaudit.errors import InputError
 from attnaudit.sources.decoding import decode_mask
+from attnaudit.sources.encoded_images import NAMES
 from attnaudit.sources.segmented import UNLABELLED, read_segmented, segmented_for, training_and_test_masks
 from tests.sources.masks import SHAPE, encoded, picture, write_ade20k, write_masks
 
@@ -161,6 +163,14 @@ def test_what_is_no_mask_or_file_is_named(tmp_path):
     (tmp_path / "data" / "test.parquet").mkdir(parents=True)
     with pytest.raises(InputError, match=r"has neither images/validation/ nor test\*.parquet"):
         read_segmented(tmp_path / "data", 2)
+
+
+def test_names_are_those_of_all_classes(tmp_path):
+    table = pq.read_table(write_masks(tmp_path / "test.parquet", 1))
+    for names, fault in (("dark\nbright", False), ("dark", True)):
+        pq.write_table(table.replace_schema_metadata({NAMES: names}), tmp_path / "test.parquet")
+        with pytest.raises(InputError, match="names 1 classes of 2: name all of them") if fault else nullcontext():
+            assert read_segmented(tmp_path / "test.parquet", 2).names == ("dark", "bright")
 
 
 def test_a_palette_is_for_the_eye(tmp_path):

@@ -47,7 +47,10 @@ def test_a_warm_up_that_outlasts_the_training_is_said(tmp_path, recipe_file, hal
     said = []
     changes = ["epochs=1", "optimiser.warmup_epochs=2", "monitor.images=0"]
     train(read_recipe(str(recipe_file), changes), halves, tmp_path / "run", tell=said.append)
-    assert any(line.startswith("The rate does not reach 0.003, for its warm-up takes 2 epochs") for line in said)
+    assert any(
+        line.startswith("The rate does not reach 0.003: its warm-up takes 2 epochs, and the whole training 1")
+        for line in said
+    )
 
 
 def test_training_learns_what_can_be_learned(recipe_file, halves, tmp_path):

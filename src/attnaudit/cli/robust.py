@@ -119,10 +119,10 @@ def robust(
 
     Where gradients were used to attack, it also checks for gradient masking.
 
-    Of networks that segment it measures mIoU, mean accuracy and pixel accuracy, clean and under corruptions.
+    For networks that segment, it measures mIoU, mean accuracy and pixel accuracy, clean and under corruptions.
 
     Repeating the command resumes it. With the same --out and additional attacks, ε or models, it computes only what is
-    new. Tables and page show what the last command named.
+    new. The tables and the page show only what the last command asked for.
 
     Examples:
         attnaudit robust vit-small-cifar --limit 64

@@ -28,7 +28,7 @@ def cost_report(table: CostTable, verdicts: Sequence[Verdict], *, wide: bool = F
     """The answer; then a table for every size: costs as multiples of softmax attention's, themselves too if `wide`."""
     where = f"{table.device}, torch {table.torch}, {table.precision}, a batch of {table.batch}, {table.seconds:.0f} s"
     sizes = [part for size in table.sizes for part in (_table(table, size, wide=wide), _base(table, size))]
-    how = "Times of a row were taken by themselves; verdicts use passes that alternate with symmetric attention's."
+    how = "Each row was timed separately; verdicts compare passes that alternate with those of symmetric attention."
     return Group(Text(_answer(verdicts), "bold"), Text(f"{where}. {how}\n", "dim"), *sizes)
 
 

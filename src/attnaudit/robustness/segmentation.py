@@ -69,7 +69,9 @@ class Segmenter:
         """The model with the masks cut to what it sees."""
         chosen = examples.selected
         if not isinstance(chosen, SegmentedImages) or chosen.classes != model.outputs:
-            raise InputError(f"{model.label} segments {model.outputs} classes: {chosen.path} has no masks of these.")
+            raise InputError(
+                f"{model.label} segments {model.outputs} classes, but {chosen.path} has no masks for them."
+            )
         if examples.classes not in (None, model.outputs):
             raise InputError(
                 f"{model.label} segments {model.outputs} classes, but {chosen.path} was made from masks of "
@@ -77,8 +79,8 @@ class Segmenter:
             )
         if not may_be_same(chosen.names, model.class_names):
             raise InputError(
-                f"{chosen.path} has other classes than {model.label}, or in another order: give masks that number "
-                "classes as those of its training do."
+                f"{chosen.path} has other classes than {model.label}, or in another order: give masks "
+                "numbered like those it was trained on."
             )
         masks = chosen.mask_pixels(*model.size)
         if bool((masks == UNLABELLED).all()):

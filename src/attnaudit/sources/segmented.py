@@ -211,4 +211,8 @@ def _checked(found: SegmentedImages) -> SegmentedImages:
         raise InputError(f"Masks have 2 to {MOST_CLASSES} classes, got {found.classes}.")
     if not len(found):
         raise InputError(f"{found.path} has no images.")
+    if found.names is not None and len(found.names) < found.classes:
+        raise InputError(
+            f"{found.path} names {len(found.names)} classes of {found.classes}: name all of them, or none."
+        )
     return found

@@ -89,8 +89,8 @@ def train(
         tell(f"Training {recipe.name}, seed {seed}, on {task.data_summary}, on {settings.device}, in {out}.")
         if recipe.epochs <= (warmup := recipe.optimiser.warmup_epochs):
             tell(
-                f"The rate does not reach {recipe.optimiser.rate:g}, for its warm-up takes {warmup:g} epochs "
-                f"and the training {recipe.epochs}: --set optimiser.warmup_epochs=0 begins with it."
+                f"The rate does not reach {recipe.optimiser.rate:g}: its warm-up takes {warmup:g} epochs, "
+                f"and the whole training {recipe.epochs}. --set optimiser.warmup_epochs=0 begins with it."
             )
         return _Training(task, folder, settings, layout, tell).run(progress)
 

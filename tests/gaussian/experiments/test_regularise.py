@@ -34,6 +34,14 @@ def test_it_helps_where_it_points_to_the_first_direction_and_not_where_it_is_mis
         assert gains[f"{kernel}, {MISLED}, γ = 3", "speed"] < 0
 
 
+def test_the_speed_is_the_mean_over_the_steps_after_the_start(found):
+    for kernel in ("linear", "softmax"):
+        plain, pulled = (logarithms(found.records, kernel, GAUSSIAN, strength) for strength in (0.0, 3.0))
+        (own,) = (t for t in found.trials if (t.subject, t.measure) == (f"{kernel}, {GAUSSIAN}, γ = 3", "speed"))
+        expected = [sum((one - other)[1:]) / (len(one) - 1) for one, other in zip(plain, pulled, strict=True)]
+        assert list(own.observed) == pytest.approx(expected)
+
+
 def test_every_gain_knows_what_the_misled_regulariser_loses(found):
     for kernel in ("linear", "softmax"):
         for measure in ("speed", "end"):
