@@ -48,10 +48,14 @@ RECIPES = (
 CORRUPTED, ATTACKED, STRONGEST = "robust-corrupted", "robust-attacked", "robust-strongest"
 
 
+#: The setting of a control that is as sharp as another network.
+_TEMPERATURE = "model.attention_options.temperature"
+
+
 class RobustnessTraining(Training):
     """One network to be."""
 
-    recipes, prefix = FOLDER, "robust-"
+    recipes, prefix, late = FOLDER, "robust-", (_TEMPERATURE,)
 
     @property
     def needs(self) -> tuple[Training, ...]:
@@ -68,7 +72,7 @@ class RobustnessTraining(Training):
         found = temperatures_in(own.temperatures).get(self.seed)
         for pursuing in self.needs:
             found = temperature(pursuing.folder, own.data, own.device)
-        return {"model.attention_options.temperature": found}
+        return {_TEMPERATURE: found}
 
 
 def temperatures_in(text: str) -> dict[int, float]:

@@ -46,6 +46,8 @@ class Training:
     #: Where the recipes of the experiment are, and what their names begin with.
     recipes: typing.ClassVar[Path]
     prefix: typing.ClassVar[str]
+    #: The settings that are known only when what a network needs is finished.
+    late: typing.ClassVar[tuple[str, ...]] = ()
 
     @property
     def folder(self) -> Path:
@@ -64,8 +66,19 @@ class Training:
 
     def words(self) -> list[str]:
         """A call of `attnaudit train`."""
+        return self._words(self.changes())
+
+    def words_known(self, words: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Those of an earlier call, and of this one, without the settings that are not known before others finish."""
+        if not self.needs:
+            return list(words), self.words()
+        late = [place for place, word in enumerate(words) if word.partition("=")[0] in self.late]
+        left = {place - before for place in late for before in (0, 1)}  # with the --set before it
+        return [word for place, word in enumerate(words) if place not in left], self._words({})
+
+    def _words(self, changes: Mapping[str, object]) -> list[str]:
         file = self.recipes / f"{self.prefix}{self.recipe}.yaml"
-        return training(file, self.seed, self.folder, self.arguments, self.changes())
+        return training(file, self.seed, self.folder, self.arguments, changes)
 
 
 @dataclass(frozen=True)
@@ -116,15 +129,16 @@ def finished(job: Job) -> bool:
 def check_command(job: Job) -> None:
     """Refuse results of another command: with other options, the names of folders are the same.
 
-    What waits for others, such as a temperature, is not known before, and is left to `attnaudit train`.
+    What waits for others, such as a temperature, is not known before, and is not compared.
 
     Raises:
         UsageError: the folder was written by another command.
     """
     record = command_file(job)
-    if not record.exists() or any(isinstance(other, Training) and isinstance(job, Training) for other in job.needs):
+    if not record.exists():
         return
-    before, now = json.loads(record.read_text()), job.words()
+    before = json.loads(record.read_text())
+    before, now = job.words_known(before) if isinstance(job, Training) else (before, job.words())
     if before != now:
         changed = enumerated([word for word in now if word not in before] or ["fewer options"], "and")
         raise UsageError(

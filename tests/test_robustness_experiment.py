@@ -4,13 +4,16 @@ import pytest
 import torch
 from benchmarks import robustness_experiment as experiment
 from benchmarks import robustness_jobs as jobs
+from benchmarks.robustness_temperature import training_images
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from attnaudit.errors import RunFolderError, UsageError
 from attnaudit.records.json_file import plain
+from attnaudit.sources.labelled import read_labelled
 from attnaudit.sources.vision_transformer import build_vision_transformer
 from attnaudit.training.recipe_file import read_recipe
+from tests.robustness.subjects import write_parquet
 
 pytest.importorskip("timm")
 
@@ -112,6 +115,15 @@ def test_a_temperature_is_that_of_the_finished_network_of_its_seed(arguments, st
     assert words[-2:] == ["--epochs", "1"]
 
 
+def test_a_temperature_follows_from_training_images_and_from_no_test_image(tmp_path):
+    for seed, half in enumerate(("train", "test")):
+        write_parquet(tmp_path / f"{half}.parquet", seed=seed)
+    train, test = (read_labelled(tmp_path / f"{half}.parquet") for half in ("train", "test"))
+    looked_at = [image.tobytes() for image in training_images(tmp_path)]
+    assert looked_at == [train.image(place).tobytes() for place in range(len(train))]
+    assert not {test.image(place).tobytes() for place in range(len(test))} & {*looked_at}
+
+
 def test_a_temperature_that_is_given_needs_no_other_network(arguments, started):
     arguments.temperatures = "0:0.241,2:0.26"
     given, computed = trainings(arguments, "symmetric-temperature", seeds=(2, 1))
@@ -146,6 +158,18 @@ def test_results_of_other_options_are_refused_and_not_shown_as_these(arguments, 
         UsageError, match=r"robust-rpc4-0 was made with other options \(new: 2\): give --runs another folder"
     ):
         jobs.run_jobs([first], 2, float("inf"))
+
+
+def test_a_control_that_was_made_with_other_options_is_refused_whatever_its_temperature(
+    arguments, started, monkeypatch
+):
+    wanted = trainings(arguments, "rpc4", "symmetric-temperature")
+    assert jobs.run_jobs(wanted, 2, float("inf"))
+    monkeypatch.setattr(experiment, "temperature", lambda folder, data, device: 0.5)
+    assert jobs.run_jobs(wanted, 2, float("inf"))  # finished, with the temperature of then
+    arguments.train = "--epochs 2"
+    with pytest.raises(UsageError, match=r"robust-symmetric-temperature-0 was made with other options \(new: 2\)"):
+        jobs.run_jobs(wanted[1:], 2, float("inf"))
 
 
 def test_a_failure_is_said_and_what_needs_it_is_left(arguments, started, capsys):
