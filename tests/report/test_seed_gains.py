@@ -105,6 +105,18 @@ def test_gains_are_as_coarse_as_the_images_that_both_saw(tmp_path):
     assert found.gain_high - found.gain_low == pytest.approx(2 * stats.t.ppf(0.975, 1) / (6**0.5 * 50 * 2**0.5))
 
 
+def test_accuracy_and_gain_are_means_over_the_same_corruptions(tmp_path):
+    """RPC-Attention was tried under a third one, too, where it keeps little: that is no part of its column."""
+    networks = pairs((0.02, 0.03), (0.0, 0.0))
+    for label, _, conditions, _ in networks:
+        if label.startswith("rpc4"):
+            conditions.append(("corruption", "frost", 5.0, None, 0.1))
+    found = records(write_evaluation(tmp_path / "run", networks))
+    rpc, sym = found["rpc4", "corrupted"], found["sym", "corrupted"]
+    assert rpc.gain == pytest.approx(0.025)
+    assert rpc.accuracy - rpc.gain == pytest.approx(sym.accuracy)
+
+
 def test_accuracies_that_happen_to_be_equal_are_known_to_one_image(tmp_path):
     """Uniform within an image: a standard deviation of 1/√12 images."""
     both = [network("sym", SYMMETRIC, seed, corrupted=-0.01 * seed) for seed in range(2)]

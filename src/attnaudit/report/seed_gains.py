@@ -86,6 +86,8 @@ def _records(
         columns = {column.name: (column, own.networks[0]) for column in _columns(kind, own, examples)}
         if both is not None:  # which the baseline may have been without AutoAttack
             columns = {name: (column, both.networks[0]) for name, column in gains.items()} | columns
+        if both is not None and kind in AVERAGED and both.keys < own.keys:  # as the gain, of the conditions of both
+            columns = {name: (gains[name], networks) for name, (_, networks) in columns.items()}
         for column, networks in columns.values():
             values = np.array([column.accuracy(network) for network in networks])
             low, high = student_interval(values, CONFIDENCE, column.coarseness / 2**0.5) or (None, None)
