@@ -49,6 +49,25 @@ def test_the_table_has_gains_over_softmax_attention(evaluation):
     assert "| rpc | +2.00 [" in table(evaluation)
 
 
+def test_the_tables_on_the_page_are_those_of_the_data_beside_it():
+    """Accuracies of all, and gains over softmax attention of forms with queries, over symmetric attention of others."""
+    page, parts = (RESULTS / "sst2" / "README.md").read_text(), ["accuracy"]
+    shown = {"softmax": ("rpc-asymmetric-all", "rpc-asymmetric-two"), "symmetric": ("rpc-all", "rpc-two")}
+    rows = []
+    for line in table(open_evaluation(RESULTS / "sst2" / "evaluation")).replace("-", "−").splitlines():
+        if line.startswith("Points over"):
+            parts.append(line.split(",")[0].split()[-1])
+        elif line.startswith("| sst2"):
+            name, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+            name = name.removeprefix("sst2−").replace("−", "-")
+            if parts[-1] == "accuracy":
+                rows.append(f"| {name} | {' | '.join(cells[1:])} |")
+            elif name in shown[parts[-1]]:
+                rows.append(f"| {name} | {parts[-1]} | {' | '.join(cells)} |")
+    assert len(rows) == 10
+    assert [row for row in rows if row not in page] == []
+
+
 @pytest.fixture
 def encoder(tmp_path):
     pytest.importorskip("transformers")
