@@ -124,7 +124,6 @@ class Examples:
         severity = round(condition.strength)
         if self.corrupted_folder is None:
             return corrupted(clean, condition.name, severity, self.indices, seed)
-        self._check_size(model)
         return model_pixels(model, self.corrupted_images(condition), preprocessed=True)
 
     def _check_size(self, model: PixelModel) -> None:

@@ -18,7 +18,8 @@ def read_matrix(path: Path) -> Matrix:
     """A matrix from a `.npy` file, or from comma-separated text."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # of complex numbers, whose imaginary parts would be lost, and of no rows
+            warnings.simplefilter("error", np.exceptions.ComplexWarning)  # imaginary parts would be lost
+            warnings.simplefilter("error", UserWarning)  # a file without rows
             content = (
                 np.load(path, allow_pickle=False) if path.suffix == ".npy" else np.loadtxt(path, delimiter=",", ndmin=2)
             )
